@@ -70,13 +70,8 @@ def preprocess(
     splits, statistics["test_groups"] = with_test_groups(
         splits, corpus.split, task.wording, task.TEST_GROUP
     )
-    inputs = (record.input for record in records)
-    copies = task.augment(splits["train"], corpus, known=inputs, seed=seed)
-    if copies is not None:
-        splits["train"] += copies
-        statistics["augmented"] = len(copies)
     out.mkdir(exist_ok=True)
-    del records, inputs  # `_drain` frees each record that is written
+    del records  # `_drain` frees each record that is written
     for name in [*splits]:
         clean.write(out / f"{name}.parquet", _drain(splits.pop(name)), labelling)
     write_jsonl(out / "rejects.jsonl", (reject._asdict() for reject in rejects))

@@ -74,7 +74,7 @@ def test_a_record_is_read_with_sorted_spans(tmp_path):
         (raw(spans=[]) | {"spans": [{"end": 3, "type": "NAME"}]}, "missing field", "'start'"),
         (raw(text=5), "wrong type", "int"),
         (raw(text=None), "wrong type", "NoneType"),
-        (raw() | {"spans": "[]"}, "wrong type", "str"),
+        (raw() | {"spans": "[]"}, "wrong type", "'[]'"),
         (raw() | {"spans": [["0", 3, "NAME"]]}, "wrong type", "list"),
         (raw(spans=[(0, 3.0, "NAME")]), "wrong type", "3.0"),
         (raw(spans=[(0, "3", "NAME")]), "wrong type", "'3'"),

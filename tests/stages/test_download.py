@@ -28,7 +28,7 @@ def test_download_then_preprocess_a_corpus_of_ones_own(project):
     params = (project / "params.yaml").read_text(encoding="utf-8")
     generate = params[params.index("    generate:") : params.index("    hub:")]
     params = params.replace(generate, "").replace("path: demos/pii ", "path: mine.jsonl ")
-    further = params[params.index("      further:") : params.index("    augment:")]
+    further = params[params.index("      further:") : params.index("\nbackbones:")]
     params = params.replace(further, "")
     (project / "params.yaml").write_text(params, encoding="utf-8")
     lines = [{"input": f"text {chr(945 + i)}", "spans": [], "template": i} for i in range(40)]

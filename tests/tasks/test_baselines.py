@@ -15,7 +15,7 @@ from wxb.core.errors import WxbError
 from wxb.core.params.tasks import methods
 from wxb.corpora.records import Record
 from wxb.corpora.text import tokenizers
-from wxb.tasks.baselines import WORD, Texts
+from wxb.tasks.baselines import WORD, Model
 from wxb.tasks.ner.baseline.method import MentionFinder, Method
 from wxb.tasks.ner.record.spans import Span
 
@@ -119,12 +119,13 @@ words = st.lists(st.sampled_from(["a", "bc", "d1", "猫", "狗"]), min_size=1, m
 
 @given(st.lists(words.map(" ".join), min_size=1, max_size=8))
 def test_no_text_is_nearer_than_itself(texts):
-    for found in Texts(texts).nearest(texts, "test"):
+    for found in Model({"texts": texts, "gold": texts}).nearest(texts, "test"):
         assert found[1] == 1
 
 
 def test_chinese_texts_share_characters():
-    found = Texts(["我喜欢猫", "他有一本书"]).nearest(["一本旧书", "猫"], "test")
+    model = Model({"texts": ["我喜欢猫", "他有一本书"], "gold": [0, 1]})
+    found = model.nearest(["一本旧书", "猫"], "test")
     assert [index for index, _ in found] == [1, 0]
 
 

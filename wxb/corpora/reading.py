@@ -103,12 +103,6 @@ class Reading(ABC):
     def describe(self, records: Sequence[Record]) -> dict[str, Any]:
         """Counts of the gold of labelled records, for profile.json."""
 
-    def augment(
-        self, records: Sequence[Record], corpus: Any, *, known: Iterable[str], seed: int
-    ) -> list[Record] | None:
-        """Additional training records made from these; None if the corpus has no augmentation."""
-        return None
-
 
 def length_quantiles(lengths: Sequence[int]) -> dict[str, int]:
     """The median, the 95th percentile and the maximum of lengths; 0 if there are none."""

@@ -33,31 +33,6 @@ CELLS = 2**24  # similarities in memory at a time
 DIGITS = 9  # of a similarity, so that equal ones tie on every machine
 
 
-class Texts:
-    """Training texts, as TF-IDF vectors of their words and pairs of words."""
-
-    def __init__(self, texts: Sequence[str]) -> None:
-        from sklearn.feature_extraction.text import TfidfVectorizer  # its import takes a second
-
-        self.vectorizer = TfidfVectorizer(token_pattern=WORD.pattern, ngram_range=(1, 2))
-        self.vectors = self.vectorizer.fit_transform(texts)
-
-    def nearest(self, texts: Sequence[str], label: str) -> list[tuple[int, float] | None]:
-        """The nearest training text of each text by its index, and the cosine of both.
-
-        Of several the first; None without common words. Shows progress under a label.
-        """
-        found: list[tuple[int, float] | None] = []
-        size = max(1, CELLS // self.vectors.shape[0])
-        starts = range(0, len(texts), size)
-        for start in track(starts, label, len(starts), unit="chunk"):
-            vectors = self.vectorizer.transform(texts[start : start + size])
-            cosines = (vectors @ self.vectors.T).toarray().round(DIGITS)  # (texts, training texts)
-            for row, index in zip(cosines, cosines.argmax(axis=1).tolist(), strict=True):
-                found.append((index, float(row[index])) if row[index] else None)
-        return found
-
-
 @dataclass(frozen=True)
 class Model:
     """What a baseline keeps of the training records."""
@@ -70,17 +45,29 @@ class Model:
         write_json(folder / FILE, self.values)
 
     @cached_property
-    def texts(self) -> Texts:
-        """The value `texts`, to search in."""
-        return Texts(self.values["texts"])
+    def _index(self) -> tuple[Any, Any]:
+        """A vectorizer of words and pairs of words, and the TF-IDF vectors of the `texts`."""
+        from sklearn.feature_extraction.text import TfidfVectorizer  # its import takes a second
+
+        vectorizer = TfidfVectorizer(token_pattern=WORD.pattern, ngram_range=(1, 2))
+        return vectorizer, vectorizer.fit_transform(self.values["texts"])
 
     def nearest(self, texts: Sequence[str], label: str) -> list[tuple[Any, float] | None]:
         """The gold of the nearest training text of each text, and the cosine of both texts.
 
-        None for a text that shares no word with training. Shows progress under a label.
+        Of several the first; None for a text that shares no word with training. Shows progress
+        under a label.
         """
-        gold, neighbours = self.values["gold"], self.texts.nearest(texts, label)
-        return [(gold[found[0]], found[1]) if found else None for found in neighbours]
+        (vectorizer, known), gold = self._index, self.values["gold"]
+        found: list[tuple[Any, float] | None] = []
+        size = max(1, CELLS // known.shape[0])
+        starts = range(0, len(texts), size)
+        for start in track(starts, label, len(starts), unit="chunk"):
+            vectors = vectorizer.transform(texts[start : start + size])
+            cosines = (vectors @ known.T).toarray().round(DIGITS)  # (texts, training texts)
+            for row, index in zip(cosines, cosines.argmax(axis=1).tolist(), strict=True):
+                found.append((gold[index], float(row[index])) if row[index] else None)
+        return found
 
 
 class Baseline(Trained):
@@ -88,7 +75,7 @@ class Baseline(Trained):
 
     @classmethod
     def from_training(cls, model: Model, method: methods.Method, targets: Path) -> Self:
-        """The predictor of a model, with the labels and the `encoding` as its settings."""
+        """As of `Trained`, which other tasks override."""
         encoding = method.experiment.encoding.model_dump()
         return cls(model, method.tokenizer, labels=list(method.labels), **encoding)
 
@@ -102,7 +89,7 @@ class Baseline(Trained):
         return 0
 
     def calibrate(self, records: Sequence[Record], *, label: str) -> None:
-        """Nothing: a baseline chooses nothing on validation records."""
+        """Choose nothing on validation records."""
 
     def further_metrics(
         self, records: Sequence[Record], predictions: Sequence[Any]
@@ -118,10 +105,8 @@ class Method(methods.Method):
 
     def values(self, items: Sequence[Any]) -> dict[str, Any]:
         """What the model keeps of the items of `dataset`, as JSON; by default texts and gold."""
-        return {
-            "texts": [record.input for record in items],
-            "gold": [self.gold(record) for record in items],
-        }
+        gold = [self.gold(record) for record in items]
+        return {"texts": [record.input for record in items], "gold": gold}
 
     def gold(self, record: Record) -> Any:
         """The gold of a record as a prediction has it."""

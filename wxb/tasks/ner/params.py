@@ -37,13 +37,6 @@ class Conll(Section):
         return self
 
 
-class Augment(Section):
-    """Mention replacement: the number of copies of each record, and the share of mentions."""
-
-    copies: PositiveInt
-    share: Annotated[float, Field(gt=0, le=1)]
-
-
 class Corpus(corpora.Corpus):
     """Texts with typed spans of characters."""
 
@@ -53,7 +46,6 @@ class Corpus(corpora.Corpus):
     conll: Conll | None = None
     repair: Literal["by-value"] | None = None
     labels: dict[str, Label | None] = Field(default={})
-    augment: Augment | None = None
 
     @property
     def format_key(self) -> str:

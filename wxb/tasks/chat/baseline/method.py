@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 from wxb.corpora.records import Record
 from wxb.tasks import baselines
-from wxb.tasks.chat.params import Baseline
 from wxb.tasks.chat.predictor import Reply, Responder
 
 
@@ -22,7 +21,6 @@ class NearestResponder(baselines.Baseline, Responder):
 class Method(baselines.Method):
     """A list of answers."""
 
-    experiment: Baseline
     Predictor = NearestResponder
 
     def gold(self, record: Record) -> str:

@@ -8,7 +8,6 @@ from typing import Any
 
 from wxb.corpora.records import Record
 from wxb.tasks import baselines
-from wxb.tasks.classification.params import Baseline
 from wxb.tasks.classification.predictor import PROBABILITY, Classifier, Prediction
 
 
@@ -20,28 +19,26 @@ class BaselineClassifier(baselines.Baseline, Classifier):
 
     def predictions(self, texts: Sequence[str], /, *, label: str) -> list[Prediction]:
         """A prediction for each text."""
-        shares = self.model.values["shares"]
+        values = self.model.values
+        shares, nearest = values["shares"], [None] * len(texts)
+        if "texts" in values:
+            nearest = self.model.nearest(texts, label)
         majority = Prediction(max(self.labels, key=shares.__getitem__), shares)
-        if "texts" not in self.model.values:
-            return [majority] * len(texts)
-        nearest = self.model.nearest(texts, label)
-        return [self._certain(found[0]) if found else majority for found in nearest]
-
-    def _certain(self, label: str) -> Prediction:
-        return Prediction(label, {name: float(name == label) for name in self.labels})
+        certain = {
+            name: Prediction(name, {other: float(other == name) for other in self.labels})
+            for name in self.labels
+        }
+        return [certain[found[0]] if found else majority for found in nearest]
 
 
 class Method(baselines.Method):
     """A classifier without training."""
 
-    experiment: Baseline
     Predictor = BaselineClassifier
 
     def values(self, items: Sequence[Record]) -> dict[str, Any]:
         """The share of each class; for the kind `nearest` also texts and their classes."""
-        counts = Counter(record.gold for record in items)
-        shares = {
-            name: float(f"{counts[name] / len(items):.{PROBABILITY}g}") for name in self.labels
-        }
+        counts, total = Counter(record.gold for record in items), len(items)
+        shares = {name: float(f"{counts[name] / total:.{PROBABILITY}g}") for name in self.labels}
         is_majority = self.experiment.model.kind == "majority"
         return {"shares": shares, **({} if is_majority else super().values(items))}

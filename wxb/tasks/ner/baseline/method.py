@@ -9,7 +9,6 @@ from typing import Any
 from wxb.core.progress import track
 from wxb.corpora.records import Record
 from wxb.tasks import baselines
-from wxb.tasks.ner.params import Baseline
 from wxb.tasks.ner.predictor import ScoredSpan, SpanFinder
 from wxb.tasks.ner.record.spans import Span
 
@@ -23,33 +22,28 @@ class MentionFinder(baselines.Baseline, SpanFinder):
     @property
     def types(self) -> list[str]:
         """The types of spans, in the order of training."""
-        types: list[str] = self.settings["labels"]
-        return types
+        return [*self.settings["labels"]]
 
     def candidates(self, texts: Sequence[str], /, *, label: str) -> list[list[ScoredSpan]]:
         """The spans of each text, sorted and disjoint, all with the score 1."""
-        return [self._spans(text) for text in track(texts, label, len(texts), unit="text")]
-
-    def _spans(self, text: str) -> list[ScoredSpan]:
-        types = self.model.values["types"]
-        free = [True] * len(text)  # not marked yet
-        inside = {i for word in baselines.WORD.finditer(text) for i in range(*word.span())[1:]}
-        edges = [index for index in range(len(text) + 1) if index not in inside]
-        spans = []
-        for length in self.model.values["lengths"]:
-            for start in edges:
-                end = start + length
-                kind = types.get(text[start:end]) if end not in inside else None
-                if kind and end <= len(text) and all(free[start:end]):
-                    spans.append(ScoredSpan(Span(start, end, kind), 1.0))
-                    free[start:end] = [False] * length
-        return sorted(spans)
+        types, rows = self.model.values["types"], []
+        for text in track(texts, label, len(texts), unit="text"):
+            inside = {i for word in baselines.WORD.finditer(text) for i in range(*word.span())[1:]}
+            edges = [index for index in range(len(text) + 1) if index not in inside]
+            free, spans = [True] * len(text), []  # free: not marked yet
+            for length in self.model.values["lengths"]:
+                for start, end in ((edge, edge + length) for edge in edges):
+                    kind = types.get(text[start:end]) if end not in inside else None
+                    if kind and end <= len(text) and all(free[start:end]):
+                        spans.append(ScoredSpan(Span(start, end, kind), 1.0))
+                        free[start:end] = [False] * length
+            rows.append(sorted(spans))
+        return rows
 
 
 class Method(baselines.Method):
     """A list of mentions."""
 
-    experiment: Baseline
     Predictor = MentionFinder
 
     def values(self, items: Sequence[Record]) -> dict[str, Any]:

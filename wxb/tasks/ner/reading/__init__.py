@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain, pairwise
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ from wxb.corpora import formats, reading
 from wxb.corpora.formats import Raw
 from wxb.corpora.records import Record, RecordError, check_encodable, required_field
 from wxb.tasks.ner.params import Corpus, Fields
-from wxb.tasks.ner.reading import augment, conll
+from wxb.tasks.ner.reading import conll
 from wxb.tasks.ner.reading.repair import repair_offsets
 from wxb.tasks.ner.reading.tokens import with_spans
 from wxb.tasks.ner.record.spans import Span
@@ -85,36 +85,20 @@ class Reading(reading.Reading):
             "spans": dict(sorted(types.items())),
         }
 
-    def augment(
-        self, records: Sequence[Record], corpus: Corpus, *, known: Iterable[str], seed: int
-    ) -> list[Record] | None:
-        """Copies of records with other mentions; None if the corpus has no `augment`."""
-        if corpus.augment is None:
-            return None
-        return augment.replace_mentions(records, corpus.augment, known=known, seed=seed)
-
 
 def _spans(raw_spans: Any, text: str, corpus: Corpus) -> tuple[tuple[Span, ...], tuple[str, ...]]:
     """As `Reading.gold`, for a labelled record."""
     fields = corpus.fields
-    if not isinstance(raw_spans, list):
-        raise RecordError(
-            "wrong type", f"{fields.spans!r} is {type(raw_spans).__name__}, not a list"
-        )
-    for raw in raw_spans:
-        if not isinstance(raw, Mapping):
-            raise RecordError("wrong type", f"a span is {type(raw).__name__}, expected an object")
+    if not isinstance(raw_spans, list) or not all(isinstance(raw, Mapping) for raw in raw_spans):
+        found = repr(raw_spans)[:80]
+        raise RecordError("wrong type", f"{fields.spans!r} is {found}, expected a list of objects")
     offsets = [(_offset(raw, fields.start), _offset(raw, fields.end)) for raw in raw_spans]
     repaired = 0
     if corpus.repair == "by-value":
         values = [raw.get(fields.value) for raw in raw_spans]
         offsets, repaired = repair_offsets(text, offsets, values)
-    spans = []
-    for raw, (start, end) in zip(raw_spans, offsets, strict=True):
-        span = _span(raw, start, end, text, corpus)
-        if span is not None:
-            spans.append(span)
-    spans.sort()
+    pairs = zip(raw_spans, offsets, strict=True)
+    spans = sorted(filter(None, (_span(raw, *edges, text, corpus) for raw, edges in pairs)))
     for left, right in pairwise(spans):
         if right.start < left.end:
             raise RecordError("overlapping spans", f"{tuple(left)} and {tuple(right)}")

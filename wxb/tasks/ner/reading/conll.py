@@ -48,31 +48,20 @@ class Sentence(NamedTuple):
 def raw_records(file: Path, conll: Conll) -> Iterator[Raw]:
     """Yield the sentences or documents of a file, with the default names of fields.
 
-    Sentences have the number of their document if the file marks documents. Chunks without B- have
-    a note in `repaired`; what cannot be parsed is a record with a RecordError as its content.
-    Reads the whole file first. Raises WxbError for a file that is empty or not UTF-8.
+    Sentences have the number of their document if the file marks documents. What cannot be parsed
+    is a record with a RecordError as its content. Reads the whole file first. Raises WxbError for a
+    file that is empty or not UTF-8.
     """
-    units = [
-        (document, unit[0][0][0], _parse(unit, conll))
-        for document, unit in _units(decode(file), conll.unit)
-    ]
-    in_documents = conll.unit == "sentence" and any(document for document, _, _ in units)
-    # In IOB1, B- is only between two adjacent chunks of a type; other schemes begin every chunk so.
-    begins_are_marked = any(
-        tag.prefix in BEGINNING and tag.type != previous.type
-        for _, _, sentences in units
-        if not isinstance(sentences, RecordError)
-        for sentence in sentences
-        for previous, tag in _pairs(sentence.tags)
-    )
-    for document, line, sentences in units:
-        position = f"line {line}"
-        if isinstance(sentences, RecordError):
-            yield Raw(position, sentences)
-        else:
-            repaired = tuple(_repair_notes(sentences)) if begins_are_marked else ()
-            content = to_record(sentences, conll.join)
-            yield Raw(position, content, repaired, document if in_documents else None)
+    units = [*_units(decode(file), conll.unit)]
+    in_documents = conll.unit == "sentence" and any(document for document, _ in units)
+    for document, sentences in units:
+        content: Any
+        try:
+            content = to_record([_sentence(lines, conll) for lines in sentences], conll.join)
+        except RecordError as error:
+            content = error
+        position = f"line {sentences[0][0][0]}"
+        yield Raw(position, content, document=document if in_documents else None)
 
 
 def _units(text: str, unit: str) -> Iterator[tuple[int, list[Lines]]]:
@@ -116,13 +105,6 @@ def numbered_lines(text: str) -> list[tuple[int, str]]:
     return kept
 
 
-def _parse(unit: list[Lines], conll: Conll) -> list[Sentence] | RecordError:
-    try:
-        return [_sentence(lines, conll) for lines in unit]
-    except RecordError as error:
-        return error
-
-
 def _sentence(lines: Lines, conll: Conll) -> Sentence:
     tokens, tags = [], []
     for number, line in lines:
@@ -130,11 +112,8 @@ def _sentence(lines: Lines, conll: Conll) -> Sentence:
         width = len(columns)
         last = max(index if index >= 0 else ~index for index in (conll.token, conll.tag))
         if last >= width or conll.token % width == conll.tag % width:
-            raise RecordError(
-                "too few columns",
-                f"line {number}: {line!r} has {width};"
-                f" expected a token in column {conll.token} and a tag in {conll.tag}",
-            )
+            fault = f"{line!r} has {width}; expected token {conll.token} and tag {conll.tag}"
+            raise RecordError("too few columns", f"line {number}: {fault}")
         token = columns[conll.token]
         tokens.append(token[:1] if conll.characters else token)
         tags.append(parse_tag(columns[conll.tag].strip(), f"line {number}: "))
@@ -153,11 +132,8 @@ def parse_tag(name: str, place: str = "") -> Tag:
     if name == "O":
         return OUTSIDE
     if prefix not in PREFIXES or not type_:
-        raise RecordError(
-            "unknown tag",
-            f"{place}{name!r}; expected O, or a type after one of"
-            f" {', '.join(f'{known}-' for known in sorted(PREFIXES))}",
-        )
+        prefixes = ", ".join(f"{known}-" for known in sorted(PREFIXES))
+        raise RecordError("unknown tag", f"{place}{name!r}; expected O, or a type after {prefixes}")
     return Tag(prefix, type_)
 
 
@@ -177,33 +153,17 @@ def to_record(sentences: Sequence[Sentence], join: str) -> dict[str, Any]:
 
 
 def chunks(tags: Sequence[Tag]) -> list[tuple[int, int, str]]:
-    """(first token, one past the last token, type) of every chunk, in any scheme of tags."""
+    """(first token, one past the last token, type) of every chunk, in any scheme of tags.
+
+    A chunk begins by its prefix, or if no chunk of its type is open.
+    """
     chunks: list[tuple[int, int, str]] = []
-    for index, (previous, tag) in enumerate(_pairs(tags)):
-        if _begins(previous, tag):
+    previous = OUTSIDE
+    for index, tag in enumerate(tags):
+        is_open = previous.type == tag.type and previous.prefix not in ENDING
+        if tag != OUTSIDE and (tag.prefix in BEGINNING or not is_open):
             chunks.append((index, index + 1, tag.type))
         elif tag != OUTSIDE:
-            first, _, type_ = chunks[-1]
-            chunks[-1] = first, index + 1, type_
+            chunks[-1] = chunks[-1][0], index + 1, tag.type
+        previous = tag
     return chunks
-
-
-def _begins(previous: Tag, tag: Tag) -> bool:
-    """Whether a chunk begins at a tag: by its prefix, or as no chunk of its type is open."""
-    if tag == OUTSIDE:
-        return False
-    ended = previous == OUTSIDE or previous.prefix in ENDING
-    return tag.prefix in BEGINNING or ended or previous.type != tag.type
-
-
-def _repair_notes(sentences: Sequence[Sentence]) -> Iterator[str]:
-    """Yield a note such as "I- without B-" for each chunk that begins without a B- tag."""
-    for sentence in sentences:
-        for previous, tag in _pairs(sentence.tags):
-            if _begins(previous, tag) and tag.prefix not in BEGINNING:
-                yield f"{tag.prefix}- without B-"
-
-
-def _pairs(tags: Sequence[Tag]) -> Iterator[tuple[Tag, Tag]]:
-    """Each tag with the one before it."""
-    return zip([OUTSIDE, *tags], tags, strict=False)

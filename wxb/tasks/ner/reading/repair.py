@@ -20,33 +20,24 @@ def repair_offsets(
 
     Raises RecordError if a value does not occur, or not often enough.
     """
-    repaired = list(offsets)
-    free = text
-    wrong = []
+    repaired, free, wrong = list(offsets), text, []
     for index, ((start, end), value) in enumerate(zip(offsets, values, strict=True)):
         if 0 <= start < end <= len(text) and text[start:end] == value:
-            free = _without(free, start, end)
+            free = free[:start] + TAKEN * (end - start) + free[end:]
         elif isinstance(value, str) and value.strip() and TAKEN not in value:
             wrong.append((-len(value), start, index))
         else:
             raise RecordError("value not found", f"{value!r} is no text to look for")
-    for _, start, index in sorted(wrong):
-        value = values[index]
-        if (nearest := _nearest(free, value, start)) is None:
+    for length, start, index in sorted(wrong):
+        value, begin = values[index], max(start, 0)
+        occurrences = free.rfind(value, 0, begin - length - 1), free.find(value, begin)
+        nearest = min(
+            (first for first in occurrences if first >= 0),
+            key=lambda first: abs(first - begin),
+            default=None,
+        )
+        if nearest is None:
             raise RecordError("value not found", f"{value!r}, stated to start at {start}")
-        repaired[index] = nearest, nearest + len(value)
-        free = _without(free, *repaired[index])
+        repaired[index] = nearest, nearest - length
+        free = free[:nearest] + TAKEN * -length + free[nearest - length :]
     return repaired, len(wrong)
-
-
-def _without(text: str, start: int, end: int) -> str:
-    return text[:start] + TAKEN * (end - start) + text[end:]
-
-
-def _nearest(text: str, value: str, start: int) -> int | None:
-    """The start of the occurrence of `value` nearest to `start`, the earlier of two."""
-    start = max(start, 0)
-    before = text.rfind(value, 0, start + len(value) - 1)
-    after = text.find(value, start)
-    candidates = [candidate for candidate in (before, after) if candidate >= 0]
-    return min(candidates, key=lambda candidate: abs(candidate - start), default=None)

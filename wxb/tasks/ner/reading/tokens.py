@@ -17,10 +17,7 @@ TAGS = ("ner_tags", "tags", "ner", "labels", "label", "bio_tags")
 UNSPACED = regex.compile(r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}]")
 
 NUMBERS = "tags without names"  # a reason of rejects
-ADVICE = (
-    "give the folder with `dataset_info.json`, or export the data set with `save_to_disk` or as"
-    " Parquet, which keep them"
-)
+ADVICE = "give the folder with `dataset_info.json`, or use `save_to_disk` or Parquet, with names"
 
 
 def with_spans(raw: Raw, text: str | None = None) -> Raw:
@@ -39,10 +36,9 @@ def with_spans(raw: Raw, text: str | None = None) -> Raw:
     tags = next((tags for tags in lists if len(tags) == len(tokens)), None)
     if tags is None:
         return raw
-    if any(isinstance(tag, int) for tag in tags):
-        detail = f"found {tags[:5]}; expected their names: {ADVICE}"
-        return raw._replace(content=RecordError(NUMBERS, detail))
     try:
+        if any(isinstance(tag, int) for tag in tags):
+            raise RecordError(NUMBERS, f"found {tags[:5]}; expected their names: {ADVICE}")
         sentence = Sentence(tokens, [parse_tag(tag) for tag in tags])
     except RecordError as error:
         return raw._replace(content=error)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from wxb.corpora import clean
 from wxb.corpora.records import Record
 from wxb.corpora.text.encoded import join_rows, read_columns, write_columns
 from wxb.tasks import baselines
-from wxb.tasks.speech.params import Baseline, Spectrograms
+from wxb.tasks.speech.params import Spectrograms
 from wxb.tasks.speech.predictor import Recogniser, read
 from wxb.tasks.speech.record.audio import FRAMES, log_mel, map_parallel, to_window
 
@@ -27,13 +28,11 @@ def _statistics(features: NDArray[np.float32]) -> NDArray[np.float32]:
     return np.concatenate(moments, axis=1).round(DECIMALS)
 
 
-def _of_recording(job: tuple[str, Spectrograms]) -> NDArray[np.float32]:
+def _of_recording(path: str, encoding: Spectrograms) -> NDArray[np.float32]:
     """The statistics of a recording, truncated to a window."""
-    path, encoding = job
     length = encoding.window * FRAMES
     features = to_window(log_mel(read(path), encoding.mel_bands, length), length)
-    row: NDArray[np.float32] = _statistics(features[None])[0]
-    return row
+    return np.concatenate(_statistics(features[None]))
 
 
 class NearestRecogniser(baselines.Baseline, Recogniser):
@@ -41,17 +40,14 @@ class NearestRecogniser(baselines.Baseline, Recogniser):
 
     def transcribe(self, features: NDArray[np.float32]) -> list[str]:
         """The transcript of the recording that is nearest to each window (B, frames, bands)."""
-        known = np.array(self.model.values[STATISTICS])
-        gold = self.model.values["gold"]
-        return [
-            gold[int(np.square(known - row).sum(axis=1).argmin())] for row in _statistics(features)
-        ]
+        known, gold = np.array(self.model.values[STATISTICS]), self.model.values["gold"]
+        nearest = (np.square(known - row).sum(axis=1).argmin() for row in _statistics(features))
+        return [gold[index] for index in nearest]
 
 
 class Method(baselines.Method):
     """A list of recordings."""
 
-    experiment: Baseline
     Predictor = NearestRecogniser
 
     def encode(self, chunks: Iterable[Sequence[Record]], path: Path, *, label: str) -> None:
@@ -59,9 +55,9 @@ class Method(baselines.Method):
         if path.stem != clean.SPLITS[0]:
             super().encode(chunks, path, label=label)
             return
-        encoding = self.experiment.encoding
-        jobs = [(record.input, encoding) for records in chunks for record in records]
-        values, splits = join_rows([*map_parallel(_of_recording, jobs, label)], np.float32)
+        paths = [record.input for records in chunks for record in records]
+        of_recording = partial(_of_recording, encoding=self.experiment.encoding)
+        values, splits = join_rows([*map_parallel(of_recording, paths, label)], np.float32)
         write_columns(path, {STATISTICS: values}, splits)
 
     def dataset(self, features: Path, targets: Path, records: Iterable[Record]) -> Any:

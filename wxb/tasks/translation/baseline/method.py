@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 from wxb.corpora.records import Record
 from wxb.tasks import baselines
-from wxb.tasks.translation.params import Baseline
 from wxb.tasks.translation.predictor import Translation, Translator
 
 SCORE = 4  # digits of a score
@@ -24,7 +23,6 @@ class NearestTranslator(baselines.Baseline, Translator):
 class Method(baselines.Method):
     """A list of translations."""
 
-    experiment: Baseline
     Predictor = NearestTranslator
 
     def gold(self, record: Record) -> str:
