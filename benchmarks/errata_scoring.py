@@ -163,10 +163,10 @@ def generator_pairs(name: str, generator: Any, records: Sequence[Record]) -> Ite
         "padded outputs are sliced by real tokens", name, right, counts(gold, predicted), note
     )
 
-    limit = generator.longest // 2
+    limit = generator.settings["longest"] // 2
     predicted = [read(t, a, a.ids[:limit]) for t, a in zip(texts, training_answers, strict=True)]
     hit = sum(len(a.ids) > limit for a in training_answers)
-    note = f"{limit} tokens; answers in training have up to {generator.longest};"
+    note = f"{limit} tokens; answers in training have up to {generator.settings['longest']};"
     note += f" {hit} of {len(texts)} answers are longer"
     yield Pair("max_new_tokens is too low", name, right, counts(gold, predicted), note)
 
@@ -200,7 +200,7 @@ def answer_texts(
     ):
         batch = collate([{"input_ids": prompts[row]} for row in rows], pad, side="left")
         tokens, log_probs = generator.model.generate(
-            **batch, max_new_tokens=generator.longest, eos=end, pad=pad
+            **batch, max_new_tokens=generator.settings["longest"], eos=end, pad=pad
         )
         for row, ids, logs in zip(rows, tokens.numpy(), log_probs.numpy(), strict=True):
             length = int(np.argmax(ids == end)) + 1 if end in ids else len(ids)

@@ -19,8 +19,6 @@ from wxb.corpora.text.encoded import IGNORED, Encoded, read_columns, read_encode
 from wxb.corpora.text.tokenizers import encode, special_tokens
 from wxb.tasks import methods
 from wxb.tasks.classification import params
-from wxb.tasks.classification.metrics import calibration
-from wxb.tasks.classification.metrics.calibration import cross_entropy
 from wxb.tasks.methods import Trained, inputs
 
 if TYPE_CHECKING:
@@ -76,7 +74,7 @@ class Classifier(Trained):
         class_ids = {name: index for index, name in enumerate(self.labels)}
         known = [index for index, record in enumerate(records) if record.gold in class_ids]
         gold = np.array([class_ids[records[index].gold] for index in known], np.int64)
-        self.settings["temperature"] = calibration.temperature(logits[known], gold)
+        self.settings["temperature"] = best_temperature(logits[known], gold)
 
     def further_metrics(
         self, records: Sequence[Record], predictions: Sequence[Prediction]
@@ -92,6 +90,32 @@ class Classifier(Trained):
     def show(self, input_: str, prediction: Prediction) -> str:
         """The class, its probability and the text, in a line."""
         return f"{prediction.label} {prediction.probabilities[prediction.label]:.3f}\t{input_}"
+
+
+def cross_entropy(
+    logits: NDArray[np.float64], labels: NDArray[np.int64], temperature: float = 1.0
+) -> float:
+    """The mean cross-entropy of logits (N, K) with labels (N,)."""
+    likelihoods = softmax(logits / temperature, axis=1)[np.arange(len(labels)), labels]
+    return -float(np.log(np.maximum(likelihoods, 1e-300)).mean())
+
+
+def best_temperature(logits: NDArray[np.float64], labels: NDArray[np.int64]) -> float:
+    """The temperature with the lowest cross-entropy of logits (N, K) and labels (N,); 1 if N is 0.
+
+    Source: Guo et al. (2017), "On Calibration of Modern Neural Networks".
+    """
+    from scipy.optimize import minimize_scalar
+
+    if not len(labels):
+        return 1.0
+    bounds = np.log(0.05), np.log(20)
+    minimum = minimize_scalar(
+        lambda log: cross_entropy(logits, labels, float(np.exp(log))),
+        bounds=bounds,
+        method="bounded",
+    )
+    return round(float(np.exp(minimum.x)), 3)
 
 
 def by_class(values: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -131,53 +155,43 @@ class Method(methods.Method):
         sizes = np.unique(labels["train"], return_counts=True)[1]
         if len(sizes) < 2:
             raise WxbError("all training records have one class; add records of another")
+        # A fold needs a record of a class to predict it.
+        folds, splitter = min(settings.folds or 0, int(sizes.max())), None
+        if folds > 1:
+            splitter = StratifiedKFold(folds, shuffle=True, random_state=run.seed)
+        fits: list[tuple[float, NDArray[np.float64], NDArray[np.float64]]] = []
         history: list[dict[str, float]] = []
-        best: tuple[float, NDArray[np.float64], NDArray[np.float64]] | None = None
         steps = 0
+        options = settings.model_dump(include={"class_weight", "max_iter", "tol"})
         for strength in track(sorted(settings.C), run.label, len(settings.C), unit="C"):
-            solver = LogisticRegression(
-                C=strength,
-                class_weight=settings.class_weight,
-                max_iter=settings.max_iter,
-                tol=settings.tol,
-                random_state=run.seed,
-            ).fit(features["train"], labels["train"])
+            solver = LogisticRegression(C=strength, random_state=run.seed, **options)
+            solver.fit(features["train"], labels["train"])
             coef, intercept = by_class(solver.coef_), by_class(solver.intercept_)
             logits = {split: rows @ coef.T + intercept for split, rows in features.items()}
             predicted = self.summarize(logits["valid"], labels["valid"])
             metrics = self.compute_metrics(predicted, labels["valid"])
             score, further = metrics[self.BEST.key], {}
-            # A fold needs a record of a class to predict it.
-            if settings.folds and (folds := min(settings.folds, int(sizes.max()))) > 1:
-                splitter = StratifiedKFold(folds, shuffle=True, random_state=run.seed)
+            if splitter:
+                data = features["train"], labels["train"]
                 with warnings.catch_warnings():
                     warnings.simplefilter("ignore")  # of classes with fewer records than folds
-                    by_fold = cross_val_score(
-                        solver,
-                        features["train"],
-                        labels["train"],
-                        cv=splitter,
-                        scoring=self.BEST.key,
-                    )
+                    by_fold = cross_val_score(solver, *data, cv=splitter, scoring=self.BEST.key)
                 score = float(np.nan_to_num(by_fold).mean())  # nan: a fold without a class
                 further = {f"folds_{self.BEST.key}": score}
             steps += int(solver.n_iter_.max())
-            history.append(
-                {
-                    "step": steps,
-                    "epoch": steps,
-                    "C": strength,
-                    "loss": cross_entropy(logits["train"], labels["train"]),
-                    "valid_loss": cross_entropy(logits["valid"][known], labels["valid"][known]),
-                    **{f"valid_{name}": value for name, value in metrics.items()},
-                    **further,
-                }
-            )
-            print(history[-1], flush=True)
-            if best is None or score > best[0]:
-                best = score, coef, intercept
-        assert best is not None
-        return *best, history
+            row = {
+                "step": steps,
+                "epoch": steps,
+                "C": strength,
+                "loss": cross_entropy(logits["train"], labels["train"]),
+                "valid_loss": cross_entropy(logits["valid"][known], labels["valid"][known]),
+                **{f"valid_{name}": value for name, value in metrics.items()},
+                **further,
+            }
+            print(row, flush=True)
+            history.append(row)
+            fits.append((score, coef, intercept))
+        return *max(fits, key=lambda fit: fit[0]), history  # the first of equal ones
 
 
 def truncate(encoded: Encoded, tokenizer: Any, max_length: int, keep: str) -> Encoded:

@@ -7,7 +7,8 @@ from sklearn.metrics import accuracy_score, f1_score, roc_auc_score
 
 from wxb.metrics import evaluation
 from wxb.tasks.classification import metrics
-from wxb.tasks.classification.metrics import PredictionRow, calibration, ranking
+from wxb.tasks.classification.metrics import PredictionRow
+from wxb.tasks.classification.predictor import best_temperature
 
 
 def rows_of(gold, probabilities, classes):
@@ -61,13 +62,13 @@ floats = st.floats(0, 1, allow_nan=False)
 def test_the_area_is_exact_for_few_scores_and_bounded_for_many(records):
     positive = np.array([p for p, _ in records])
     values = np.array([s for _, s in records])
-    sums = ranking.histogram(positive, values).sum(axis=0)
-    area, is_defined = ranking.area(sums)
+    sums = metrics.histogram(positive, values).sum(axis=0)
+    area, is_defined = metrics.area(sums)
     assert is_defined == (0 < positive.sum() < len(positive))
     if is_defined:
-        tied = (sums[: ranking.BINS] * sums[ranking.BINS :]).sum()
+        tied = (sums[: metrics.BINS] * sums[metrics.BINS :]).sum()
         pairs = positive.sum() * (~positive).sum()
-        bound = 0 if len(np.unique(values)) <= ranking.BINS else 0.5 * tied / pairs
+        bound = 0 if len(np.unique(values)) <= metrics.BINS else 0.5 * tied / pairs
         assert abs(area - roc_auc_score(positive, values)) <= bound + 1e-9
 
 
@@ -75,7 +76,7 @@ def test_the_area_of_many_scores_has_a_small_error():
     rng = np.random.default_rng(0)
     positive = rng.random(5000) < 0.4
     values = rng.normal(size=5000) + positive
-    area, _ = ranking.area(ranking.histogram(positive, values).sum(axis=0))
+    area, _ = metrics.area(metrics.histogram(positive, values).sum(axis=0))
     assert area == pytest.approx(roc_auc_score(positive, values), abs=3e-4)
 
 
@@ -91,8 +92,8 @@ def test_the_temperature_undoes_a_scaling_of_the_logits(factor):
     rng = np.random.default_rng(1)
     logits = rng.normal(size=(20_000, 3)) * 2
     labels = np.array([rng.choice(3, p=p) for p in softmax(logits, axis=1)])
-    assert calibration.temperature(logits * factor, labels) == pytest.approx(factor, rel=0.1)
-    assert calibration.temperature(logits[:0], labels[:0]) == 1.0
+    assert best_temperature(logits * factor, labels) == pytest.approx(factor, rel=0.1)
+    assert best_temperature(logits[:0], labels[:0]) == 1.0
 
 
 def test_an_interval_of_groups_holds_the_value():

@@ -12,7 +12,7 @@ from wxb.core.files import read_json, read_jsonl
 from wxb.corpora.records import RecordError
 from wxb.tasks.classification import reading
 from wxb.tasks.classification.params import Corpus
-from wxb.tasks.classification.reading.cleaning import clean
+from wxb.tasks.classification.reading import clean
 from wxb.tasks.classification.record import Labelling
 
 SPLIT = {"test": 0.25, "valid": 0.25}

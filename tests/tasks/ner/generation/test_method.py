@@ -292,7 +292,7 @@ def test_answers_are_at_most_as_long_as_in_training(backbone, special, tmp_path)
     predictor = Method.Predictor.from_training(
         Recorder(), Method(experiment(special), TYPES, tokenizer), tmp_path / "targets.arrow"
     )
-    assert predictor.longest == max(map(len, answer_rows(tmp_path)))
+    assert predictor.settings["longest"] == max(map(len, answer_rows(tmp_path)))
 
 
 @each_vocabulary
@@ -458,5 +458,5 @@ def test_a_loaded_predictor_predicts_the_same(trained, special, backbone):
         "stride": STRIDE,
         "four_bit": False,
         "training": {"updates": 3, "examples": 20},
-        "longest": predictor.longest,
+        "longest": predictor.settings["longest"],
     }

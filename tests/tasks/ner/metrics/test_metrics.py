@@ -54,7 +54,7 @@ def test_duplicates_count_once_and_documents_are_apart():
     assert counts([[span, span], []], [[span] * 3, [span]]).tolist() == [[1, 1, 1], [0, 0, 1]]
 
 
-@pytest.mark.parametrize("score", [counts, by_type, count_outcomes])
+@pytest.mark.parametrize("score", [counts, count_outcomes])
 def test_numbers_of_documents_must_be_equal(score):
     with pytest.raises(ValueError, match="shorter"):
         score([[], []], [[]])

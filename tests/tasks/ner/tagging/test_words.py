@@ -8,15 +8,12 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wxb.corpora.text.encoded import Encoded
-from wxb.corpora.text.windows import sliding_windows
 from wxb.tasks.ner.params import WordFeatures
 from wxb.tasks.ner.tagging.words import (
     FEATURES,
     WordEmbedding,
     continues_word,
     features,
-    window_features,
 )
 
 ROWS = 100_003  # no two features here have the same row
@@ -147,22 +144,6 @@ def test_neighbours_have_their_own_features(text, boundaries, window, rows):
     for index, (first, last) in enumerate(pairwise([*firsts, len(starts)])):
         for token in range(first, last):
             assert np.array_equal(ids[token], words[index : index + 2 * window + 1])
-
-
-@pytest.mark.parametrize("rows", [200, ROWS])
-@pytest.mark.parametrize("texts", [[], ["", "a b", " ", "Ann saw Johanna. 李明 too"]])
-def test_features_of_a_window_are_those_of_its_tokens(texts, rows):
-    settings = WordFeatures(rows=rows, width=4, window=2)
-    edges = [letters(text) if text else cut("", []) for text in texts]
-    none = np.zeros(0, np.int32)
-    starts, ends = (np.concatenate([none, *(pair[side] for pair in edges)]) for side in (0, 1))
-    splits = np.cumsum([0, *(len(own) for own, _ in edges)])
-    windows = sliding_windows(splits, size=5, stride=2)
-    of_window = window_features(texts, Encoded(starts, starts, ends, splits), windows, settings)
-    for window, row in enumerate(windows.rows):
-        tokens = slice(windows.firsts[window], windows.lasts[window])
-        expected = features(texts[row], starts[tokens], ends[tokens], settings)
-        assert np.array_equal(of_window(window), expected)
 
 
 # Embedding

@@ -85,11 +85,10 @@ class Method(predictor.Method):
 
     def dataset(self, features: Path, targets: Path, records: Iterable[Record]) -> Items:
         """One item per text, as `predictor.Method`; for n-grams also its `text`."""
-        records = [*records]
-        items = super().dataset(features, targets, records)
+        texts: list[Any] = [record.input for record in records]
+        items = super().dataset(features, targets, [])
         if not self.experiment.model.words:
             return items
-        texts: list[Any] = [record.input for record in records]
         return [{**item, "text": text} for item, text in zip(items, texts, strict=True)]
 
     def fit(self, backbone: Path, run: TrainingRun) -> tuple[Any, list[dict[str, float]]]:
@@ -106,7 +105,6 @@ class Method(predictor.Method):
         splits = {"train": run.train, "valid": run.valid}
         states = {split: self._pooled(model, items, run.label) for split, items in splits.items()}
         length = np.linalg.norm(states["train"], axis=1).mean()
-        features: dict[str, Any] = {split: rows / length for split, rows in states.items()}
         ngrams: dict[str, Any] = {}
         if words:
             texts = {split: [item["text"] for item in items] for split, items in splits.items()}
@@ -115,23 +113,18 @@ class Method(predictor.Method):
         fits: list[tuple[float, float, NDArray[np.float64], NDArray[np.float64]]] = []
         history: list[dict[str, float]] = []
         for factor in words.states if words else [1.0]:
+            features: dict[str, Any] = {s: rows * factor / length for s, rows in states.items()}
             if words:
                 features = {
-                    split: csr_array(hstack([csr_array(rows * factor / length), ngrams[split]]))
-                    for split, rows in states.items()
+                    split: csr_array(hstack([csr_array(rows), ngrams[split]]))
+                    for split, rows in features.items()
                 }
             score, coef, intercept, rows = self.fit_regression(features, run)
             fits.append((score, factor, coef, intercept))
             before = history[-1]["step"] if history else 0
-            history += [
-                {
-                    **row,
-                    "step": before + row["step"],
-                    "epoch": before + row["step"],
-                    "states": factor,
-                }
-                for row in rows
-            ]
+            for row in rows:
+                step = before + row["step"]
+                history.append({**row, "step": step, "epoch": step, "states": factor})
         _, factor, coef, intercept = max(fits, key=lambda fit: fit[0])  # the first of equal ones
         size = states["train"].shape[1]
         with torch.no_grad():

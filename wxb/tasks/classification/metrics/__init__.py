@@ -1,7 +1,13 @@
 """The scores of classification: accuracy, macro F1 and AUROC.
 
 All are functions of sums over records. For each class these are the counts of correct, gold and
-predicted records, and a histogram of scores (`metrics.ranking`).
+predicted records, and a histogram of scores for the area under the ROC curve (AUROC). The area is
+the share of pairs, of a positive and a negative record, in which the positive one has the higher
+score. Pairs do not add up over records, but counts in bins of scores do. Bins are cut at quantiles
+of a run's scores, and two records of one bin count as tied. The area is exact for up to BINS
+different scores. With more, the error is at most half the share of pairs within one bin.
+
+Source: Fawcett (2006), "An introduction to ROC analysis".
 """
 
 from __future__ import annotations
@@ -16,12 +22,12 @@ from numpy.typing import NDArray
 
 from wxb.metrics import DIGITS, Metric, scorer
 from wxb.metrics.scorer import ratio
-from wxb.tasks.classification.metrics import ranking
 
 if TYPE_CHECKING:
     from wxb.corpora.records import Record
 
-PER_CLASS = 3 + 2 * ranking.BINS  # statistics of each class
+BINS = 100
+PER_CLASS = 3 + 2 * BINS  # statistics of each class
 CLASSES, CONFUSIONS = "by-class.csv", "confusions.csv"
 
 
@@ -47,7 +53,7 @@ class Scorer(scorer.Scorer):
     HEADLINE = "accuracy"
     SIGNATURE = (
         "accuracy of classes; AUROC of each class against the rest, their mean, from"
-        f" {ranking.BINS} bins of equally many records"
+        f" {BINS} bins of equally many records"
     )
     UNIT = "records"
     COUNTS: ClassVar = {"correct": "correct"}
@@ -56,10 +62,6 @@ class Scorer(scorer.Scorer):
     def fields(self, record: Record, prediction: Any, vocabulary: None) -> dict[str, Any]:
         """The predicted class and the probabilities."""
         return {"predicted": prediction.label, "probabilities": dict(prediction.probabilities)}
-
-    def parse(self, row: Mapping[str, Any]) -> PredictionRow:
-        """The row of a parsed line of predictions.jsonl."""
-        return PredictionRow(**row)
 
     def statistics(self, rows: Sequence[PredictionRow]) -> NDArray[np.float64]:
         """The statistics of rows (N, K * PER_CLASS).
@@ -73,7 +75,7 @@ class Scorer(scorer.Scorer):
             predicted = np.array([row.predicted == name for row in rows])
             parts += [
                 np.stack([gold & predicted, gold, predicted], axis=1),
-                ranking.histogram(gold, odds),
+                histogram(gold, odds),
             ]
         return np.concatenate(parts, axis=1, dtype=np.float64)
 
@@ -86,11 +88,11 @@ class Scorer(scorer.Scorer):
         by_class = _by_class(sums)  # (..., K, PER_CLASS)
         correct, gold, predicted = np.moveaxis(by_class[..., :3], -1, 0)  # (..., K)
         f1 = ratio(2 * correct, gold + predicted)
-        area, is_defined = ranking.area(by_class[..., 3:])
+        areas, is_defined = area(by_class[..., 3:])
         return {
             "accuracy": ratio(correct.sum(axis=-1), gold.sum(axis=-1)),
             "f1_macro": _mean(f1, gold + predicted > 0),
-            "auroc": _mean(area, is_defined),
+            "auroc": _mean(areas, is_defined),
         }
 
     def totals(self, sums: NDArray[Any]) -> dict[str, float]:
@@ -110,6 +112,25 @@ class Scorer(scorer.Scorer):
         _write(folder / CLASSES, by_class)
         crossed = [{"gold": gold, **row} for gold, row in details["confusions"].items()]
         _write(folder / CONFUSIONS, crossed)
+
+
+def histogram(positive: NDArray[np.bool_], scores: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """The bin of each record, one-hot (N, 2 * BINS): first the positive bins, then the negative."""
+    values, bins = np.unique(scores, return_inverse=True)
+    if len(values) > BINS:
+        cuts = np.quantile(scores, np.arange(1, BINS) / BINS, method="nearest")
+        bins = np.searchsorted(np.unique(cuts), scores, side="right")
+    one_hot = bins[:, None] == np.arange(BINS)  # (N, BINS)
+    return np.concatenate([one_hot & positive[:, None], one_hot & ~positive[:, None]], axis=1)
+
+
+def area(sums: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+    """The area (...) of sums (..., 2 * BINS), and whether both kinds of records exist."""
+    positive, negative = sums[..., :BINS], sums[..., BINS:]
+    below = np.cumsum(negative, axis=-1) - negative / 2
+    won = (positive * below).sum(axis=-1)
+    pairs = positive.sum(axis=-1) * negative.sum(axis=-1)
+    return ratio(won, pairs), pairs > 0
 
 
 def classes_of(rows: Iterable[PredictionRow]) -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from glob import escape
 
-from wxb.tasks.classification.reading.text_files import CLASS, FASTTEXT
+from wxb.tasks.classification.reading import CLASS, FASTTEXT
 from wxb.tasks.recognition import Content, Files, FlagError, Flags, Records, is_split
 
 UNLABELLED = ("unsup", "unlabeled", "unlabelled")  # names of folders of texts without a class

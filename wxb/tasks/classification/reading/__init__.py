@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html as entities
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -12,12 +13,21 @@ from typing import Any
 from wxb.core.errors import WxbError
 from wxb.corpora import formats, reading
 from wxb.corpora.formats import Raw
+from wxb.corpora.layout import decode, decode_table
 from wxb.corpora.records import Record, RecordError, check_encodable, required_field
 from wxb.tasks.classification.params import Corpus
-from wxb.tasks.classification.reading import text_files
-from wxb.tasks.classification.reading.cleaning import clean
-from wxb.tasks.classification.reading.text_files import CLASS
 
+FASTTEXT = re.compile(r"\s*((?:__label__\S+\s+)+)(.*)")
+CLASS = "label"  # the field for a class that is no field of the file
+_NAMES = (
+    "a|abbr|b|big|blockquote|br|center|cite|code|div|em|font|h[1-6]|hr|i|img|li|ol|p|pre|q|s|small"
+    "|span|strike|strong|sub|sup|table|tbody|td|th|thead|tr|tt|u|ul"
+)
+# Only known HTML names: "<3" and "a < b" are text.
+_TAG = re.compile(rf"</?({_NAMES})(?=[\s/>])[^<>]*>", re.IGNORECASE)
+_LINES = re.compile(r"(br|hr|p|div|li|tr|h[1-6]|blockquote)$", re.IGNORECASE)
+_BLANKS = re.compile(r"[ \t\xa0]*\n\s*")
+_C1 = re.compile("[\x80-\x9f]")
 _MARKS = re.compile(r"[\W_]+")
 _DIGITS = re.compile(r"\d+")
 
@@ -28,7 +38,7 @@ class Reading(reading.Reading):
     def raw_records(self, file: Path, corpus: Corpus) -> Iterator[Raw]:
         """The records of a file with cleaned texts, and with the class of the file, if any."""
         if corpus.format:
-            file_class, rows = {}, text_files.raw_records(file, corpus)
+            file_class, rows = {}, _texts(file, corpus)
         else:
             file_class = {CLASS: _class_of(file, corpus)} if corpus.classes else {}
             rows = formats.raw_records(file, columns=corpus.columns)
@@ -104,3 +114,53 @@ def _class_of(file: Path, corpus: Corpus) -> str | None:
         f"{file}: matches no pattern of `classes` ({', '.join(corpus.classes)}); add one, or"
         " remove the file"
     )
+
+
+def clean(text: str, *, html: bool) -> tuple[str, tuple[str, ...]]:
+    """A text as a browser shows it, and the kinds of repairs made.
+
+    With `html`, tags are removed, those of lines and paragraphs become line breaks, and entities
+    become characters. C1 control characters become the Windows-1252 characters of the same byte.
+    """
+    repaired = []
+    if html:
+        bare = _TAG.sub(lambda match: "\n" if _LINES.match(match[1]) else "", text)
+        if bare != text:
+            bare = _BLANKS.sub("\n", bare).strip()
+            repaired.append("HTML removed")
+        decoded = entities.unescape(bare)
+        if decoded != bare:
+            repaired.append("entities decoded")
+        text = decoded
+    shown = _C1.sub(lambda match: match[0].encode("latin-1").decode("cp1252", "ignore"), text)
+    if shown != text:
+        repaired.append("control characters read as Windows-1252")
+    return shown, tuple(repaired)
+
+
+def _texts(file: Path, corpus: Corpus) -> Iterator[Raw]:
+    """Yield the texts of a file with their classes.
+
+    A text that is empty, or neither UTF-8 nor in one of `layout.LEGACY`, is a RecordError. Raises
+    WxbError for such a file with lines, which has to be UTF-8.
+    """
+    field = corpus.fields.input
+    if corpus.format == "files":
+        try:
+            text, legacy = decode_table(file)
+        except WxbError as error:
+            yield Raw("text", RecordError("no text", str(error)))
+            return
+        repaired = (f"read as {legacy}",) if legacy else ()
+        yield Raw("text", {field: text, CLASS: corpus.classes.get(file.parent.name)}, repaired)
+        return
+    label = corpus.fields.label or CLASS
+    for number, line in enumerate(decode(file).split("\n"), start=1):
+        if not line.strip():
+            continue
+        match = FASTTEXT.match(line)
+        names = [name.removeprefix("__label__") for name in match[1].split()] if match else []
+        text = match[2] if match else line
+        several = RecordError("several classes", f"found {', '.join(names)}; expected one")
+        content = {field: text.strip(), label: names[0] if names else None}
+        yield Raw(f"line {number}", several if len(names) > 1 else content)

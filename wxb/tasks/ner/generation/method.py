@@ -29,7 +29,7 @@ from wxb.tasks import methods
 from wxb.tasks.ner.generation import answers
 from wxb.tasks.ner.params import Generation
 from wxb.tasks.ner.predictor import Recognizer, ScoredSpan, WindowedTexts
-from wxb.tasks.ner.record import encoding
+from wxb.tasks.ner.record import alignment
 from wxb.tasks.ner.record.alignment import Status
 from wxb.tasks.ner.record.spans import Span
 
@@ -108,18 +108,11 @@ def _answer_ids(
     marker_ids = dict(zip(markers, token_ids(tokenizer, markers, special=True), strict=True))
     mention_ids = iter(token_ids(tokenizer, [piece for row in parts for piece in row[1::3]]))
     rows = [
-        np.concatenate(
-            [
-                *(
-                    next(mention_ids) if index % 3 == 1 else marker_ids[piece]
-                    for index, piece in enumerate(row)
-                ),
-                [tokenizer.eos_token_id],
-            ]
-        )
+        [next(mention_ids) if i % 3 == 1 else marker_ids[piece] for i, piece in enumerate(row)]
         for row in parts
     ]
-    ids, splits = join_rows(rows, np.int32)
+    end = [tokenizer.eos_token_id]
+    ids, splits = join_rows([np.concatenate([*row, end]) for row in rows], np.int32)
     return ids.astype(np.int32, copy=False), splits
 
 
@@ -160,15 +153,9 @@ class GenerativeRecognizer(Recognizer):
             folder, tokens=len(tokenizer), four_bit=settings["four_bit"]
         )
 
-    @property
-    def longest(self) -> int:
-        """Number of tokens of the longest training answer; generated answers are no longer."""
-        longest: int = self.settings["longest"]
-        return longest
-
     def own_settings(self, experiment: Any) -> dict[str, Any]:
         """Number of tokens of the longest training answer; generated answers are no longer."""
-        return {"longest": self.longest}
+        return {"longest": self.settings["longest"]}
 
     def predict_windows(
         self, inputs: WindowedTexts, indices: Sequence[int]
@@ -182,7 +169,8 @@ class GenerativeRecognizer(Recognizer):
         items = [{"input_ids": prompt} for prompt in prompts]
         device = next(self.model.parameters()).device
         batch = {k: v.to(device) for k, v in collate(items, pad, side="left").items()}
-        ids, log_probs = self.model.generate(**batch, max_new_tokens=self.longest, eos=end, pad=pad)
+        longest = self.settings["longest"]
+        ids, log_probs = self.model.generate(**batch, max_new_tokens=longest, eos=end, pad=pad)
         outputs = []
         for window, answer, logs in zip(
             indices, ids.cpu().numpy(), log_probs.cpu().numpy(), strict=True
@@ -238,7 +226,7 @@ class Method(methods.Method):
         A span counts as kept if `locate` returns its own offsets for every answer that names it.
         """
         aligner = partial(encode_answers, types=self.labels, tokenizer=self.tokenizer)
-        return encoding.align_chunks(
+        return alignment.align_chunks(
             path, chunks, self.tokenizer, self.experiment.encoding, aligner
         )
 
@@ -247,7 +235,7 @@ class Method(methods.Method):
     ) -> methods.LazyItems:
         """One item per window: `input_ids` of prompt and answer, `labels` IGNORED on the prompt."""
         encoded = read_encoded(features)
-        windows = encoding.windows(encoded, self.tokenizer, self.experiment.encoding)
+        windows = alignment.windows(encoded, self.tokenizer, self.experiment.encoding)
         columns, splits = read_columns(targets, self.TARGETS)
         prompts = _prompts(encoded, windows, self.tokenizer)
 

@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from wxb.core.files import write_json
 from wxb.metrics import DIGITS, Metric, scorer
 from wxb.tasks.ner.metrics.outcomes import count_outcomes
-from wxb.tasks.ner.record.spans import Span, paired_sets
+from wxb.tasks.ner.record.spans import Span
 
 if TYPE_CHECKING:
     from wxb.corpora.records import Record
@@ -158,7 +158,8 @@ def counts(
     gold: Sequence[Iterable[Span]], predicted: Sequence[Iterable[Span]]
 ) -> NDArray[np.int64]:
     """Counts of spans (documents, 3): the columns CORRECT, GOLD and PREDICTED."""
-    rows = [(len(g & p), len(g), len(p)) for g, p in paired_sets(gold, predicted)]
+    documents = zip(map(set, gold), map(set, predicted), strict=True)
+    rows = [(len(g & p), len(g), len(p)) for g, p in documents]
     return np.array(rows, dtype=np.int64).reshape(-1, COLUMNS)
 
 
@@ -169,14 +170,12 @@ def by_type(
 
     The columns are CORRECT, GOLD and PREDICTED.
     """
-    documents = paired_sets(gold, predicted)
-    types = sorted({span.type for g, p in documents for span in g | p})
-    tables = {name: np.zeros((len(documents), COLUMNS), dtype=np.int64) for name in types}
-    for row, (g, p) in enumerate(documents):
-        for column, spans in ((CORRECT, g & p), (GOLD, g), (PREDICTED, p)):
-            for span in sorted(spans):
-                tables[span.type][row, column] += 1
-    return tables
+
+    def only(kind: str, documents: Sequence[Iterable[Span]]) -> list[list[Span]]:
+        return [[span for span in spans if span.type == kind] for spans in documents]
+
+    types = sorted({span.type for spans in (*gold, *predicted) for span in spans})
+    return {kind: counts(only(kind, gold), only(kind, predicted)) for kind in types}
 
 
 def prf(counts: ArrayLike) -> tuple[Any, Any, Any]:

@@ -6,7 +6,7 @@ from enum import StrEnum, auto
 from itertools import product
 from typing import NamedTuple
 
-from wxb.tasks.ner.record.spans import Span, paired_sets
+from wxb.tasks.ner.record.spans import Span
 
 
 class Outcome(StrEnum):
@@ -52,16 +52,15 @@ def compare(gold: Iterable[Span], predicted: Iterable[Span]) -> list[Finding]:
             findings.append(Finding(_mismatch(g, p), g, p))
     findings += [Finding(Outcome.MISSED, span, None) for span in sorted(missed)]
     findings += [Finding(Outcome.SPURIOUS, None, span) for span in sorted(spurious)]
-    return sorted(findings, key=_position)
+    return sorted(findings, key=lambda finding: [*filter(None, finding[1:])])
 
 
 def count_outcomes(
     gold: Sequence[Iterable[Span]], predicted: Sequence[Iterable[Span]]
 ) -> dict[str, int]:
     """The number of findings of `compare` with each outcome, over documents."""
-    counts = Counter(
-        finding.outcome for g, p in paired_sets(gold, predicted) for finding in compare(g, p)
-    )
+    documents = zip(gold, predicted, strict=True)
+    counts = Counter(finding.outcome for g, p in documents for finding in compare(g, p))
     return {outcome.value: counts[outcome] for outcome in Outcome}
 
 
@@ -69,24 +68,14 @@ def _overlap(a: Span, b: Span) -> int:
     return max(0, min(a.end, b.end) - max(a.start, b.start))
 
 
-def _same_offsets(a: Span, b: Span) -> bool:
-    return (a.start, a.end) == (b.start, b.end)
-
-
 def _mismatch(gold: Span, predicted: Span) -> Outcome:
-    if _same_offsets(gold, predicted):
+    if gold[:2] == predicted[:2]:
         return Outcome.WRONG_TYPE
     return Outcome.WRONG_BOUNDARY if gold.type == predicted.type else Outcome.WRONG_BOTH
 
 
-_RANK = {Outcome.WRONG_TYPE: 0, Outcome.WRONG_BOUNDARY: 1, Outcome.WRONG_BOTH: 2}
-
-
 def _priority(pair: tuple[Span, Span]) -> tuple[int, int, int]:
     # The leftmost is the one whose overlap starts first; swapping gold and predicted is no change.
-    g, p = pair
-    return _RANK[_mismatch(g, p)], -_overlap(g, p), max(g.start, p.start)
-
-
-def _position(finding: Finding) -> tuple[Span, ...]:
-    return tuple(span for span in (finding.gold, finding.predicted) if span is not None)
+    gold, predicted = pair
+    rank = [*Outcome].index(_mismatch(gold, predicted))
+    return rank, -_overlap(gold, predicted), max(gold.start, predicted.start)

@@ -1,6 +1,5 @@
 """Typed spans of a text."""
 
-from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 
@@ -10,10 +9,3 @@ class Span(NamedTuple):
     start: int
     end: int
     type: str
-
-
-def paired_sets(
-    gold: Sequence[Iterable[Span]], predicted: Sequence[Iterable[Span]]
-) -> list[tuple[set[Span], set[Span]]]:
-    """The sets of gold and predicted spans of each document, of which both have the same number."""
-    return [(set(g), set(p)) for g, p in zip(gold, predicted, strict=True)]

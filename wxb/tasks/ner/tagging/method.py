@@ -21,14 +21,8 @@ from wxb.tasks import methods
 from wxb.tasks.ner import metrics as scorer
 from wxb.tasks.ner.params import Head, Tagging, WordFeatures
 from wxb.tasks.ner.predictor import Recognizer, ScoredSpan, WindowedTexts
-from wxb.tasks.ner.record import encoding
-from wxb.tasks.ner.record.bio import (
-    Targets,
-    align,
-    best_tags,
-    decode_tags,
-    tag_names,
-)
+from wxb.tasks.ner.record import alignment
+from wxb.tasks.ner.record.bio import Targets, align, best_tags, decode_tags, tag_names
 from wxb.tasks.ner.record.spans import Span
 
 if TYPE_CHECKING:
@@ -38,16 +32,22 @@ if TYPE_CHECKING:
 
 
 def _inputs(
-    ids: NDArray[np.int32],
-    specials: tuple[NDArray[np.int32], NDArray[np.int32]],
-    features: NDArray[np.integer] | None,
+    inputs: WindowedTexts, window: int, tokenizer: Any, word_features: WordFeatures | None
 ) -> dict[str, NDArray[Any]]:
     """The inputs of the model for a window, without padding: tokens and word features, if any."""
-    before, after = specials
-    inputs: dict[str, NDArray[Any]] = {"input_ids": np.concatenate([before, ids, after])}
-    if features is not None:
-        inputs["words"] = np.pad(features, ((len(before), len(after)), (0, 0)))
-    return inputs
+    texts, encoded, windows = inputs
+    before, after = special_tokens(tokenizer)
+    tokens = slice(windows.firsts[window], windows.lasts[window])
+    item: dict[str, NDArray[Any]] = {
+        "input_ids": np.concatenate([before, encoded.ids[tokens], after])
+    }
+    if word_features:
+        from wxb.tasks.ner.tagging import words
+
+        edges = encoded.starts[tokens], encoded.ends[tokens]
+        features = words.features(texts[windows.rows[window]], *edges, word_features)
+        item["words"] = np.pad(features, ((len(before), len(after)), (0, 0)))
+    return item
 
 
 def _token_spans(tags: NDArray[Any]) -> list[Span]:
@@ -89,27 +89,18 @@ class TaggingRecognizer(Recognizer):
         """Log-probabilities of tags (T, K), p_start (T,) and p_end (T,) of each window's tokens."""
         import torch
 
-        from wxb.tasks.ner.tagging import words
         from wxb.training.batches import collate
 
-        texts, encoded, windows = inputs
-        specials = special_tokens(self.tokenizer)
+        windows, tokenizer = inputs.windows, self.tokenizer
         word_features = _word_features(self.settings)
-        items = []
-        for window in indices:
-            tokens, features = slice(windows.firsts[window], windows.lasts[window]), None
-            if word_features:
-                edges = encoded.starts[tokens], encoded.ends[tokens]
-                features = words.features(texts[windows.rows[window]], *edges, word_features)
-            items.append(_inputs(encoded.ids[tokens], specials, features))
-        batch = collate(items, self.tokenizer.pad_token_id)
+        items = [_inputs(inputs, window, tokenizer, word_features) for window in indices]
+        batch = collate(items, tokenizer.pad_token_id)
         device = next(self.model.parameters()).device
         with torch.inference_mode():
             output = self.model(**{name: value.to(device) for name, value in batch.items()})
         tags = output["tags"].float().log_softmax(-1).cpu().numpy()  # (B, T, K)
         starts, ends = (output[k].float().sigmoid().cpu().numpy() for k in ("starts", "ends"))
-        before = len(specials[0])
-        lengths = windows.lasts - windows.firsts
+        before, lengths = len(special_tokens(tokenizer)[0]), windows.lasts - windows.firsts
         inner = [slice(before, before + lengths[window]) for window in indices]
         return [(tags[i, real], starts[i, real], ends[i, real]) for i, real in enumerate(inner)]
 
@@ -122,31 +113,27 @@ class TaggingRecognizer(Recognizer):
         texts, encoded, windows = inputs
         decided = [_decided(windows, parts) for parts in outputs.values()]
         tokens = [slice(*encoded.splits[row : row + 2]) for row in outputs]
-        edges = [(encoded.starts[t], encoded.ends[t]) for t in tokens]
-        non_blank = [np.flatnonzero(ends > starts) for starts, ends in edges]
+        edges = [np.stack([encoded.starts[t], encoded.ends[t]]) for t in tokens]
+        kept = [np.flatnonzero(ends > starts) for starts, ends in edges]  # not blank
         best = best_tags(
-            [tags[kept] for (tags, _, _), kept in zip(decided, non_blank, strict=True)],
+            [tags[own] for (tags, _, _), own in zip(decided, kept, strict=True)],
             [
-                continues_word(texts[row], starts[kept], ends[kept])
-                for row, (starts, ends), kept in zip(outputs, edges, non_blank, strict=True)
+                continues_word(texts[row], *both[:, own])
+                for row, both, own in zip(outputs, edges, kept, strict=True)
             ],
         )
-        spans = []
-        for (_, p_start, p_end), (starts, ends), kept, own in zip(
-            decided, edges, non_blank, best, strict=True
-        ):
-            tags = np.full(len(starts), IGNORED)
-            tags[kept] = own
-            spans.append(
-                [
-                    ScoredSpan(
-                        Span(int(starts[first]), int(ends[last - 1]), self.types[kind]),
-                        float(max(p_start[first], p_end[last - 1])),
-                    )
-                    for first, last, kind in decode_tags(tags.tolist())
-                ]
+        return [
+            [
+                ScoredSpan(
+                    Span(int(starts[own[first]]), int(ends[own[last - 1]]), self.types[kind]),
+                    float(max(p_start[own[first]], p_end[own[last - 1]])),
+                )
+                for first, last, kind in decode_tags(tags.tolist())
+            ]
+            for (_, p_start, p_end), (starts, ends), own, tags in zip(
+                decided, edges, kept, best, strict=True
             )
-        return spans
+        ]
 
     def further_metrics(
         self, records: Sequence[Record], predictions: Sequence[Sequence[ScoredSpan]]
@@ -191,7 +178,7 @@ class Method(methods.Method):
             targets, statuses = align(encoded, windows, gold, self.labels)
             return targets._asdict(), encoded.splits, statuses
 
-        return encoding.align_chunks(
+        return alignment.align_chunks(
             path, chunks, self.tokenizer, self.experiment.encoding, aligner
         )
 
@@ -199,20 +186,18 @@ class Method(methods.Method):
         self, features: Path, targets: Path, records: Iterable[Record]
     ) -> methods.LazyItems:
         """One item per window: its inputs and targets, by the names of the model's `forward`."""
-        from wxb.tasks.ner.tagging import words
-
         encoded, (columns, _) = read_encoded(features), read_columns(targets, self.TARGETS)
-        windows = encoding.windows(encoded, self.tokenizer, self.experiment.encoding)
-        specials = special_tokens(self.tokenizer)
-        before, after = (np.full(len(ids), IGNORED, np.int8) for ids in specials)
-        word_features, of_window = self.experiment.model.word_features, None
-        if word_features:
-            texts = (record.input for record in records)
-            of_window = words.window_features(texts, encoded, windows, word_features)
+        windows = alignment.windows(encoded, self.tokenizer, self.experiment.encoding)
+        before, after = (
+            np.full(len(ids), IGNORED, np.int8) for ids in special_tokens(self.tokenizer)
+        )
+        word_features = self.experiment.model.word_features
+        texts = [record.input for record in records] if word_features else []
+        inputs = WindowedTexts(texts, encoded, windows)
 
         def item(window: int) -> dict[str, NDArray[Any]]:
             tokens = slice(windows.firsts[window], windows.lasts[window])
-            own = _inputs(encoded.ids[tokens], specials, of_window and of_window(window))
+            own = _inputs(inputs, window, self.tokenizer, word_features)
             for name, values in columns.items():
                 own[name] = np.concatenate([before, values[tokens], after])
             return own

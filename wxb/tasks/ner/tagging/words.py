@@ -6,9 +6,7 @@ other character.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
 from functools import lru_cache
-from itertools import chain, repeat
 from zlib import crc32
 
 import numpy as np
@@ -17,8 +15,6 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812
 
-from wxb.corpora.text.encoded import Encoded
-from wxb.corpora.text.windows import Windows
 from wxb.tasks.ner.params import WordFeatures
 from wxb.tasks.ner.record.shapes import shape
 
@@ -44,77 +40,27 @@ def continues_word(
 
 def features(
     text: str, starts: NDArray[np.int32], ends: NDArray[np.int32], settings: WordFeatures
-) -> NDArray[np.integer]:
+) -> NDArray[np.int64]:
     """Feature ids (T, F) of each token's word and `window` words on either side: rows of one table.
 
     F is 4 for each word: hashes of the lower-case word, its first letter, its last three and its
     shape, as in spaCy's pipelines. They are 0 for a missing word and for blank tokens.
     """
-    return _features(*_words(text, starts, ends, settings.rows), settings.window)
-
-
-def window_features(
-    texts: Iterable[str], encoded: Encoded, windows: Windows, settings: WordFeatures
-) -> Callable[[int], NDArray[np.integer]]:
-    """A function of a window's index: the `features` of its tokens.
-
-    Only the features of each word are kept, in as few bytes as they need.
-    """
-    lengths = windows.lasts - windows.firsts
-    types = np.min_scalar_type(settings.rows - 1), np.min_scalar_type(-lengths.max(initial=1))
-    columns, splits = (bytearray(), bytearray()), [0]
-    counts = np.bincount(windows.rows).tolist()
-    of_windows = chain.from_iterable(map(repeat, texts, counts))
-    for text, first, last in zip(of_windows, windows.firsts, windows.lasts, strict=True):
-        tokens = slice(first, last)
-        words = _words(text, encoded.starts[tokens], encoded.ends[tokens], settings.rows)
-        for column, values, dtype in zip(columns, words, types, strict=True):
-            column += values.astype(dtype).tobytes()
-        splits.append(splits[-1] + len(words[0]))
-    hashes, word_of = map(np.frombuffer, columns, types)
-    hashes, ends = hashes.reshape(-1, FEATURES), np.cumsum(lengths)
-
-    def of_window(window: int) -> NDArray[np.integer]:
-        words, end = slice(*splits[window : window + 2]), ends[window]
-        return _features(hashes[words], word_of[end - lengths[window] : end], settings.window)
-
-    return of_window
-
-
-def _words(
-    text: str, starts: NDArray[np.int32], ends: NDArray[np.int32], rows: int
-) -> tuple[NDArray[np.integer], NDArray[np.integer]]:
-    """The hashes (W, FEATURES) of the words of tokens, and the word of each (T,), -1 for blanks."""
-    non_blank = np.flatnonzero(ends > starts)
+    window, non_blank = settings.window, np.flatnonzero(ends > starts)
     is_first = ~continues_word(text, starts[non_blank], ends[non_blank])
     is_last = np.append(is_first[1:], True)[: len(is_first)]
     edges = zip(starts[non_blank][is_first], ends[non_blank][is_last], strict=True)
-    hashes = [_hashes(text[start:end], rows) for start, end in edges]
-    word_of = np.full(len(starts), -1)
-    word_of[non_blank] = np.cumsum(is_first) - 1
-    return np.array(hashes, np.int64).reshape(-1, FEATURES), word_of
-
-
-def _features(
-    hashes: NDArray[np.integer], word_of: NDArray[np.integer], window: int
-) -> NDArray[np.integer]:
-    """As `features`, from the values of `_words`."""
-    padded = np.pad(hashes, ((window, window + 1), (0, 0)))
-    ids: NDArray[np.integer] = padded[word_of[:, None] + np.arange(2 * window + 1)]
-    ids = ids.reshape(len(word_of), (2 * window + 1) * FEATURES)
-    ids[word_of < 0] = 0
-    return ids
+    hashes = [_hashes(text[start:end], settings.rows) for start, end in edges]
+    padded = np.pad(np.array(hashes, np.int64).reshape(-1, FEATURES), ((window, window), (0, 0)))
+    ids = np.zeros((len(starts), 2 * window + 1, FEATURES), np.int64)
+    ids[non_blank] = padded[np.cumsum(is_first)[:, None] - 1 + np.arange(2 * window + 1)]
+    return ids.reshape(len(starts), (2 * window + 1) * FEATURES)
 
 
 @lru_cache(maxsize=100_000)
 def _hashes(word: str, rows: int) -> tuple[int, ...]:
-    values = (
-        ("norm", word.lower()),
-        ("prefix", word[:1]),
-        ("suffix", word[-3:]),
-        ("shape", shape(word)),
-    )
-    return tuple(1 + crc32(f"{name} {value}".encode()) % (rows - 1) for name, value in values)
+    parts = {"norm": word.lower(), "prefix": word[:1], "suffix": word[-3:], "shape": shape(word)}
+    return tuple(1 + crc32(f"{name} {part}".encode()) % (rows - 1) for name, part in parts.items())
 
 
 class WordEmbedding(nn.Module):
