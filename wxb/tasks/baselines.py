@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from wxb.core.files import read_json, write_json
-from wxb.core.params import experiments
 from wxb.core.progress import track
 from wxb.corpora.records import Record
 from wxb.corpora.text.encoded import Columns
@@ -100,8 +99,6 @@ class Baseline(Trained):
 
 class Method(methods.Method):
     """A method that keeps training records instead of training."""
-
-    experiment: experiments.Baseline
 
     def values(self, items: Sequence[Any]) -> dict[str, Any]:
         """What the model keeps of the items of `dataset`, as JSON; by default texts and gold."""

@@ -57,7 +57,7 @@ def export(params: Params, name: str, split: str, format_: str | None, output: P
     Files are UTF-8. The format is by default that of the output's suffix, else JSONL. Raises
     WxbError if the name, the split or the format is unknown, or the records do not exist yet.
     """
-    blocks = {**params.corpora, **params.experiments}
+    blocks: dict[str, Any] = {**params.corpora, **params.experiments}
     if name not in blocks:
         raise WxbError(f"params.yaml has no corpus or experiment {name!r}{choices(name, blocks)}")
     task = blocks[name].task
