@@ -140,7 +140,7 @@ def train_one(run: Run, system: str, set_: Data, size: int | None, template: str
             title = version_of(set_.task)
             rows = PEERS[set_.task](splits, set_, run.options["seed"])
         else:
-            title, rows = train_ours(system, set_.task, splits, run.options, template)
+            title, rows = train_ours(system, set_, splits, run.options, template)
         seconds = _cpu_seconds() - start
     if len(rows) != len(test):
         raise WxbError(f"{title}: found {len(rows)} test records, expected {len(test)}")
@@ -162,15 +162,15 @@ def _cpu_seconds() -> float:
 
 
 def train_ours(
-    row: str, task: str, splits: Splits, options: Mapping[str, Any], template: str
+    row: str, set_: Data, splits: Splits, options: Mapping[str, Any], template: str
 ) -> tuple[str, list[Any]]:
     """The name of an experiment of the first study, and its rows; `row` names it, or is FIRST."""
     with tempfile.TemporaryDirectory() as folder:
-        write(splits, task, Path(folder, CORPUS))
+        write(splits, set_.task, Path(folder, CORPUS))
         with chdir(folder), patch.object(recognition, "template", return_value=template):
             PARAMS.write_text(to_yaml(empty_project(options)), encoding="utf-8")
             command.corpus(Path(CORPUS))
-            command.study(STUDY, corpus=CORPUS)
+            command.study(STUDY, corpus=CORPUS, language=set_.language)
             params = load()
             name = f"{STUDY}-{row}"
             if row == FIRST:
@@ -182,7 +182,7 @@ def train_ours(
                 *((stage, name) for stage in (tokenize, align, train, evaluate)),
             ):
                 stage.main(params, block)
-            rows = evaluation.read(tasks.get(task).metrics, paths.predictions(STUDY, name))
+            rows = evaluation.read(tasks.get(set_.task).metrics, paths.predictions(STUDY, name))
     return name.removeprefix(f"{STUDY}-"), rows
 
 

@@ -3,10 +3,8 @@
 from pathlib import Path
 
 import pytest
-from ruamel.yaml import YAML
 
-from tests.cli.new.formats import CASES, write
-from tests.cli.new.samples import TAGS, TOKENS, as_lines
+from tests.cli.new.formats import CASES, TAGS, TOKENS, as_lines, write
 from wxb.cli.inputs import Texts
 from wxb.cli.new.corpus import new_corpus
 from wxb.core.errors import WxbError
@@ -32,7 +30,7 @@ def texts_of(task, block=None):
 def test_the_inputs_are_those_of_the_records(case):
     write(case.files)
     path = Path(case.path)
-    ((_, block),) = YAML(typ="safe").load(new_corpus(path, None, None, case.flags).block).items()
+    block, _ = new_corpus(path, None, case.flags)
     expected = sorted(text for text, _ in case.records)
     assert sorted(texts_of(case.task, block).read(path)) == expected
 

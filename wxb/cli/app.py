@@ -87,17 +87,12 @@ def params(
         print("params.yaml is valid")
         return
     switched = profiles.switch(profile)
-    if switched.changes:
-        rows = ((key, *map(str, values)) for key, values in switched.changes.items())
-        title = f"params.yaml is now {profile}"
-        terminal.show(terminal.table(["key", "before", "after"], rows, title=title))
     for what in ("added", "removed"):
         if blocks := getattr(switched, what):
             print(f"{what}: {', '.join(blocks)}")
     for other in switched.kept:
         print(f"kept: blocks of params/{other}.yaml; one of them was changed")
-    if not switched.size:
-        print(f"params.yaml is {profile} already")
+    print(f"params.yaml is {'now' if switched.is_changed else 'already'} {profile}")
     _warn_of_missing_paths()
 
 

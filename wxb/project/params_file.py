@@ -1,30 +1,29 @@
-"""Edit params.yaml with ruamel.yaml, which keeps comments."""
+"""Edit params.yaml: replace the lines of blocks that change, and leave all others as they are."""
 
 from __future__ import annotations
 
 import io
 import re
-from collections.abc import Mapping
-from itertools import pairwise
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from textwrap import indent
+from typing import Any, TypeAlias
 
 from ruamel.yaml import YAML
 from ruamel.yaml.comments import CommentedMap, CommentedSeq
-from ruamel.yaml.error import CommentMark
+from ruamel.yaml.error import YAMLError
+from ruamel.yaml.nodes import MappingNode
 from ruamel.yaml.scalarstring import DoubleQuotedScalarString
-from ruamel.yaml.tokens import CommentToken
 
-from wxb.core.errors import WxbError, choices
 from wxb.core.files import publish
-from wxb.core.params import PARAMS, Params, ParamsError, check, parse_yaml, read_yaml
+from wxb.core.params import PARAMS, ParamsError, check, parse_yaml, read_yaml
 from wxb.project import engines
 
-MAX_COMMENT = 100  # characters
-COMMENTS = 38  # the column of comments in params.yaml, if key and value are shorter
-PLAIN = re.compile(r"[\w./](?:[^:#,\[\]{}]*[^:#,\[\]{} ])?")  # strings without quotes
-SINGULAR = {"corpora": "corpus", "studies": "study"}
-BEFORE, AFTER, AFTER_ITEM = 1, 2, 0  # where ruamel.yaml keeps the comments of a key or a list item
+PLAIN = re.compile(r"[\w./][\w./+ -]*")  # strings without quotes
+
+
+# The lines `[start, stop)` of a key without the comments below, and those of its blocks.
+Span: TypeAlias = tuple[int, int, dict[str, "Span"]]
 
 
 def read(path: Path = PARAMS) -> str:
@@ -39,14 +38,9 @@ def write(text: str, path: Path = PARAMS) -> None:
     Raises ParamsError if `text` is invalid, and PlanError if a run is active; the file then stays
     as it is.
     """
-    check_text(text, path)
+    check(parse(text), path)
     with engines.exclude_runs(f"{path} was not changed"), publish(path) as (draft,):
         draft.write_bytes(text.encode("utf-8"))
-
-
-def check_text(text: str, path: Path = PARAMS) -> Params:
-    """The parameters of a text as params.yaml. Raises ParamsError; errors name `path`."""
-    return check(parse(text), path)
 
 
 def parse(text: str) -> Any:
@@ -54,156 +48,103 @@ def parse(text: str) -> Any:
     return parse_yaml(text, PARAMS)
 
 
-def to_yaml(content: Mapping[str, Any], comments: Mapping[str, str] | None = None) -> str:
-    """A mapping as YAML in the style of params.yaml, with `comments` by dotted key.
-
-    A comment is one line: long ones are truncated, characters that are not printable are escaped.
-    """
-    return _dump(_node(content, comments or {}))
-
-
-def block_names(text: str) -> list[str]:
-    """The names of all blocks with their sections: `corpora.pii`."""
-    sections = {key: value for key, value in parse(text).items() if isinstance(value, Mapping)}
-    return [f"{section}.{name}" for section, blocks in sections.items() for name in blocks]
-
-
-def block_text(text: str, section: str, name: str) -> str:
-    """One block with its comments, without the indent of its section.
-
-    Raises ParamsError, with the nearest name, if the section has no such block.
-    """
-    blocks = _load(text)[section]
-    if name not in blocks:
-        raise ParamsError(f"{section} has no {name!r}{choices(name, blocks)}")
-    return _dump(CommentedMap({name: blocks[name]}))
-
-
-def rename_block(block: str, name: str) -> str:
-    """The text of a block with another name."""
-    return name + block[block.index(":") :]
-
-
-def check_name_is_free(
-    text: str, section: str, name: str, remedy: str = "choose another name"
-) -> None:
-    """Raise WxbError, with this `remedy`, if a section has a block of this name."""
-    if name in (parse(text)[section] or {}):
-        kind = SINGULAR.get(section, section.rstrip("s"))
-        raise WxbError(
-            f"params.yaml has the {kind} {name!r} already, which is not overwritten: {remedy}"
-        )
-
-
-def add_block(text: str, section: str, block: str) -> str:
-    """Add a block, given as YAML with its name, at the end of a section; return the new text.
-
-    Raises WxbError if the section has a block of this name.
-    """
-    document, added = _load(text), _load(block)
-    (name,) = added
-    check_name_is_free(text, section, name)
-    if not document[section]:  # `corpora: {}` or `corpora:`
-        document[section] = CommentedMap()
-    document[section][name] = added[name]
-    document[section].ca.items[name] = added.ca.items.get(name)
-    return _dump(document)
+def to_yaml(content: Mapping[str, Any]) -> str:
+    """A mapping of blocks as YAML in the style of params.yaml."""
+    return _dump(_node(content))
 
 
 def update(text: str, content: Mapping[str, Any]) -> str:
     """Change a text so that it parses as `content`; return the new text.
 
-    Raises ParamsError if a value to change has anchors, aliases or merged keys.
+    Comments stay, except those of removed blocks and keys. Raises ParamsError if a value to change
+    has anchors, aliases or merged keys.
     """
-    if parse(text) == content:
-        return text
-    document = _load(text)
-    _overlay(document, content)
-    changed = _dump(document)
-    if parse(changed) != content:
-        raise ParamsError(
-            "params.yaml: cannot change values that have anchors (&), aliases (*) or merged keys"
-            " (<<); write these values out, then try again"
-        )
+    text += "" if text.endswith("\n") else "\n"
+    before, lines = parse(text), text.splitlines(keepends=True)
+    for section, (start, stop, blocks) in reversed(_spans(text).items()):
+        new, old = content.get(section), before[section]
+        if blocks and new and isinstance(new, Mapping):
+            added = [to_yaml({name: new[name]}) for name in new if name not in old]
+            lines[stop:stop] = [indent(block, "  ") for block in added]
+            for name, (first, last, _) in reversed(blocks.items()):
+                if name not in new:
+                    del lines[first:last]
+                elif new[name] != old[name]:
+                    lines[first:last] = [_edited(lines[first:last], {name: new[name]})]
+        elif section not in content:
+            del lines[start:stop]
+        elif new != old:
+            lines[start:stop] = [_edited(lines[start:stop], {section: new})]
+    lines += [to_yaml({section: content[section]}) for section in content if section not in before]
+    if parse(changed := "".join(lines)) != content:
+        raise _shared()
     return changed
+
+
+def _edited(lines: Sequence[str], values: Mapping[str, Any]) -> str:
+    """The text of some lines with other values."""
+    margin = lines[0][: len(lines[0]) - len(lines[0].lstrip())]
+    try:
+        node = _yaml().load("".join(line.removeprefix(margin) for line in lines))
+    except YAMLError:  # an alias to another block
+        raise _shared() from None
+    _overlay(node, values)
+    return indent(_dump(node), margin)
+
+
+def _shared() -> ParamsError:
+    return ParamsError(
+        "params.yaml: cannot change values that have anchors (&), aliases (*) or merged keys"
+        " (<<); write these values out, then try again"
+    )
 
 
 def _overlay(node: CommentedMap, values: Mapping[str, Any]) -> None:
     """Set the content of a node in place."""
     for key in node.keys() - values.keys():
         del node[key]
-        node.ca.items.pop(key, None)
     for key, value in values.items():
         old = node.get(key)
         if isinstance(old, CommentedMap) and isinstance(value, Mapping) and old and value:
             _overlay(old, value)
-        elif isinstance(old, CommentedSeq) and isinstance(value, list) and value:
-            equal = [item == other for item, other in zip(old, value, strict=False)]
-            start = [*equal, False].index(False)
-            del old[start:]
-            old.extend(map(_node, value[start:]))
+        elif isinstance(old, CommentedSeq) and isinstance(value, list) and old and value:
+            equal = len(old) if value[: len(old)] == old else 0
+            old[equal:] = [_node(item) for item in value[equal:]]
         elif key not in node or old != value:
             node[key] = _node(value)
 
 
-def _node(value: Any, comments: Mapping[str, str] | None = None, prefix: str = "") -> Any:
-    """A value as ruamel.yaml dumps it in the style of params.yaml: lists are in brackets."""
+def _node(value: Any, depth: int = 0) -> Any:
+    """A value as ruamel.yaml dumps it in the style of params.yaml: inner ones are in braces."""
     if isinstance(value, Mapping):
-        node = CommentedMap()
-        for key, inner in value.items():
-            node[_node(key)] = _node(inner, comments, f"{prefix}{key}.")
-            if comment := (comments or {}).get(f"{prefix}{key}"):
-                node.yaml_add_eol_comment(_one_line(comment), key, COMMENTS)
+        node = CommentedMap({_node(key): _node(inner, depth + 1) for key, inner in value.items()})
+        if depth > 1:
+            node.fa.set_flow_style()
         return node
     if isinstance(value, list):
         items = CommentedSeq(map(_node, value))
         items.fa.set_flow_style()
         return items
     # Other parsers read some plain strings otherwise than ruamel.yaml's own.
-    is_quoted = isinstance(value, str) and not (PLAIN.fullmatch(value) and value.isprintable())
+    is_quoted = isinstance(value, str) and not PLAIN.fullmatch(value)
     return DoubleQuotedScalarString(value) if is_quoted else value
 
 
-def _one_line(comment: str) -> str:
-    """A comment of at most MAX_COMMENT printable characters; it may come from data."""
-    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in comment)[:MAX_COMMENT]
+def _spans(text: str) -> dict[str, Span]:
+    """The lines of each section and of the blocks in it, if they are not in braces."""
+    lines = text.splitlines()
 
+    def visit(node: MappingNode, last: int, depth: int) -> dict[str, Span]:
+        ranges: dict[str, Span] = {}
+        starts = [key.start_mark.line for key, _ in node.value]
+        for (key, value), start, stop in zip(node.value, starts, [*starts[1:], last], strict=True):
+            while not lines[stop - 1].strip() or lines[stop - 1].lstrip().startswith("#"):
+                stop -= 1
+            is_open = depth and isinstance(value, MappingNode) and not value.flow_style
+            ranges[key.value] = start, stop, visit(value, stop, depth - 1) if is_open else {}
+        return ranges
 
-def _load(text: str) -> CommentedMap:
-    """Parse a text. The comments before a block belong to it, not to the block above."""
-    document: CommentedMap = _yaml().load(text)
-    keys = []
-    for name, value in document.items():
-        keys.append((document, name))
-        if isinstance(value, CommentedMap) and _is_open(value):
-            keys += [(value, block) for block in value]
-    for (node, key), (next_node, next_key) in pairwise(keys):
-        is_section = node is document and next_node is not document
-        if not is_section and (comments := _take_comments_after(node, key)):
-            token = CommentToken(comments, CommentMark(0), None)
-            next_node.ca.items.setdefault(next_key, [None] * 4)[BEFORE] = [token]
-    return document
-
-
-def _take_comments_after(node: CommentedMap | CommentedSeq, key: Any) -> str:
-    """Remove the lines of comments that follow the last line of a value, and return them."""
-    while _is_open(node[key]):
-        node = node[key]
-        key = [*node][-1] if isinstance(node, CommentedMap) else len(node) - 1
-    place = AFTER if isinstance(node, CommentedMap) else AFTER_ITEM
-    comments = node.ca.items.get(key)
-    if not comments or comments[place] is None:
-        return ""
-    token = comments[place]
-    beside, _, below = str(token.value).partition("\n")
-    comments[place] = CommentToken(f"{beside}\n", token.start_mark, None) if beside else None
-    return below
-
-
-def _is_open(value: Any) -> bool:
-    """Whether a value is a mapping or a list without braces and brackets."""
-    is_collection = isinstance(value, CommentedMap | CommentedSeq)
-    return is_collection and len(value) > 0 and not value.fa.flow_style()
+    return visit(YAML().compose(text), len(lines), 1)
 
 
 def _yaml() -> YAML:

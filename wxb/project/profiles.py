@@ -11,28 +11,20 @@ from pathlib import Path, PurePath
 from typing import Any, NamedTuple
 
 from wxb.core.params import PARAMS, ParamsError, parse_yaml
-from wxb.core.params.section import flatten
 from wxb.project import params_file
 from wxb.project.revisions import Tree, WorkingTree
 
 FOLDER = Path("params")
 BASE = "demo"
 
-Blocks = dict[str, dict[str, Any]]  # by section and name
-
 
 class Switch(NamedTuple):
-    """What a profile changed in params.yaml: keys, and whole blocks (`corpora.weibo`)."""
+    """What a profile changed in params.yaml: values, and whole blocks (`corpora.weibo`)."""
 
-    changes: dict[str, tuple[Any, Any]]  # the value before, and after, by dotted key
+    is_changed: bool
     added: list[str]
     removed: list[str]
     kept: list[str]  # other profiles whose blocks stay
-
-    @property
-    def size(self) -> int:
-        """Number of changed keys and of added and removed blocks."""
-        return len(self.changes) + len(self.added) + len(self.removed)
 
 
 def switch(profile: str, path: Path = PARAMS) -> Switch:
@@ -47,25 +39,28 @@ def switch(profile: str, path: Path = PARAMS) -> Switch:
     if profile not in profiles:
         raise ParamsError(f"no profile {profile!r} in {FOLDER}/; choose from {', '.join(profiles)}")
     text = params_file.read(path)
-    before = params_file.parse(text)
-    after, kept = _switched(before, profile, profiles)
-    params_file.write(params_file.update(text, after), path)
-    old, new = (
-        {".".join(path): block for path, block in _by_path(params).items()}
-        for params in (before, after)
-    )
-    values = flatten({name: old[name] for name in old if name in new})
-    new_values = flatten({name: new[name] for name in new if name in old})
-    return Switch(
-        {
-            key: (values.get(key), new_values.get(key))
-            for key in {**values, **new_values}
-            if values.get(key) != new_values.get(key)
-        },
-        added=[name for name in new if name not in old],
-        removed=[name for name in old if name not in new],
-        kept=kept,
-    )
+    before = _blocks(content := params_file.parse(text))
+    own = {name: _blocks(added) for name, added in additions(profiles).items()}
+    others = {name: before.keys() & added.keys() - own[profile] for name, added in own.items()}
+    after = dict(before)
+    for name, keys in others.items():
+        if all(before[key] == own[name][key] for key in keys):
+            after = {key: block for key, block in after.items() if key not in keys}
+    kept = [name for name, keys in others.items() if keys & after.keys()]
+    for name in (BASE, profile):
+        for key, block in _blocks(profiles[name]).items():
+            if key in after or key in own[profile] or len(key) == 1:
+                after[key] = _overlaid(after.get(key), block)
+    result: dict[str, Any] = {key: {} for key, value in content.items() if isinstance(value, dict)}
+    for (section, *names), block in after.items():
+        if names:
+            result.setdefault(section, {})[names[0]] = block
+        else:
+            result[section] = block
+    params_file.write(params_file.update(text, result), path)
+    added = [".".join(key) for key in after if key not in before]
+    removed = [".".join(key) for key in before if key not in after]
+    return Switch(after != before, added, removed, kept)
 
 
 def contents(tree: Tree | None = None) -> dict[str, Any]:
@@ -81,52 +76,26 @@ def contents(tree: Tree | None = None) -> dict[str, Any]:
     }
 
 
-def additions(profiles: Mapping[str, Any]) -> dict[str, Blocks]:
-    """The blocks that each profile adds to params.yaml: those that the demo does not have."""
+def additions(profiles: Mapping[str, Any]) -> dict[str, dict[str, dict[str, Any]]]:
+    """The blocks that each profile adds, by section and name: those that the demo does not have."""
     base = profiles.get(BASE, {})
     return {
         name: {
-            section: own
+            section: {key: b for key, b in blocks.items() if key not in base.get(section, {})}
             for section, blocks in profile.items()
             if isinstance(blocks, Mapping)
-            and (own := {k: v for k, v in blocks.items() if k not in base.get(section, {})})
         }
         for name, profile in profiles.items()
     }
 
 
-def _switched(
-    params: Mapping[str, Any], profile: str, profiles: Mapping[str, Any]
-) -> tuple[Blocks, list[str]]:
-    """The content of params.yaml with a profile set; and the other profiles whose blocks stay."""
-    content = _by_path(params)
-    own = {name: _by_path(blocks) for name, blocks in additions(profiles).items()}
-    others = {name: blocks.keys() - own[profile].keys() for name, blocks in own.items()}
-    for name, members in others.items():
-        present = members & content.keys()
-        if all(content[path] == own[name][path] for path in present):
-            content = {path: block for path, block in content.items() if path not in present}
-    kept = [name for name, members in others.items() if members & content.keys()]
-    for name in (BASE, profile):
-        for path, block in _by_path(profiles[name]).items():
-            if path in content or path in own[name] or len(path) == 1:
-                content[path] = _overlaid(content.get(path), block)
-    result: dict[str, Any] = {key: {} for key, value in params.items() if isinstance(value, dict)}
-    for (section, *names), block in content.items():
-        if names:
-            result.setdefault(section, {})[names[0]] = block
-        else:
-            result[section] = block
-    return result, kept
-
-
-def _by_path(params: Mapping[str, Any]) -> dict[tuple[str, ...], Any]:
+def _blocks(params: Mapping[str, Any]) -> dict[tuple[str, ...], Any]:
     """The blocks of params.yaml by section and name, and its other values by their key."""
-    values: dict[tuple[str, ...], Any] = {}
+    blocks: dict[tuple[str, ...], Any] = {}
     for key, value in params.items():
         is_section = isinstance(value, Mapping)
-        values |= {(key, name): value[name] for name in value} if is_section else {(key,): value}
-    return values
+        blocks |= {(key, name): value[name] for name in value} if is_section else {(key,): value}
+    return blocks
 
 
 def _overlaid(value: Any, overlay: Any) -> Any:

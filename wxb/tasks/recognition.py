@@ -1,14 +1,14 @@
 """Recognize the task of files for `wxb new corpus`, by field names and signatures of formats.
 
 A task that `wxb new` supports has a folder `new` with two files: `records.yaml`, the known names of
-its fields (`Records`), and `study.yaml`, the blocks of a first study. A function `recognize(files,
-records, flags)` in `new/__init__.py` replaces `Records.recognize`; `records` are the task's own.
+its fields (`Records`), and `study.yaml`, the blocks of a first study. A function
+`recognize(files, records, flags)` in `new/__init__.py` replaces `Records.recognize`.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
@@ -36,8 +36,8 @@ SPLITS = {
     "test": re.compile(r"test(?!a(?![a-z]))", re.IGNORECASE),
 }
 NO_GROUP = "-"  # of the flag --group
-SHOWN, WIDTH = 3, 40  # values, or lines, that an error shows, and characters of one
-MAX_FIELDS = 20  # that an error shows
+SHARES = {"test": 0.2, "valid": 0.1}
+SHOWN, WIDTH, MAX_FIELDS = 3, 40, 20  # values of a field, characters of one, fields in an error
 
 # Known names of fields in all tasks, see `normalized`.
 IDS = ("id", "uid", "uuid", "guid", "idx", "index", "key", "sentenceid", "recordid")
@@ -82,15 +82,13 @@ class Files:
 
     def summary(self) -> str:
         """The fields with some values, or else the first lines, for error messages."""
-        if not self.has_fields:
-            lines = [*islice(self.lines(self.members[0]), SHOWN)]
-            return "\n  ".join(["the lines", *map(_shown, lines)])
-        fields = fields_of(self.rows)[:MAX_FIELDS]
-        if not fields:
-            return "no record that is an object with fields"
-        samples = {name: values(self.rows, name)[:SHOWN] for name in fields}
-        shown = (f"{_shown(name)}: {', '.join(map(_shown, s))}" for name, s in samples.items())
-        return "\n  ".join(["the fields", *shown])
+        if self.has_fields:
+            names = fields_of(self.rows)[:MAX_FIELDS]
+            examples = (", ".join(map(_shown, values(self.rows, name)[:SHOWN])) for name in names)
+            lines = [f"{_shown(name)}: {each}" for name, each in zip(names, examples, strict=True)]
+        else:
+            lines = [_shown(line) for line in islice(self.lines(self.members[0]), SHOWN)]
+        return "\n  ".join([f"the {'fields' if self.has_fields else 'lines'}", *lines])
 
 
 class Records(Section):
@@ -99,7 +97,7 @@ class Records(Section):
     `expected`: what records look like, for errors. `input` and `gold`: the keys of a block's
     `fields` that the flags --input and --gold name. `fields`: the known names for each of these
     keys. `pair`: if two fields have such names, they are the first two keys, in their order.
-    `forms`: the keys of a record, of which the first list that is complete counts. `optional`: the
+    `forms`: the keys of a record, of which the first list that is complete counts. `unused`: the
     keys that are null if no field has them. `groups`: the keys whose field groups records; by
     default, any field with a known name does.
     """
@@ -110,64 +108,61 @@ class Records(Section):
     fields: dict[str, list[str]] = Field(default={})
     pair: list[str] = Field(default=[])
     forms: list[list[str]] = Field(default=[])
-    optional: list[str] = Field(default=[])
+    unused: list[str] = Field(default=[])
     groups: list[str] | None = None
 
     def recognize(self, files: Files, flags: Flags) -> Content | None:
         """The block for files of this task; None for other files.
 
-        Raises FlagError if several fields have known names, and WxbError for files of this task
-        that must be changed before they can be read.
+        Raises FlagError if several fields have known names.
         """
         return self.block(files.rows, flags, files.columns) if files.has_fields else None
 
-    def block(self, rows: list[Row], flags: Flags, columns: tuple[str, ...] = ()) -> Content | None:
+    def block(
+        self, rows: Sequence[Row], flags: Flags, columns: Sequence[str] = ()
+    ) -> Content | None:
         """As `recognize`, for records."""
-        found = self._candidates(rows, flags)
-        form = next((form for form in self.forms if all(found.get(key) for key in form)), None)
+        known = self._candidates(rows, flags)
+        form = next((form for form in self.forms if all(known.get(key) for key in form)), None)
         if form is None:
             return None
         for key in form:
-            flag = {self.input: "input", self.gold: "gold"}.get(key, key)
-            _single(flag, found[key], "choose one")
-        fields: dict[str, Any] = dict.fromkeys(self.optional)
-        fields |= {key: names[0] for key, names in found.items() if len(names) == 1}
-        others = [name for name in fields_of(rows) if name not in fields.values()]
-        ids = [n for n in named(others, IDS) if len({str(row.get(n)) for row in rows}) == len(rows)]
-        fields = {"id": next(iter(ids), None), **fields}
-        fields["language"] = next(iter(named(others, LANGUAGES)), None)
+            only({self.input: "input", self.gold: "gold"}.get(key, key), known[key])
+        fields: dict[str, Any] = dict.fromkeys(self.unused)
+        fields |= {key: names[0] for key, names in known.items() if len(names) == 1}
+        for key, usual in (("id", IDS), ("language", LANGUAGES)):
+            if key not in fields and (names := named(_others(rows, fields), usual)):
+                fields[key] = names[0]
         content: Content = {"columns": [*columns]} if columns else {}
         return {**content, "fields": fields, "split": self._split(rows, fields, flags)}
 
-    def _candidates(self, rows: list[Row], flags: Flags) -> dict[str, list[str]]:
+    def _candidates(self, rows: Sequence[Row], flags: Flags) -> dict[str, list[str]]:
         """The fields that may be each key. Case, spaces, `_` and `-` of names are ignored."""
         keys = {"input": self.input, "gold": self.gold}
         flags = {keys.get(flag, flag): name for flag, name in flags.items()}
-        names = [name for name in fields_of(rows) if name not in flags.values()]
-        found = {}
-        for key, known in self.fields.items():
-            usual = named(names, [*map(normalized, known)])
-            candidates = [flags[key]] if key in flags else usual
-            found[key] = [name for name in candidates if _fits(key, values(rows, name))]
-            names = [name for name in names if [name] != found[key]]
+        names = _others(rows, flags)
+        known = {}
+        for key, usual in self.fields.items():
+            fields = [flags[key]] if key in flags else named(names, [*map(normalized, usual)])
+            known[key] = [name for name in fields if _fits(key, values(rows, name))]
+            if len(known[key]) == 1 and key not in flags:
+                names.remove(*known[key])
         pair = named(names, [*map(normalized, self.pair)])
-        if len(pair) == 2 and not all(found.values()):
+        if len(pair) == 2 and not all(known.values()):
             return dict(zip(self.fields, ([name] for name in pair), strict=True))
-        return found
+        return known
 
-    def _split(self, rows: list[Row], fields: Content, flags: Flags) -> Content:
+    def _split(self, rows: Sequence[Row], fields: Content, flags: Flags) -> Content:
         """`split` of the block: shares of records, which stay together by a field, if any."""
-        shares = {"test": 0.2, "valid": 0.1}
         if self.groups == []:
-            return shares
+            return SHARES
         if group := flags.get("group"):
-            return {"by": None if group == NO_GROUP else group, **shares}
-        others = [name for name in fields_of(rows) if name not in fields.values()]
-        groups = others if self.groups is None else filter(None, map(fields.get, self.groups))
-        known = [n for n in groups if self.groups or normalized(n) in GROUPS]
-        known = [name for name in known if all(row.get(name) not in (None, "") for row in rows)]
-        advice = f"choose the field whose records stay in one split, or `{NO_GROUP}` for none"
-        return {"by": _single("group", known, advice), **shares}
+            return {"by": None if group == NO_GROUP else group, **SHARES}
+        names = named(_others(rows, fields), GROUPS)
+        if self.groups:
+            names = [fields[key] for key in self.groups if key in fields]
+        names = [name for name in names if all(row.get(name) not in (None, "") for row in rows)]
+        return {"by": only("group", names, f" or {NO_GROUP}") if names else None, **SHARES}
 
 
 def tasks() -> list[str]:
@@ -181,11 +176,11 @@ def records(task: str) -> Records:
 
 
 def recognize(task: str, files: Files, flags: Flags | None = None) -> Content | None:
-    """As `Records.recognize`, by the task's own function if it has one."""
+    """As `Records.recognize`, by the task's hook if it has one."""
     own, known = get(task).new, records(task)
-    if own is None:
-        return known.recognize(files, flags or {})
-    content: Content | None = own.recognize(files, known, flags or {})
+    content: Content | None = (
+        own.recognize(files, known, flags or {}) if own else known.recognize(files, flags or {})
+    )
     return content
 
 
@@ -194,22 +189,29 @@ def template(task: str) -> str:
     return (FOLDER / task / "new/study.yaml").read_text(encoding="utf-8")
 
 
+def only(flag: str, names: Sequence[Any], hint: str = "") -> Any:
+    """The only one of some names. Raises FlagError for several: the flag names one."""
+    if len(names) > 1:
+        raise FlagError(f"--{flag}: found {' and '.join(map(_shown, names))}; choose one{hint}")
+    return names[0]
+
+
 def normalized(name: str) -> str:
     """The name of a field without case, spaces, `_` and `-`."""
     return re.sub(r"[\s_-]+", "", name).casefold()
 
 
-def named(fields: list[str], known: list[str] | tuple[str, ...]) -> list[str]:
+def named(fields: Sequence[str], known: Sequence[str]) -> list[str]:
     """The fields with known names."""
     return [field for field in fields if normalized(field) in known]
 
 
-def fields_of(rows: list[Row]) -> list[str]:
+def fields_of(rows: Sequence[Row]) -> list[str]:
     """The names of all fields, in the order of their first record."""
     return list(dict.fromkeys(name for row in rows for name in row))
 
 
-def values(rows: list[Row], name: str) -> list[Any]:
+def values(rows: Sequence[Row], name: str) -> list[Any]:
     """The values of a field that are not empty."""
     return [row[name] for row in rows if row.get(name) not in (None, "", [])]
 
@@ -219,27 +221,16 @@ def is_split(name: str) -> bool:
     return any(pattern.search(name) for pattern in SPLITS.values())
 
 
-def _fits(key: str, values: list[Any]) -> bool:
-    """Whether a field has values, and these are lists of objects for the key `messages` only.
-
-    Raises WxbError for lists of objects that are not messages.
-    """
-    first = values[0] if values else None
-    if not (isinstance(first, list) and isinstance(first[0], Mapping)):
-        return bool(values) and key != "messages" and not isinstance(first, list | Mapping)
-    if key == "messages" and not {"role", "content"} <= {*first[0]}:
-        raise WxbError(
-            f"found objects with {', '.join(map(str, first[0]))}; expected messages with the keys"
-            " `role` (system, user, assistant) and `content`: rename them"
-        )
-    return key == "messages"
+def _others(rows: Sequence[Row], fields: Content | Flags) -> list[str]:
+    return [name for name in fields_of(rows) if name not in fields.values()]
 
 
-def _single(flag: str, names: list[str], advice: str) -> str | None:
-    """The name of a field, if any. Raises FlagError for several."""
-    if len(names) > 1:
-        raise FlagError(f"--{flag}: found {' and '.join(map(_shown, names))}; {advice}")
-    return next(iter(names), None)
+def _fits(key: str, values: Sequence[Any]) -> bool:
+    """Whether a field has values, which are lists of messages for the key `messages` only."""
+    if key != "messages":
+        return bool(values) and not isinstance(values[0], list | Mapping)
+    first = values[0][0] if values and isinstance(values[0], list) else None
+    return isinstance(first, Mapping) and {"role", "content"} <= {*first}
 
 
 def _shown(value: Any) -> str:

@@ -1,77 +1,90 @@
-"""The first study of each task: its blocks, epochs, advice and minutes."""
+"""The first study of each task, copies of experiments and sweeps, as content of params.yaml."""
 
 import json
 import os
+from copy import deepcopy
 from pathlib import Path
 
 import pytest
 
+from tests.corpora.records import record
 from tests.project_copy import ROOT
 from wxb.cli.new import studies
 from wxb.cli.new.corpus import Trial
-from wxb.cli.new.studies import Advice, Epochs, Recipe, Row, Size, training_seconds
-from wxb.core.params import PARAMS, check, load
+from wxb.cli.new.studies import add_study, add_sweep, parse_grid, training_seconds
+from wxb.core.errors import WxbError
+from wxb.core.params import PARAMS, ParamsError, check, load, read_yaml
 from wxb.core.params.corpora import Corpus
-from wxb.project.params_file import add_block, parse, to_yaml
 from wxb.tasks import recognition
 
 SHARES = {"test": 0.2, "valid": 0.1}
 FILES = {"files": {name: [f"{name}.csv"] for name in ("train", "valid", "test")}}
 PROFILE = {"splits": {"train": {"labelled": 500}}}
+CONTENT = read_yaml(ROOT / PARAMS)
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
 
 
 @pytest.fixture
-def params(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    return load(ROOT / PARAMS)
+def content():
+    return deepcopy(CONTENT)
 
 
 @pytest.mark.parametrize("task", recognition.tasks())
 @pytest.mark.parametrize("pretrained", [True, False])
-def test_a_first_study_of_each_task_is_valid(params, task, pretrained):
-    shared = to_yaml({"mine": {"task": task, "path": "mine.csv", "split": SHARES}})
-    added = add_block((ROOT / PARAMS).read_text(encoding="utf-8"), "corpora", shared)
-    text = studies.add_study(added, "new", "mine", task, None, pretrained=pretrained)
-    changed = check(parse(text))
-    members = [changed.experiments[name] for name in changed.studies["new"].experiments]
+def test_a_first_study_of_each_task_is_valid(content, task, pretrained):
+    content["corpora"]["mine"] = {"task": task, "path": "mine.csv", "split": SHARES}
+    add_study(content, "new", "mine", pretrained=pretrained)
+    changed = check(content)
+    names = changed.studies["new"].experiments
+    members = [changed.experiments[name] for name in names]
     assert {member.task for member in members} == {task}
     checkpoints = {changed.backbones[member.backbone].checkpoint for member in members}
     assert checkpoints <= ({None, "minilm"} if pretrained else {None})
-    rows = studies.recipe_of(task, "new", "mine").rows
-    assert all(rows[name].seconds for name in changed.studies["new"].experiments)
+    rows = studies.first_study(task, "new", "mine")["rows"]
+    assert all(rows[name]["seconds"] for name in names)
 
 
 def test_few_records_need_many_epochs():
-    epochs = Epochs(examples=3000, least=3, most=20)
-    assert [epochs.number(n) for n in (0, 100, 300, 1000, 5000)] == [20, 20, 10, 3, 3]
+    row = {"epochs": [3000, 3, 20]}
+    assert [studies.epochs_for(row, n) for n in (0, 100, 300, 1000, 5000)] == [20, 20, 10, 3, 3]
 
 
 @pytest.mark.parametrize(
-    ("split", "splits", "size"),
-    [
-        (SHARES, {None: 100}, Size(70, 1.4)),
-        (FILES, {"train": 60, "valid": 20, "test": 20}, Size(60, 1.2)),
-    ],
+    ("split", "splits", "count"),
+    [(SHARES, {None: 100}, 70), (FILES, {"train": 60, "valid": 20, "test": 20}, 60)],
 )
-def test_a_size_counts_the_training_records(params, split, splits, size):
-    trial = Trial(counts={"hours": 2.0})
-    trial.splits.update(splits)
+def test_training_records_are_counted(split, splits, count):
+    members = [name for name, number in splits.items() for _ in range(number)]
+    trial = Trial([record(n, split=name) for n, name in enumerate(members)], [])
     corpus = Corpus(task="chat", path="x", split=split)
-    assert studies.measure("unused", corpus, trial) == size
-    assert studies.measure("unused", corpus, None) is None
+    assert studies.training_records("unused", corpus, trial) == count
+    assert studies.training_records("unused", corpus, None) is None
     Path("data/clean/unused").mkdir(parents=True)
     Path("data/clean/unused/profile.json").write_text(json.dumps(PROFILE))
-    assert studies.measure("unused", corpus, None) == Size(500)
+    assert studies.training_records("unused", corpus, None) == 500
 
 
-def test_advice_is_for_small_corpora_only():
-    recipe = Recipe(rows={}, advice=[Advice(count="hours", below=1, text="set a checkpoint")])
-    assert [*recipe.advise(Size(10, 0.25))] == ["only 0.25 hours to train on: set a checkpoint"]
-    assert not [*recipe.advise(Size(10, 1.0)), *recipe.advise(Size(10))]
-    advice = Advice(count="records", below=100, text="name one", only_without_checkpoint=True)
-    recipe = Recipe(rows={}, advice=[advice])
-    assert [*recipe.advise(Size(10))] == ["only 10 records to train on: name one"]
-    assert not [*recipe.advise(Size(10), has_checkpoint=True)]
+@pytest.mark.parametrize(
+    ("task", "language", "records", "installed", "expected"),
+    [
+        ("ner", "en", [], True, True),
+        ("ner", None, ["en-GB", "English"], True, True),
+        ("ner", None, ["en", "fr"], True, False),
+        ("ner", "fr", ["en"], True, False),
+        ("ner", None, [None], True, False),
+        ("ner", "en", [], False, False),
+        ("chat", "en", [], True, False),
+    ],
+)
+def test_english_is_stated_never_guessed(monkeypatch, task, language, records, installed, expected):
+    monkeypatch.setattr(studies, "are_packages_installed", lambda: installed)
+    trial = Trial([record(n, language=name) for n, name in enumerate(records)], [])
+    corpus = Corpus(task=task, path="x", split=SHARES)
+    assert studies.choose_pretrained("mine", corpus, language, trial)[0] == expected
 
 
 def write_cost(name, seconds, modified):
@@ -81,17 +94,13 @@ def write_cost(name, seconds, modified):
     os.utime(path, (modified, modified))
 
 
-def test_without_a_run_the_template_says_the_seconds(params):
-    row, epochs = Row(purpose="", seconds=13), params.experiments["ner-encoder"].max_epochs
-    assert training_seconds(params, "ner-encoder", row, 2000) == 2 * 13 * epochs
-    assert training_seconds(params, "ner-mentions", Row(purpose="", seconds=0.5), 2000) == 1.0
-    assert training_seconds(params, "ner-encoder", None, 2000) is None
-
-
-def test_the_last_run_with_the_same_settings_says_the_seconds(params):
+def test_the_last_run_with_the_same_settings_says_the_seconds_else_the_template():
+    params, row = load(ROOT / PARAMS), {"seconds": 13}
+    encoder = params.experiments["ner-encoder"]
+    assert training_seconds(params, "ner-encoder", row, 2000) == 2 * 13 * encoder.max_epochs
+    assert training_seconds(params, "ner-mentions", {"seconds": 0.5}, 2000) == 1.0
     Path("data/clean/pii").mkdir(parents=True)
     Path("data/clean/pii/profile.json").write_text(json.dumps(PROFILE))
-    row, encoder = Row(purpose="", seconds=13), params.experiments["ner-encoder"]
     write_cost("ner-decoder", 300.0, 1)  # other settings
     write_cost("ner-encoder", 30.0, 2)
     assert training_seconds(params, "ner-encoder", row, 1000) == pytest.approx(60.0)
@@ -99,3 +108,36 @@ def test_the_last_run_with_the_same_settings_says_the_seconds(params):
     write_cost("again", 50.0, 3)
     again = params.model_copy(update={"experiments": experiments})
     assert training_seconds(again, "ner-encoder", row, 1000) == pytest.approx(100.0)
+
+
+def test_every_combination_is_an_experiment(content):
+    grid = parse_grid(["training.learning_rate=0.001,2.0e-3", "tuning.lora.r=4,8"])
+    add_sweep(content, "rates", "ner-decoder-lora", grid, (1, 2, 3), "Which?")
+    params = check(content)
+    study = params.studies["rates"]
+    assert study.seeds == [1, 2, 3]
+    names = [f"rates-{rate}-{rank}" for rate in ("0_001", "0_002") for rank in (4, 8)]
+    assert study.experiments == names
+    last, copied = params.experiments[names[-1]], params.experiments["ner-decoder-lora"]
+    assert (last.training.learning_rate, last.tuning.lora.r) == (0.002, 8)
+    assert last.tuning.lora.target_modules == copied.tuning.lora.target_modules
+    assert copied == load(ROOT / PARAMS).experiments["ner-decoder-lora"]
+    with pytest.raises(WxbError, match=r"studies\.ner already"):
+        add_sweep(content, "ner", "ner-encoder", grid, (1,), "Which?")
+
+
+@pytest.mark.parametrize(
+    ("settings", "error", "message"),
+    [
+        (["training.learning_rate"], WxbError, "expected a key of an experiment and its values"),
+        (["training.learning_rat=1"], ParamsError, "did you mean 'learning_rate'"),
+        (["study.name=1"], WxbError, "found 'rates' at study"),
+    ],
+)
+def test_invalid_settings_are_errors(content, settings, error, message):
+    def add():
+        add_sweep(content, "rates", "ner-encoder", parse_grid(settings), (1,), "Which?")
+        check(content)
+
+    with pytest.raises(error, match=message):
+        add()

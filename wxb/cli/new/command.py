@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,18 +13,20 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from wxb.core.params import load
+from wxb import tasks
+from wxb.core.params import Params, check, load
 from wxb.core.params.tasks import names
 from wxb.project import params_file
 from wxb.reporting.charts.formatting import shortened
 
 if TYPE_CHECKING:
     from wxb.cli.new.corpus import Trial
-    from wxb.cli.new.studies import Recipe, Size
 
 app = typer.Typer(no_args_is_help=True)
 MAX_COUNTS = 12  # of one row of the summary
 DryRun = Annotated[bool, typer.Option("--dry-run", help="only show what would be written")]
+NewStudy = Annotated[str, typer.Argument(help="name of the new study")]
+Title = Annotated[str | None, typer.Option(help="the question it answers, shown above its table")]
 
 
 @app.callback()
@@ -88,40 +90,30 @@ def corpus(
 
     Example: wxb new corpus reviews.csv --input body --gold mood
 
-    Example: wxb new corpus ../conll2003 --name news
+    Example: wxb new corpus ../conll2003 --name news --tag 3
     """
     from wxb.cli.new.corpus import corpus_name, new_corpus
+    from wxb.cli.new.studies import add
     from wxb.tasks.recognition import FlagError
 
     load()
-    text = params_file.read()
-    params_file.check_name_is_free(
-        text, "corpora", name or corpus_name(path), "give another by --name"
-    )
     options = {"input": input_, "gold": gold, "start": start, "end": end, "tag": tag}
     options |= {"speaker": speaker, "group": group, "columns": columns}
     flags = {flag: value for flag, value in options.items() if value is not None}
-    switches = {"class-per-file": class_per_file, "repair": repair}
-    flags |= {flag: "" for flag, is_set in switches.items() if is_set}
+    flags |= {"class-per-file": ""} if class_per_file else {}
+    flags |= {"repair": ""} if repair else {}
+    name = name or corpus_name(path)
     try:
-        added = new_corpus(path, name, task, flags)
+        block, trial = new_corpus(path, task, flags)
     except FlagError as question:
         print(question, file=sys.stderr)
         raise typer.Exit(2) from None
-    changed = params_file.add_block(text, "corpora", added.block)
-    if dry_run:
-        params_file.check_text(changed)
-    else:
-        params_file.write(changed)
-    print(added.block)
-    console = Console(stderr=dry_run)  # a dry run prints only the block to standard output
-    for note in added.notes:
-        console.print(Text(note))
-    console.print(_summary(added.trial))
+    _change(lambda content: add(content, "corpora", name, block), dry_run)
+    # A dry run prints only the block to standard output.
+    Console(stderr=dry_run).print(_summary(trial, block["task"]))
     if not dry_run:
-        print(f"params.yaml: added corpora.{added.name}; check it, then:")
-        print(f"  dvc repro preprocess@{added.name}")
-        print(f"  wxb new study {added.name} --corpus {added.name}")
+        print(f"Check corpora.{name}, then:\n  dvc repro preprocess@{name}")
+        print(f"  wxb new study {name} --corpus {name}")
 
 
 @app.command()
@@ -132,45 +124,40 @@ def experiment(
         str | None, typer.Option(help="a corpus of params.yaml; default: the study's")
     ] = None,
     backbone: Annotated[str | None, typer.Option(help="a backbone of params.yaml")] = None,
-    like: Annotated[str | None, typer.Option(help="the experiment to copy")] = None,
+    like: Annotated[
+        str | None,
+        typer.Option(help="the experiment to copy; default: one for --backbone, or the first"),
+    ] = None,
     dry_run: DryRun = False,
 ) -> None:
     """Add an experiment to params.yaml and to its study.
-
-    Without --like and --backbone, it fine-tunes a pretrained encoder if the task has one, it is
-    installed and the corpus is English. Otherwise it is a copy of the study's first experiment.
 
     Example: wxb new experiment mine-large --study mine --backbone large
 
     Example: wxb new experiment ner-slow --study ner --like ner-encoder
     """
-    from wxb.cli.new import studies
+    from wxb.cli.new.studies import add_experiment
 
-    text, params = params_file.read(), load()
+    params = load()
     first, *_ = params.block("studies", study).experiments
     corpus = corpus or params.experiments[first].corpus
-    task = params.block("corpora", corpus).task
-    if backbone:
-        params.block("backbones", backbone)
-    reason = ""
-    if not like and not backbone:
-        pretrained, reason = studies.can_use_pretrained(
-            params, corpus, f"wxb new experiment {name} --study {study} --corpus {corpus}"
-        )
-        if not pretrained:
-            like, reason = first, f"{reason}; a copy of {first}"
-    changed = studies.add_experiment(text, name, study, corpus, task, like=like, backbone=backbone)
-    _finish(text, changed, study, reason, dry_run=dry_run)
+    for section, value in (("corpora", corpus), ("experiments", like), ("backbones", backbone)):
+        if value:
+            params.block(section, value)
+    _change(lambda content: add_experiment(content, name, study, corpus, like, backbone), dry_run)
+    _print_run(study, dry_run)
 
 
 @app.command()
 def study(
-    name: Annotated[str, typer.Argument(help="name of the new study")],
+    name: NewStudy,
     corpus: Annotated[
         str | None, typer.Option(help="a corpus of params.yaml; default: an existing study's")
     ] = None,
-    title: Annotated[
-        str | None, typer.Option(help="the question it answers, shown above its table")
+    title: Title = None,
+    language: Annotated[
+        str | None,
+        typer.Option(help="language of the corpus, such as en; default: that of its records"),
     ] = None,
     dry_run: DryRun = False,
 ) -> None:
@@ -180,59 +167,48 @@ def study(
     corpora from a pretrained encoder, if it is installed. An existing study gets the experiments
     that it lacks. Prints what each is for, and about the minutes of its training here.
 
-    Example: wxb new study mine --corpus mine --title "Who writes from where?"
+    Example: wxb new study mine --corpus mine --title "Who writes from where?" --language en
     """
     from wxb.cli.new import studies
 
-    text, params = params_file.read(), load()
+    params = load()
     if corpus is None:
         if name not in params.studies:
             raise typer.BadParameter("missing; name a corpus of params.yaml", param_hint="--corpus")
         corpus = params.experiments[params.studies[name].experiments[0]].corpus
     block = params.block("corpora", corpus)
-    if name not in params.studies:
-        studies.recipe_of(block.task, name, corpus)  # before the records are read
-    trial = studies.read_records(corpus, block)
-    size = studies.measure(corpus, block, trial)
-    pretrained, reason = studies.can_use_pretrained(
-        params, corpus, f"wxb new study {name} --corpus {corpus}", trial
-    )
-    changed = studies.add_study(
-        text, name, corpus, block.task, title, pretrained=pretrained, size=size
-    )
-    _finish(text, changed, name, reason, dry_run=dry_run)
-    recipe = studies.recipe_of(block.task, name, corpus)
-    Console(stderr=dry_run).print(_forecast(changed, name, recipe, size))
-    for advice in recipe.advise(size, has_checkpoint=pretrained) if size else ():
-        print(f"Note: {advice}", file=sys.stderr)
+    first = studies.first_study(block.task, name, corpus)
+    trial = studies.read_corpus(corpus, block)
+    records = studies.training_records(corpus, block, trial)
+    pretrained, note = studies.choose_pretrained(corpus, block, language, trial)
 
+    def add(content: dict[str, Any]) -> None:
+        studies.add_study(content, name, corpus, title, pretrained=pretrained, records=records)
 
-def _forecast(text: str, study: str, recipe: Recipe, size: Size | None) -> Table:
-    """A table of the experiments of a study: the purpose of each, and the minutes of training."""
-    from wxb.cli.new.studies import training_seconds
-
-    params = params_file.check_text(text)
+    changed = _change(add, dry_run)
     table = Table("row", "training", "what it is for", box=None, padding=(0, 2, 0, 0))
-    for name in params.studies[study].experiments:
-        row = recipe.rows.get(name)
-        seconds = training_seconds(params, name, row, size.records) if size else None
-        minutes = "unknown" if seconds is None else f"{max(1, round(seconds / 60))} min"
-        time = "< 1 min" if seconds is not None and seconds < 45 else minutes
-        table.add_row(name, time, Text(row.purpose if row else ""))
-    return table
+    for key in changed.studies[name].experiments:
+        if row := first["rows"].get(key):
+            minutes = "unknown"
+            if records:
+                seconds = studies.training_seconds(changed, key, row, records)
+                minutes = f"{round(seconds / 60)} min" if seconds >= 45 else "< 1 min"
+            table.add_row(key, minutes, Text(row["purpose"]))
+    Console(stderr=dry_run).print(table)
+    for text in filter(None, (note, first.get("advice"))):
+        print(f"Note: {text}", file=sys.stderr)
+    _print_run(name, dry_run)
 
 
 @app.command()
 def sweep(
-    name: Annotated[str, typer.Argument(help="name of the new study")],
+    name: NewStudy,
     like: Annotated[str, typer.Option(help="the experiment to copy")],
     set_: Annotated[
         list[str], typer.Option("--set", help="one of its keys with values: KEY=VALUE,VALUE")
     ],
     seeds: Annotated[str, typer.Option(help="seeds of training, such as 1,2,3")] = "1",
-    title: Annotated[
-        str | None, typer.Option(help="the question it answers, shown above its table")
-    ] = None,
+    title: Title = None,
     dry_run: DryRun = False,
 ) -> None:
     """Add a study of a grid of settings to params.yaml: one experiment per combination.
@@ -242,57 +218,63 @@ def sweep(
 
     Example: wxb new sweep rates --like ner-encoder --set training.learning_rate=0.001,0.002,0.004
     """
-    from wxb.cli.new import sweeps
+    from wxb.cli.new.studies import add_sweep, parse_grid
 
-    load()
-    text, grid = params_file.read(), sweeps.parse_grid(set_)
+    load().block("experiments", like)
+    grid = parse_grid(set_)
     title = title or f"Which {' and '.join(grid)} suit {like} best?"
-    all_seeds = sweeps.parse_grid([f"seeds={seeds}"])["seeds"]
-    changed = sweeps.add_sweep(text, name, like, grid, all_seeds, title)
-    _finish(text, changed, name, dry_run=dry_run)
+    all_seeds = parse_grid([f"seeds={seeds}"])["seeds"]
+    _change(lambda content: add_sweep(content, name, like, grid, all_seeds, title), dry_run)
+    _print_run(name, dry_run)
 
 
-def _finish(text: str, changed: str, study: str, reason: str = "", *, dry_run: bool) -> None:
-    """Write the changed params.yaml, or only check it; print the changes and the next command."""
-    import difflib
+def _change(edit: Callable[[dict[str, Any]], Any], dry_run: bool) -> Params:
+    """Edit the content of params.yaml and write it, or only check it; prints what was added."""
+    text = params_file.read()
+    before, content = params_file.parse(text), params_file.parse(text)
+    edit(content)
+    if not dry_run:
+        params_file.write(params_file.update(text, content))
+    params = check(content)
+    added = {
+        f"{section}.{name}": params_file.to_yaml({name: blocks[name]})
+        for section, blocks in content.items()
+        if isinstance(blocks, Mapping)
+        for name in blocks
+        if name not in (before[section] or {})
+    }
+    if dry_run or len(added) == 1:
+        print("\n".join(added.values()))
+    if not dry_run:
+        print(f"params.yaml: added {', '.join(sorted(added))}")
+    return params
 
-    if dry_run:
-        params_file.check_text(changed)
-        lines = difflib.unified_diff(text.splitlines(), changed.splitlines(), n=0, lineterm="")
-        print("\n".join(line[1:] for line in lines if line[0] == "+" and line[:3] != "+++"))
-    else:
-        params_file.write(changed)
-        before = params_file.block_names(text)
-        added = [name for name in params_file.block_names(changed) if name not in before]
-        print(f"params.yaml: added {', '.join(added)}")
-    if reason:
-        print(reason)
+
+def _print_run(study: str, dry_run: bool) -> None:
     if not dry_run:
         print(f"Run it: snakemake --cores 2 {study}    (or: make run STUDY={study})")
 
 
-def _summary(trial: Trial) -> Table:
+def _summary(trial: Trial, task: str) -> Table:
     """A table of the records that the reader kept and rejected."""
+    records, rejects = trial
     table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
-    total = trial.kept + trial.rejects.total()
-    table.add_row("read", f"{trial.kept:,} of {total:,} records")
-    for reason, count in trial.rejects.most_common():
-        table.add_row("rejected", Text(f"{count:,}: {reason} ({trial.examples[reason]})"))
-    counts = {"repaired": trial.repaired, **trial.counts, "languages": trial.languages}
+    table.add_row("read", f"{len(records):,} of {len(records) + len(rejects):,} records")
+    first = {reject.reason: f"{reject.origin}: {reject.detail}" for reject in reversed(rejects)}
+    for reason, count in Counter(reject.reason for reject in rejects).most_common():
+        table.add_row("rejected", Text(f"{count:,}: {reason} ({first[reason]})"))
+    labelled = [record for record in records if record.gold is not None]
+    counts = {
+        "repaired": Counter(repair for record in records for repair in record.repaired),
+        **tasks.get(task).reading.describe(labelled),
+        "languages": Counter(record.language for record in records if record.language),
+        "unlabelled": len(records) - len(labelled),
+        "repeated texts": len(records) - len({record.input for record in records}),
+        "groups": len({record.group for record in records}),
+    }
     for label, count in counts.items():
         if count:
             table.add_row(label.replace("_", " "), Text(_format_count(count)))
-    if trial.texts and not trial.languages:
-        table.add_row(
-            "language", "English, by its words" if trial.is_english else "not English, by its words"
-        )
-    if trial.unlabelled:
-        table.add_row("unlabelled", f"{trial.unlabelled:,}, for pretraining only")
-    if trial.repeated:
-        table.add_row(
-            "repeated", f"{trial.repeated:,} with the same text, kept only in published test splits"
-        )
-    table.add_row("groups", f"{trial.groups:,}, each in one split")
     return table
 
 

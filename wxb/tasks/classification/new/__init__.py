@@ -4,11 +4,18 @@ from __future__ import annotations
 
 from glob import escape
 
-from wxb.tasks.classification.reading import CLASS, FASTTEXT
-from wxb.tasks.recognition import Content, Files, FlagError, Flags, Records, is_split
+from wxb.tasks.classification.reading import FASTTEXT
+from wxb.tasks.recognition import (
+    SHARES,
+    Content,
+    Files,
+    FlagError,
+    Flags,
+    Records,
+    is_split,
+)
 
 UNLABELLED = ("unsup", "unlabeled", "unlabelled")  # names of folders of texts without a class
-SPLIT = {"by": None, "test": 0.2, "valid": 0.1}
 
 
 def recognize(files: Files, records: Records, flags: Flags) -> Content | None:
@@ -17,33 +24,26 @@ def recognize(files: Files, records: Records, flags: Flags) -> Content | None:
     With the flag `class-per-file`, each file has the records of a class. None for other files.
     """
     if "class-per-file" in flags:
-        return _files(files, records, flags)
+        return _class_per_file(files, records, flags)
     if files.has_fields:
         return records.recognize(files, flags)
-    fields = {"input": "text", "language": None, "id": None}
+    split = {"by": None, **SHARES}
     if all(FASTTEXT.match(next(files.lines(file))) for file in files.members):
-        return {"format": "fasttext", "fields": {**fields, "label": CLASS}, "split": SPLIT}
+        return {"format": "fasttext", "split": split}
     names = {file.parent.name for file in files.members if file.parent != files.path}
     classes = sorted(name for name in names if not is_split(name))
     if len(classes) < 2 or any(file.suffix not in ("", ".txt") for file in files.members):
         return None
     labels = {name: None if name.casefold() in UNLABELLED else name for name in classes}
-    return {
-        "format": "files",
-        "fields": {**fields, "label": None},
-        "classes": labels,
-        "split": SPLIT,
-    }
+    return {"format": "files", "classes": labels, "fields": {"label": None}, "split": split}
 
 
-def _files(files: Files, records: Records, flags: Flags) -> Content | None:
+def _class_per_file(files: Files, records: Records, flags: Flags) -> Content:
     """The block for files of records, each with the records of a class."""
-    without_label = records.model_copy(
-        update={"forms": [["input"]], "fields": {"input": records.fields["input"]}}
-    )
-    content = without_label.recognize(files, flags)
+    update = {"forms": [["input"]], "fields": {"input": records.fields["input"]}}
+    content = records.model_copy(update=update).recognize(files, flags)
     if content is None:
         raise FlagError(f"--input: found {files.summary()}\nName the field of the text")
-    names = [file.name for file in files.members]
     content["fields"]["label"] = None
+    names = [file.name for file in files.members]
     return {**content, "classes": {escape(n): n.partition(".")[0].lower() for n in names}}

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import regex
 
-from wxb.core.errors import WxbError
 from wxb.corpora.formats import Raw, raw_records
-from wxb.corpora.layout import TABLES, decode
-from wxb.corpora.records import RecordError
+from wxb.corpora.layout import decode
 from wxb.tasks.ner.params import Fields
 from wxb.tasks.ner.reading.conll import DOCUMENT, PREFIXES, cells, numbered_lines
-from wxb.tasks.ner.reading.tokens import NUMBERS, join, with_spans
+from wxb.tasks.ner.reading.tokens import join, with_spans
 from wxb.tasks.recognition import (
+    SHARES,
     Content,
     Files,
     FlagError,
@@ -24,6 +23,7 @@ from wxb.tasks.recognition import (
     Row,
     fields_of,
     named,
+    only,
     values,
 )
 
@@ -36,17 +36,12 @@ KEYS = {
 }
 FLAGS = {"start": "start", "end": "end", "type": "tag"}  # by the key of `fields`
 TAG = regex.compile(rf"O|[{''.join(sorted(PREFIXES))}]-.+")
-SHARE = 0.99  # of lines with a tag; the reader rejects the others
-# The phrases of CoNLL-2000, whose tags precede those of entities in CoNLL-2003.
-CHUNKS = {*("ADJP", "ADVP", "CONJP", "INTJ", "LST", "NP", "PP", "PRT", "SBAR", "UCP", "VP")}
-NUMBERED = regex.compile(r".\d{1,2}")  # a character and its index in a word, as in Weibo
 
 
 def recognize(files: Files, records: Records, flags: Flags) -> Content | None:
     """The block for records with spans or tags, or for column files; None for other files.
 
-    Raises FlagError if spans, their keys or the column of tags are not known, and WxbError for tags
-    without names.
+    Raises FlagError if spans, their keys or the column of tags are not known.
     """
     is_tsv = all(file.suffix.lower() == ".tsv" for file in files.members)
     if (not files.has_fields or is_tsv) and (content := _columns(files, flags)):
@@ -56,39 +51,30 @@ def recognize(files: Files, records: Records, flags: Flags) -> Content | None:
 
 def _spans(files: Files, records: Records, flags: Flags) -> Content | None:
     """The block for records with a list of spans."""
-    rows = files.rows
-    if not rows:
-        return None
-    first = {name: _first_span(files, name) for name in fields_of(rows)}
-    keys = {name: _keys(span, flags) for name, span in first.items() if span}
+    spans = {name: _first_span(files, name) for name in fields_of(files.rows)}
+    keys = {name: _keys(span, flags) for name, span in spans.items() if span}
     gold = flags.get("gold")
-    lists = [name for name in keys if name == gold or (not gold and len(keys[name]) > 1)]
-    complete = [name for name in lists if {*FLAGS} <= keys[name].keys()]
-    if not lists or not (content := records.block(rows, {**flags, "gold": lists[0]})):
+    lists = [n for n in keys if (n == gold if gold else {"start", "end"} <= keys[n].keys())]
+    lists = [n for n in lists if {*FLAGS} <= keys[n].keys()] or lists
+    content = records.block(files.rows, {**flags, "gold": lists[0]}) if lists else None
+    if content is None:
         return None
-    if len(complete) > 1:
-        raise FlagError(f"--gold: found spans in {' and '.join(complete)}; choose one")
-    for name in lists if not complete else ():
-        lacking = [f"--{flag}" for key, flag in FLAGS.items() if key not in keys[name]]
-        raise FlagError(
-            f"{' and '.join(lacking)}: found spans with the keys {', '.join(first[name])} in"
-            f" {name!r}; name theirs"
-        )
-    spans = complete[0]
-    content["fields"] |= {"spans": spans, "value": None, **keys[spans]}
+    name = only("gold", lists)
+    if lacking := [f"--{flag}" for key, flag in FLAGS.items() if key not in keys[name]]:
+        found = f"found spans with the keys {', '.join(spans[name])} in {name!r}"
+        raise FlagError(f"{' and '.join(lacking)}: {found}; name theirs")
+    content["fields"] |= {"spans": name, **keys[name]}
     return content
 
 
 def _first_span(files: Files, name: str) -> Mapping[str, Any]:
     """The first object in the lists of a field, in tables parsed from cells; empty without."""
-    found = values(files.rows, name)
-    if found and isinstance(found[0], str) and files.members[0].suffix.lower() in TABLES:
-        if not found[0].startswith("[{"):
-            return {}
+    lists = values(files.rows, name)
+    if lists and isinstance(lists[0], str) and lists[0].startswith("[{"):
         raws = (raw.content for file in files.members for raw in raw_records(file, parsed=name))
-        found = values([raw for raw in raws if isinstance(raw, Mapping)], name)
-    spans = next((value for value in found if isinstance(value, list)), [])
-    return spans[0] if spans and isinstance(spans[0], Mapping) else {}
+        lists = values([raw for raw in raws if isinstance(raw, Mapping)], name)
+    spans = next((value for value in lists if isinstance(value, list)), [None])
+    return spans[0] if isinstance(spans[0], Mapping) else {}
 
 
 def _keys(span: Mapping[str, Any], flags: Flags) -> dict[str, str]:
@@ -104,55 +90,29 @@ def _keys(span: Mapping[str, Any], flags: Flags) -> dict[str, str]:
 def _tags(files: Files, records: Records, flags: Flags) -> Content | None:
     """The block for records with a list of tokens and a list of their tags."""
     rows: list[Row] = []
+    texts = {*records.fields["input"]} - {Fields().input}
     for row in files.rows:
         content = with_spans(Raw("", row)).content
-        if isinstance(content, RecordError) and content.reason == NUMBERS:
-            raise WxbError(f"{files.path}: {content.reason}: {content.detail}")
         if isinstance(content, Mapping) and Fields().spans in content:
-            texts = {*records.fields["input"]} - {Fields().input}
             rows.append({key: value for key, value in content.items() if key not in texts})
     return records.block(rows, flags) if rows else None
 
 
 def _columns(files: Files, flags: Flags) -> Content | None:
-    """The block for files with a token and its tag per line; None if fewer than half of them are.
-
-    Raises WxbError for the first file that is not, and FlagError for several columns of tags.
-    """
-    tables = {file: _lines(file) for file in files.members}
-    tags = {file: _tag_columns(lines) for file, lines in tables.items()}
-    if "tag" in flags:
-        tags = {file: [_index("tag", flags)] for file in tags}
-    if 2 * sum(map(bool, tags.values())) < len(tags):
+    """The block for files with a token and its tag on each line; None for other files."""
+    rows = [row for file in files.members for row in _rows(file)]
+    columns = range(min(map(len, rows), default=0))
+    tags = [c for c in columns if all(TAG.fullmatch(row[c]) for row in rows)]
+    if not tags and "tag" not in flags:
         return None
-    for file, columns in tags.items():
-        if not columns:
-            raise WxbError(
-                f"{file}: found {Files(file, (file,)).summary()}\nOther files here have a token and"
-                " its tag per line, such as B-NAME; remove the file from the folder"
-            )
-    columns = [c for c in tags[files.members[0]] if all(c in found for found in tags.values())]
-    if len(columns) != 1:
-        raise FlagError(
-            f"--tag: found tags in the columns {' and '.join(map(str, columns))}, counted from 0;"
-            " choose one"
-        )
-    rows = [line for lines in tables.values() for line in lines if len(line) > columns[0]]
-    if not rows:
-        return None
-    others = [
-        c
-        for c in range(min(map(len, rows)))
-        if c not in tags[files.members[0]] and not all(row[c].isdigit() for row in rows)
-    ]
-    token = _index("input", flags) if "input" in flags else next(iter(others), None)
+    tag = _index("tag", flags) if "tag" in flags else only("tag", tags)
+    # The first column may number the tokens of a sentence.
+    others = (c for c in columns if c not in tags and not all(row[c].isdigit() for row in rows))
+    token = _index("input", flags) if "input" in flags else next(others, None)
     if token is None:
         return None
-    tokens = [row[token] for row in rows]
-    conll: Content = {"token": token, "tag": columns[0], "join": join(tokens)}
-    if sum(bool(NUMBERED.fullmatch(word)) for word in tokens) > 0.95 * len(tokens):
-        conll["characters"] = True
-    return {"conll": conll, "split": {"by": None, "test": 0.2, "valid": 0.1}}
+    conll = {"token": token, "tag": tag, "join": join([row[token] for row in rows])}
+    return {"conll": conll, "split": {"by": None, **SHARES}}
 
 
 def _index(flag: str, flags: Flags) -> int:
@@ -161,22 +121,7 @@ def _index(flag: str, flags: Flags) -> int:
     return int(flags[flag])
 
 
-def _lines(file: Path) -> list[list[str]]:
+def _rows(file: Path) -> list[list[str]]:
     """The cells of each line that has several; comments and marks of documents are skipped."""
     lines = [line for _, line in numbered_lines(decode(file)) if not line.startswith(DOCUMENT)]
-    rows = [cells(line) for line in lines if line]
-    full = [row for row in rows if len(row) > 1]
-    return full if 2 * len(full) >= len(rows) and len(full) > 1 else []
-
-
-def _tag_columns(rows: Sequence[Sequence[str]]) -> list[int]:
-    """The columns of tags, except those of phrases, or only of O, if there are others."""
-    columns: list[tuple[bool, bool, int]] = []
-    for column in range(max(map(len, rows), default=0)):
-        found = [row[column].strip() for row in rows if len(row) > column]
-        tags = [cell for cell in found if TAG.fullmatch(cell)]
-        if len(tags) >= SHARE * len(rows):
-            types = {tag[2:] for tag in tags} - {""}
-            columns.append((not types, types <= CHUNKS, column))
-    best = min(columns, default=())[:2]
-    return [column for *rank, column in columns if tuple(rank) == best]
+    return [row for line in lines if line and len(row := cells(line)) > 1]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from wxb.tasks.recognition import Content, Files, Flags, Records
+from wxb.tasks.recognition import SHARES, Content, Files, Flags, Records
 
 TATOEBA = ("source", "target", "license")  # the columns of manythings.org
 
@@ -20,11 +20,9 @@ def recognize(files: Files, records: Records, flags: Flags) -> Content | None:
     cells = next(files.lines(files.members[0])).split("\t")
     if len(cells) == len(TATOEBA) and cells[-1].startswith("CC-BY"):
         return records.recognize(replace(files, columns=TATOEBA), flags)
-    suffixes = sorted({file.suffix for file in files.members})
-    stems = [{f.with_suffix("") for f in files.members if f.suffix == s} for s in suffixes]
-    known = all(suffix[1:].casefold() in records.pair for suffix in suffixes)
-    if len(suffixes) != 2 or not known or stems[0] != stems[1]:
+    pair = sorted({file.suffix[1:] for file in files.members})
+    stems = [{f.with_suffix("") for f in files.members if f.suffix[1:] == name} for name in pair]
+    if len(pair) != 2 or stems[0] != stems[1] or not {*pair} <= {*records.pair}:
         return None
-    pair = [suffix[1:] for suffix in suffixes]
-    fields = {"input": pair[0], "target": pair[1], "language": None, "id": None}
-    return {"parallel": pair, "fields": fields, "split": {"test": 0.2, "valid": 0.1}}
+    fields = {"input": pair[0], "target": pair[1]}
+    return {"parallel": pair, "fields": fields, "split": SHARES}
