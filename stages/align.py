@@ -6,7 +6,7 @@ from wxb.core.files import publish, read_json, write_json
 from wxb.core.params import Params
 from wxb.corpora import clean
 from wxb.corpora.text.encoded import write_columns
-from wxb.corpora.text.saved import SavedTokenizer
+from wxb.corpora.text.tokenizers import SavedTokenizer
 from wxb.runtime.command import run
 
 

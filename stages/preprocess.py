@@ -14,11 +14,10 @@ from wxb.core.progress import Progress
 from wxb.core.wording import counted
 from wxb.corpora import clean, reading
 from wxb.corpora.division import SplitError, divide, with_test_groups
-from wxb.corpora.labelling import Labelling
 from wxb.corpora.layout import data_files, unread_files
 from wxb.corpora.profile import profile
 from wxb.corpora.reading import Reading
-from wxb.corpora.records import Record, Reject
+from wxb.corpora.records import Labelling, Record, Reject
 from wxb.runtime.command import run
 
 

@@ -5,7 +5,7 @@ import shutil
 from wxb.core import paths
 from wxb.core.files import write_json
 from wxb.core.params import Params
-from wxb.corpora.text.saved import SavedTokenizer
+from wxb.corpora.text.tokenizers import SavedTokenizer
 from wxb.runtime.command import run
 from wxb.training import checkpoints, processes
 

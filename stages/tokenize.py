@@ -5,7 +5,7 @@ from wxb.core import paths
 from wxb.core.files import publish
 from wxb.core.params import Params
 from wxb.corpora import clean
-from wxb.corpora.text.saved import SavedTokenizer
+from wxb.corpora.text.tokenizers import SavedTokenizer
 from wxb.runtime.command import run
 
 

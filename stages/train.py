@@ -9,8 +9,7 @@ from wxb.core.files import read_json
 from wxb.core.params import Params
 from wxb.corpora import clean
 from wxb.corpora.records import Record
-from wxb.corpora.text.saved import SavedTokenizer
-from wxb.corpora.text.tokenizers import load
+from wxb.corpora.text.tokenizers import SavedTokenizer, load
 from wxb.runtime.command import run
 from wxb.training import checkpoints, processes
 from wxb.training.run import write_curves

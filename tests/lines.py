@@ -9,7 +9,7 @@ ROOT = Path(__file__).parents[1]
 BUDGET = {
     "stages": 650,
     "wxb/core": 1905,
-    "wxb/corpora": 2550,
+    "wxb/corpora": 2290,
     "wxb/metrics": 600,
     "wxb/models": 2720,
     "wxb/training": 1800,

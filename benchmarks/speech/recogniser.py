@@ -23,8 +23,7 @@ from demos.spoken.espeak import Utterance, speak
 from demos.spoken.room import simulate_room
 from wxb.corpora.records import Record
 from wxb.corpora.text.encoded import IGNORED, write_columns
-from wxb.corpora.text.saved import SavedTokenizer
-from wxb.corpora.text.tokenizers import load, token_ids
+from wxb.corpora.text.tokenizers import SavedTokenizer, load, token_ids
 from wxb.metrics import Metric
 from wxb.tasks.speech.params import Seq2Seq
 from wxb.tasks.speech.record import audio

@@ -7,7 +7,7 @@ from wxb.core import paths
 from wxb.core.files import read_json
 from wxb.core.params import Params, load
 from wxb.corpora import clean
-from wxb.corpora.text.saved import SavedTokenizer
+from wxb.corpora.text.tokenizers import SavedTokenizer
 
 
 def main(params: Params, name: str) -> None:

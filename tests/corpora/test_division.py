@@ -52,14 +52,6 @@ def test_the_first_copy_of_a_text_is_kept():
     assert rejects == [Reject("3", "duplicate text", "same text as 1", "3")]
 
 
-def test_a_labelled_copy_wins_over_an_unlabelled_one():
-    copies = [record(1, "a", None), record(2, "a"), record(3, "a", None), record(4, "a")]
-    kept, rejects = drop_duplicates(copies, Reading().wording)
-    assert [r.id for r in kept] == ["2"]
-    assert [r.id for r in rejects] == ["1", "3", "4"]
-    assert "same text as 2" in rejects[0].detail
-
-
 @settings(deadline=None)
 @given(st.lists(st.tuples(st.sampled_from("abcde"), st.booleans())))
 def test_every_record_is_kept_once_or_rejected(items):
@@ -101,75 +93,12 @@ def test_a_wording_that_is_held_out_is_not_kept():
     assert rows(rejects) == [("same", "near duplicate", "same wording as first")]
 
 
-def test_a_labelled_copy_of_an_unlabelled_text_may_be_a_near_duplicate():
-    """Both are rejected: the labelled copy replaces the other, and is a near duplicate itself."""
-    held_out = [record("held", "Ann here", (Span(0, 3, "NAME"),))]
-    copies = [record(1, "Bob here", None), record(2, "Bob here", (Span(0, 3, "NAME"),))]
-    kept, rejects = drop_duplicates(copies, Reading().wording, held_out)
-    assert kept == []
-    assert [(r.id, r.reason) for r in rejects] == [("1", "duplicate text"), ("2", "near duplicate")]
-
-
 def published(**splits):
     """Records of published splits; each text is a letter, each id a split and an index."""
     return [
         record(f"{name}{index}", text, split=name)
         for name, texts in splits.items()
         for index, text in enumerate(texts)
-    ]
-
-
-def test_published_splits_are_kept_and_the_test_split_is_unchanged():
-    splits, rejects = divide_published(published(train="abcbdE", valid="deea", test="aafF"))
-    assert {name: "".join(r.input for r in members) for name, members in splits.items()} == {
-        "train": "bc",
-        "valid": "de",
-        "test": "aafF",
-    }
-    assert rows(rejects) == [
-        ("valid2", "duplicate text", "same text as valid1"),
-        ("valid3", "duplicate text", "same text as test1"),
-        ("train0", "duplicate text", "same text as test1"),
-        ("train3", "duplicate text", "same text as train1"),
-        ("train4", "duplicate text", "same text as valid0"),
-        ("train5", "near duplicate", "same wording as valid1"),
-    ]
-
-
-def test_near_duplicates_of_the_test_split_leave_validation():
-    splits, rejects = divide_published(published(train="xA", valid="yB", test="ab"))
-    assert ids(splits) == {"train": ["train0"], "valid": ["valid0"], "test": ["test0", "test1"]}
-    assert rows(rejects) == [
-        ("valid1", "near duplicate", "same wording as test1"),
-        ("train1", "near duplicate", "same wording as test0"),
-    ]
-
-
-def test_published_test_sets_are_unchanged_and_their_duplicates_leave_training():
-    records = published(train="abcxD", valid="yab", test="ab")
-    splits, rejects = divide_published(records, tweets="acd", posts="ee")
-    assert list(splits) == ["train", "valid", "test", "tweets", "posts"]
-    assert {name: "".join(r.input for r in members) for name, members in splits.items()} == {
-        "train": "x",
-        "valid": "y",
-        "test": "ab",
-        "tweets": "acd",
-        "posts": "ee",
-    }
-    assert ("train2", "duplicate text", "same text as tweets1") in rows(rejects)
-    assert ("train4", "near duplicate", "same wording as tweets2") in rows(rejects)
-
-
-def test_the_limit_on_published_splits_counts_kept_training_records():
-    splits, rejects = divide_published(published(train="abcd", valid="ef", test="agg"), limit=2)
-    assert {name: len(members) for name, members in splits.items()} == {
-        "train": 2,
-        "valid": 2,
-        "test": 3,
-    }
-    assert [(r.id, r.reason) for r in rejects] == [
-        ("train0", "duplicate text"),
-        ("train3", "over max_records"),
     ]
 
 
@@ -277,40 +206,6 @@ def test_whole_values_are_held_out_first_up_to_their_share():
     assert again["situations"] == splits["situations"]
 
 
-def test_groups_that_share_a_wording_are_kept_together_in_turn():
-    """The second has a wording of the first, the third one of the second."""
-    links = [
-        record("a", "one here", group="first"),
-        record("b", "ONE here", group="second"),
-        record("c", "two here", group="second"),
-        record("d", "two  here", group="third"),
-    ]
-    assert (
-        Reading().wording(links[0])
-        == Reading().wording(links[1])
-        != Reading().wording(links[2])
-        == Reading().wording(links[3])
-    )
-    for seed in range(20):
-        splits = split([*links, *(record(i) for i in range(40))], seed=seed)
-        assert [{*"abcd"} & {*members} for members in ids(splits).values()].count(set()) == 2
-
-
-def test_duplicates_of_a_further_test_set_are_rejected_before_the_division():
-    rest = [record(i) for i in range(40)]
-    tweets = [record("t1", "TEXT b", split="tweets"), record("t2", "new", split="tweets")]
-    splits, rejects = divide([*tweets, *rest], further={"tweets": {"files": ["t"]}})
-    assert rows(rejects) == [("1", "near duplicate", "same wording as t1")]
-    assert splits["tweets"] == tweets
-    assert sum(map(len, splits.values())) == 41
-
-
-def test_the_seed_decides_the_split():
-    records = [record(i) for i in range(200)]
-    assert ids(split(records, seed=1)) == ids(split(records, seed=1))
-    assert ids(split(records, seed=1)) != ids(split(records, seed=2))
-
-
 def test_the_split_is_a_known_one():
     """The same in every process and version: a changed hash would change published results."""
     records = [record(i, group=f"text {i}") for i in range(20)]
@@ -330,12 +225,6 @@ def test_the_split_is_a_known_one():
 def test_a_split_without_labelled_records_is_an_error(records, name):
     with pytest.raises(WxbError, match=rf"the ({name}) split has no labelled record: .*`split`"):
         split(records)
-
-
-def test_a_test_set_without_a_value_that_fits_is_an_error():
-    records = [record(i, values=("one",)) for i in range(50)]
-    with pytest.raises(WxbError, match="the situations split has no labelled record"):
-        split(records, further={"situations": {"by": "scene", "share": 0.1}})
 
 
 def grouped(records, key=None, **further):

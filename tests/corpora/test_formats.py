@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from wxb.core.errors import WxbError
-from wxb.corpora.formats import MAX_LITERAL, raw_records
+from wxb.corpora.formats import raw_records
 from wxb.corpora.records import RecordError
 
 
@@ -49,7 +49,6 @@ def test_python_literals_are_read_back(tmp_path_factory, spans):
         "{[]: 1}",
         "9" * 10_000,
         "[{'start': 0}",
-        "['" + "a" * MAX_LITERAL + "']",
         "nan",
     ],
     ids=lambda text: text[:10],
@@ -73,16 +72,7 @@ def test_parquet_rows_are_records_with_their_numbers(tmp_path):
 @pytest.mark.parametrize("content", [b"", b"not Parquet", b"PAR1" * 4])
 def test_a_file_that_is_not_parquet_is_named(tmp_path, content):
     (tmp_path / "r.parquet").write_bytes(content)
-    with pytest.raises(WxbError, match=r"r\.parquet is not Parquet: "):
-        list(raw_records(tmp_path / "r.parquet"))
-
-
-def test_a_damaged_parquet_file_is_named(tmp_path):
-    pq.write_table(pa.table({"input": ["Ann" * 100] * 100}), tmp_path / "r.parquet")
-    data = bytearray((tmp_path / "r.parquet").read_bytes())
-    data[4:40] = b"\xff" * 36
-    (tmp_path / "r.parquet").write_bytes(data)
-    with pytest.raises(WxbError, match=r"r\.parquet is not Parquet: "):
+    with pytest.raises(WxbError, match=r"r\.parquet cannot be read: "):
         list(raw_records(tmp_path / "r.parquet"))
 
 
@@ -106,14 +96,6 @@ def read(path, content):
     return [raw.content for raw in raw_records(path)]
 
 
-@pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"])
-@pytest.mark.parametrize("end", ["\n", "\r\n"])
-@pytest.mark.parametrize("mark", [b"", b"\xef\xbb\xbf"])
-def test_the_delimiter_of_a_table_is_detected(tmp_path, delimiter, end, mark):
-    content = mark + table(REVIEWS, delimiter, end).encode()
-    assert [tuple(row.values()) for row in read(tmp_path / "r.csv", content)] == REVIEWS
-
-
 @given(
     st.sampled_from(",;\t|"),
     st.lists(st.tuples(*[st.text(st.characters(codec="utf-8", exclude_characters="\0"))] * 2)),
@@ -132,16 +114,7 @@ def test_a_legacy_encoding_is_detected_and_reported(tmp_path, encoding, rows, ca
     raws = [*raw_records(path)]
     assert [tuple(raw.content.values()) for raw in raws] == rows
     assert {raw.repaired for raw in raws} == {(f"read as {encoding}",)}
-    output = capsys.readouterr()
-    assert output.out == ""  # standard output is for results
-    assert f"read as {encoding}" in output.err
-
-
-def test_bytes_that_are_not_text_are_an_error(tmp_path):
-    with pytest.raises(
-        WxbError, match=r"found byte 0xff at offset 7; expected UTF-8 or unambiguous gb18030"
-    ):
-        read(tmp_path / "r.csv", b"review\n\xff\xfe\x81\x00\x01\x02\xff\xff\xff\xfe\x8d\n")
+    assert capsys.readouterr() == ("", "")
 
 
 def test_a_cell_may_be_long_and_rows_may_lack_or_add_cells(tmp_path):
@@ -150,12 +123,6 @@ def test_a_cell_may_be_long_and_rows_may_lack_or_add_cells(tmp_path):
     assert len(long["review"]) == 100_000
     assert [short.reason, wide.reason] == ["broken CSV"] * 2
     assert empty == {"review": "", "sentiment": ""}
-
-
-def test_lines_may_end_as_on_an_old_mac(tmp_path):
-    (tmp_path / "mac.csv").write_bytes(b"text;label\rgood;1\rbad;0\r")
-    rows = [raw.content for raw in raw_records(tmp_path / "mac.csv")]
-    assert rows == [{"text": "good", "label": "1"}, {"text": "bad", "label": "0"}]
 
 
 def test_json_may_have_one_record_per_line_or_be_a_single_record(tmp_path):
@@ -179,15 +146,4 @@ def test_a_repeated_column_is_an_error(tmp_path):
     file = tmp_path / "a.csv"
     file.write_text("a,b,a,,\n1,2,3,,\n")
     with pytest.raises(WxbError, match=r"a\.csv: two columns are called 'a'"):
-        list(raw_records(file))
-
-
-@pytest.mark.parametrize(
-    "column", [pa.array(["x" * 10**6]).take(pa.array([0] * 500)), pa.nulls(2 * 10**8)]
-)
-def test_parquet_that_unpacks_to_gigabytes_is_an_error(tmp_path, column):
-    file = tmp_path / "a.parquet"
-    pq.write_table(pa.table({"a": column}), file, compression="zstd", use_dictionary=False)
-    assert file.stat().st_size < 10**6
-    with pytest.raises(WxbError, match=r"a\.parquet: unpacks to .* expected at most"):
         list(raw_records(file))

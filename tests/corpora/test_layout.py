@@ -98,13 +98,6 @@ def test_a_file_in_no_split_or_two_is_an_error_on_one_line(tmp_path, patterns, m
     assert "\n" not in str(raised.value)
 
 
-def test_further_test_sets_have_their_own_files(tmp_path):
-    touch(tmp_path, "train/a.csv", "valid.csv", "test.csv", "tweets.csv")
-    splits = divide(tmp_path, further={"tweets": {"files": ["tw*"]}})
-    assert list(splits) == ["train", "valid", "test", "tweets"]
-    assert names(splits["tweets"], tmp_path) == ["tweets.csv"]
-
-
 def test_files_of_no_further_test_set_are_left_to_divide(tmp_path):
     touch(tmp_path, "a.csv", "tweets.csv", "z.csv")
     further = {"tweets": {"files": ["tw*"]}, "situations": {"by": "scene", "share": 0.1}}
@@ -137,12 +130,18 @@ def test_entries_that_are_not_read_are_named(tmp_path):
     ]
 
 
-@pytest.mark.parametrize("encoding", ["utf-32", "utf-32-le", "utf-32-be", "utf-16", "utf-16-le"])
-def test_wide_encodings_are_named(tmp_path, encoding):
+@pytest.mark.parametrize(
+    ("encoding", "line"),
+    [
+        ("cp1252", "Frau Müller aus Köln grüßt herzlich. Ça coûte très cher, señor."),
+        ("gb18030", "王小明住在北京市海淀区，电话号码是零二二三。他昨天去了上海。"),
+        ("utf-16", "Ann is here."),
+    ],
+)
+def test_other_encodings_come_with_the_command_that_converts(tmp_path, encoding, line):
     file = tmp_path / "a.json"
-    file.write_bytes("[{}]".encode(encoding))
-    name = encoding.upper()[:6]
-    with pytest.raises(WxbError, match=f"found {name}; expected UTF-8: .* -f {name} -t UTF-8"):
+    file.write_bytes(f'["{line}"]'.encode(encoding))
+    with pytest.raises(WxbError, match=rf"`iconv -f {encoding} -t UTF-8 a\.json > new\.json`"):
         decode(file)
 
 

@@ -39,24 +39,6 @@ def test_a_wording_ignores_mentions_numbers_case_and_spaces(labelled, expected):
     assert Reading().wording(labelled) == expected
 
 
-words = st.lists(st.sampled_from(["to", "Go", "Ann", "7", "明", "!", "ﬁ"]), max_size=6)
-
-
-@given(words, st.text(min_size=1), st.integers(0, 10**6))
-def test_wordings_do_not_depend_on_mentions_digits_case_and_spaces(parts, mention, number):
-    def variant(name, digits, space, change):
-        begin = change(space.join([digits if part == "7" else part for part in parts]) + space)
-        text = f"{begin}{name}{space}end"
-        return record("1", text, (Span(len(begin), len(begin) + len(name), "NAME"),))
-
-    plain = variant("Eve", "7", " ", str)
-    assert (
-        Reading().wording(plain)
-        == Reading().wording(variant(mention, str(number), " \n\t", str.upper))
-        != ""
-    )
-
-
 def test_units_are_named_by_the_smallest_of_their_values():
     records = [
         record(1, "one here", group="b"),

@@ -59,28 +59,6 @@ def test_near_duplicates_of_a_split_are_counted():
     assert (counts["groups"], counts["groups_sharing_wordings"]) == (6, 2)
 
 
-def test_nearness_compares_the_wordings_of_test_sets_and_training():
-    splits = {
-        "train": [
-            record(1, "we met Ann in the old town", (Span(7, 10, "NAME"),)),
-            record(2, "nobody labelled this at all", None),
-        ],
-        "valid": [record(3, "entirely new words stand here")],
-        "test": [
-            record(4, "we met Bob in the new town", (Span(7, 10, "NAME"),)),
-            record(5, "We saw Bob in the new town", (Span(7, 10, "NAME"),)),
-            record(6, "you saw Bob in the new town", (Span(8, 11, "NAME"),)),
-            record(7, "nobody labelled this at all", None),
-            record(8, "3 : 1"),
-        ],
-        "scores": [record(9, "2 : 2")],
-    }
-    assert profile(splits, [], Reading())["nearness"] == {
-        "test": {"records": 3, "within_one_word": 0.3333, "within_two_words": 0.6667},
-        "scores": {"records": 0, "within_one_word": None, "within_two_words": None},
-    }
-
-
 def chat(question, answer="yes"):
     turns = [message("system", "Be exact."), message("user", question)]
     return to_text(turns), {"text": answer, "kind": "k", "format": None}

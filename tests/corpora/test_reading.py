@@ -113,25 +113,10 @@ def test_a_span_must_hold_its_value(tmp_path, value, kept):
     assert kept or item.reason == "value differs"
 
 
-def test_a_record_of_a_megabyte(tmp_path):
-    content = raw(text="Ann " * 250_000)
-    assert read_one(tmp_path, content).reason == "too long"
-    assert len(read_one(tmp_path, content, max_characters=10**6).input) == 10**6
-
-
-def test_fields_that_are_not_read_are_not_checked(tmp_path):
-    assert isinstance(read_one(tmp_path, raw(note="\ud800")), Record)
-
-
 def test_a_later_record_with_the_same_id_is_rejected(tmp_path):
     first, second = read(tmp_path, f"{json.dumps(raw())}\n{json.dumps(raw(text='Another'))}\n")
     assert first.id == "1"
     assert (second.reason, second.id) == ("duplicate id", "1")
-
-
-def test_a_rejected_record_does_not_take_its_id(tmp_path):
-    bad, good = read(tmp_path, f"{json.dumps(raw(text=''))}\n{json.dumps(raw())}\n")
-    assert (bad.reason, good.id) == ("blank text", "1")
 
 
 def test_without_ids_the_path_and_line_are_the_id(tmp_path):
@@ -216,27 +201,6 @@ def test_a_record_is_rejected_if_a_value_is_not_in_its_text(tmp_path, span, reas
     assert item.reason == reason
 
 
-@pytest.mark.parametrize(
-    ("text", "mention"),
-    [
-        (f"{FAMILY} Zoe\u0308 {FAMILY}", "Zoe\u0308"),
-        (f"a {FAMILY} b", FAMILY),
-        ("🇩🇪Jörg🇩🇪", "Jörg"),
-        ("e\u0301", "\u0301"),
-        ("中文，李明。", "李明"),
-        ("שלום אנה", "אנה"),
-    ],
-)
-@pytest.mark.parametrize("ascii_only", [True, False])
-def test_offsets_are_code_points(tmp_path, text, mention, ascii_only):
-    start = text.index(mention)
-    span = (start, start + len(mention), "NAME")
-    content = json.dumps(raw(text, [span]), ensure_ascii=ascii_only)
-    (item,) = read(tmp_path, content)
-    assert item.input == text
-    assert item.gold == (Span(*span),)
-
-
 def test_outer_white_space_of_a_span_is_removed(tmp_path):
     item = read_one(tmp_path, raw("I am \u00a0Ann\n.", [(4, 10, "NAME")]))
     assert item.gold == (Span(6, 9, "NAME"),)
@@ -272,15 +236,6 @@ def test_values_are_those_of_the_fields_of_further_test_sets(tmp_path):
     )
 
 
-@pytest.mark.parametrize("name", ["records.json", "records.jsonl", "records.csv"])
-@pytest.mark.parametrize("order", ["utf-16", "utf-16-le", "utf-16-be"])
-def test_utf16_is_an_error_with_a_command_to_convert_it(tmp_path, name, order):
-    marks = {"utf-16-le": b"\xff\xfe", "utf-16-be": b"\xfe\xff"}
-    for mark in (b"", marks.get(order, b"")):
-        with pytest.raises(WxbError, match=rf"{name}: found UTF-16; expected UTF-8.*iconv"):
-            read(tmp_path, mark + json.dumps([raw()]).encode(order), name)
-
-
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
@@ -309,40 +264,12 @@ def test_an_unreadable_file_is_an_error_that_names_it(tmp_path, name, content, m
         read(tmp_path, content, name)
 
 
-@pytest.mark.parametrize("name", ["records.json", "records.jsonl", "records.csv"])
-def test_a_byte_order_mark_is_accepted(tmp_path, name):
-    content = {
-        "records.json": json.dumps([raw()]),
-        "records.jsonl": json.dumps(raw()),
-        "records.csv": as_csv([["input", "spans"], ["Ann", json.dumps(raw()["spans"])]]),
-    }[name]
-    (item,) = read(tmp_path, b"\xef\xbb\xbf" + content.encode(), name)
-    assert item.gold == (Span(0, 3, "NAME"),)
-
-
 def test_a_broken_line_rejects_one_record(tmp_path):
     lines = [json.dumps(raw(id=str(i))) for i in range(3)]
     lines[1] = lines[1][:-5]
     first, broken, last = read(tmp_path, "\r\n".join(lines))
     assert (first.id, last.id) == ("0", "2")
     assert (broken.origin, broken.reason) == ("records.jsonl:line 2", "broken JSON")
-
-
-def test_line_separators_of_unicode_do_not_end_a_line(tmp_path):
-    text = "a\u2028b\u2029c\x85d\x0be"
-    (item,) = read(tmp_path, json.dumps(raw(text, []), ensure_ascii=False))
-    assert item.input == text
-
-
-def test_csv_cells_may_have_newlines_quotes_brackets_and_line_separators(tmp_path):
-    texts = ['Ann,\r\nsays "hi"\u2028to\nBob', "[sic] Ann", "[1, 2]", "\u2028", "007"]
-    spans = [json.dumps([{"start": 0, "end": 1, "type": "T"}])] * 3
-    rows = zip(texts, [*spans, "[]", ""], strict=True)
-    items = read(tmp_path, as_csv([["input", "spans"], *rows]), "records.csv")
-    assert [item.input for item in items if isinstance(item, Record)] == [*texts[:3], texts[4]]
-    assert [item.reason for item in items if isinstance(item, Reject)] == ["blank text"]
-    assert items[0].gold == (Span(0, 1, "T"),)
-    assert items[-1].gold is None
 
 
 @pytest.mark.parametrize(

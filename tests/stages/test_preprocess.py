@@ -1,7 +1,5 @@
-import io
 import json
 import shutil
-import sys
 from collections import Counter
 from itertools import combinations
 from pathlib import Path
@@ -15,7 +13,6 @@ from tests.corpora.records import to_letters
 from wxb.core.errors import WxbError
 from wxb.core.files import read_json, read_jsonl
 from wxb.core.params import check, read_yaml
-from wxb.core.progress import Progress
 from wxb.corpora import clean
 from wxb.tasks.ner.params import Corpus
 from wxb.tasks.ner.reading import Reading
@@ -135,43 +132,6 @@ def test_every_raw_record_ends_in_a_split_or_in_the_rejects(
     assert Counter(c["id"] for c in contents if c["id"]) - Counter(known) == Counter()
 
 
-def test_each_reason_is_in_the_rejects(tmp_path):
-    contents = [
-        *GOOD,
-        raw("copy", text=GOOD[0]["input"]),
-        raw("French", language="fr"),
-        raw("empty", text=""),
-        raw("surplus"),
-    ]
-    out = run(tmp_path, contents, languages=["en"], max_records=30)
-    assert rejected(out) == [
-        {
-            "origin": "id French",
-            "reason": "other language",
-            "detail": "'fr' is not among ['en']",
-            "id": "id French",
-        },
-        {
-            "origin": "records.jsonl:line 33",
-            "reason": "blank text",
-            "detail": "'input' has no visible character",
-            "id": "id empty",
-        },
-        {
-            "origin": "id copy",
-            "reason": "duplicate text",
-            "detail": "same text as id good 0",
-            "id": "id copy",
-        },
-        {
-            "origin": "id surplus",
-            "reason": "over max_records",
-            "detail": "",
-            "id": "id surplus",
-        },
-    ]
-
-
 def test_the_same_bytes_every_time(tmp_path):
     contents = []
     for name in ("a", "b"):
@@ -205,15 +165,6 @@ def test_if_all_offsets_are_shifted_the_error_suggests_repair_by_value(tmp_path)
         run(tmp_path, contents, fields={"value": "value"})
     repaired = clean_folder(tmp_path, corpus(fields={"value": "value"}, repair="by-value"))
     assert reasons(repaired) == {"blank text": 1}
-
-
-def test_rejects_are_counted_by_reason_at_the_end(tmp_path, monkeypatch):
-    monkeypatch.setattr(Progress, "console", io.StringIO())
-    run(tmp_path, [*GOOD, raw(1, text=""), raw(2, text=""), raw(3, id="id good 1")])
-    *_, last = Progress.console.getvalue().splitlines()
-    assert last == (
-        "preprocess@test: 3 of 33 records rejected (rejects.jsonl): 2 blank text, 1 duplicate id"
-    )
 
 
 @pytest.mark.parametrize(
@@ -303,65 +254,15 @@ def test_a_further_test_set_is_grouped_by_the_values_it_holds_out(tmp_path):
     assert facts["test"]["nearness"] == read_json(out / "profile.json")["nearness"]["test"]
 
 
-def test_a_further_test_set_may_be_a_file_of_a_divided_corpus(tmp_path):
-    (tmp_path / "raw").mkdir()
-    tweets = [raw(1, "Eve is  HERE"), raw(2, "Bob was there")]
-    for name, contents in (("a", [*GOOD, raw(3, "Joe is here")]), ("tweets", tweets)):
-        lines = "\n".join(map(json.dumps, contents))
-        (tmp_path / f"raw/{name}.jsonl").write_text(lines, encoding="utf-8")
-    further = {"tweets": {"files": ["tweets.*"]}}
-    out = clean_folder(tmp_path, corpus(split={"test": 0.2, "valid": 0.2, "further": further}))
-    counts = read_json(out / "profile.json")
-    assert counts["records"] == {
-        "raw": 33,
-        "rejected": 1,
-        "train": 18,
-        "valid": 6,
-        "test": 6,
-        "tweets": 2,
-    }
-    assert counts["rejects"] == {"near duplicate": 1}
-    assert rejected(out)[0]["detail"] == "same wording as id 1"
-    assert [r.input for r in read_splits(out)["tweets"]] == [r["input"] for r in tweets]
-    assert list(counts["nearness"]) == ["test", "tweets"]
-
-
-def test_every_file_must_be_in_one_split(tmp_path):
-    (tmp_path / "raw").mkdir()
-    for name in ("train.txt", "test.txt", "notes.txt"):
-        (tmp_path / "raw" / name).write_text("Ann\tB-PER\n")
-    files = {name: [f"{name}.txt"] for name in clean.SPLITS}
-    with pytest.raises(WxbError, match=r"valid\.txt \(valid\); notes\.txt is in no split"):
-        clean_folder(tmp_path, corpus(conll={}, split={"files": files}))
-    assert not (tmp_path / "clean").exists()
-
-
-def test_invalid_column_files_are_an_error(tmp_path):
-    (tmp_path / "raw").mkdir()
-    (tmp_path / "raw/a.txt").write_text("Ann met Bob.\n")
-    message = r"\(a\.txt:line 1\) for unknown tag: line 1: 'Bob\.'.*compare `conll` of the corpus"
-    with pytest.raises(WxbError, match=message):
-        clean_folder(tmp_path, corpus(conll={}))
-
-
 PRESIDIO = {
-    "input": "full_text",
-    "start": "start_position",
-    "end": "end_position",
-    "type": "entity_type",
-    "value": "entity_value",
-    "id": None,
+    **{"input": "full_text", "start": "start_position", "end": "end_position", "id": None},
+    **{"type": "entity_type", "value": "entity_value"},
 }
-AI4PRIVACY = {
-    "input": "source_text",
-    "spans": "privacy_mask",
-    "type": "label",
-    "value": "value",
-    "id": None,
-}
-BY_VALUE = {"fields": AI4PRIVACY, "repair": "by-value"}
-MASKS = "ai4privacy_format/synthetic_pii_data"
+AI4PRIVACY = {"input": "source_text", "spans": "privacy_mask", "type": "label", "value": "value"}
+BY_VALUE = {"fields": AI4PRIVACY | {"id": None}, "repair": "by-value"}
+MASKS = "pii/ai4privacy_format/synthetic_pii_data"
 CHARACTERS = {"join": "", "characters": True}
+COPIES, FOUND = "duplicate text", "span found by value"
 
 
 def split_files(train, valid, test):
@@ -371,67 +272,24 @@ def split_files(train, valid, test):
 @pytest.mark.parametrize(
     ("path", "settings", "records", "spans", "rejects", "repaired"),
     [
-        (
-            "pii/synth_dataset_v2.json",
-            {"fields": PRESIDIO},
-            1392,
-            2847,
-            {"duplicate text": 108},
-            {},
-        ),
-        (
-            "pii/generated_small.json",
-            {"fields": PRESIDIO},
-            95,
-            171,
-            {"duplicate text": 4, "value differs": 1},
-            {},
-        ),
-        (
-            "pii/generated_small.json",
-            {"fields": PRESIDIO, "repair": "by-value"},
-            96,
-            173,
-            {"duplicate text": 4},
-            {"span found by value": 1},
-        ),
-        (
-            f"pii/{MASKS}_ai21-jamba-instruct.csv",
-            BY_VALUE,
-            99,
-            287,
-            {},
-            {"span found by value": 281},
-        ),
-        (f"pii/{MASKS}_claude-3-haiku.csv", BY_VALUE, 117, 356, {}, {"span found by value": 353}),
+        ("pii/synth_dataset_v2.json", {"fields": PRESIDIO}, 1392, 2847, {COPIES: 108}, {}),
+        ("pii/generated_small.json", {"fields": PRESIDIO}, 95, 171,
+         {COPIES: 4, "value differs": 1}, {}),
+        ("pii/generated_small.json", {"fields": PRESIDIO, "repair": "by-value"}, 96, 173,
+         {COPIES: 4}, {FOUND: 1}),
+        (f"{MASKS}_ai21-jamba-instruct.csv", BY_VALUE, 99, 287, {}, {FOUND: 281}),
+        (f"{MASKS}_claude-3-haiku.csv", BY_VALUE, 117, 356, {}, {FOUND: 353}),
         ("pii/ai4privacy_format/repaired_spans.json", {"fields": {"id": None}}, 209, 616, {}, {}),
-        (
-            "ner/conll2003",
-            {"conll": {}, "split": split_files("train.txt", "valid.txt", "test.txt")},
-            18_408,
-            32_415,
-            {"duplicate text": 1731, "near duplicate": 605},
-            {},
-        ),
-        (
-            "ner/wnut17",
-            {"conll": {}, "split": split_files("*train*", "*.dev.*", "*.test.*")},
-            5584,
-            3814,
-            {"duplicate text": 106},
-            {},
-        ),
-        ("ner/msra", {"conll": {"join": ""}}, 3437, 6190, {"duplicate text": 5}, {}),
-        (
-            "ner/weibo",
-            {"conll": CHARACTERS, "split": split_files("*.train", "*.dev", "*.test")},
-            1699,
-            2398,
-            {"duplicate text": 191},
-            {},
-        ),
+        ("ner/conll2003",
+         {"conll": {}, "split": split_files("train.txt", "valid.txt", "test.txt")},
+         18_408, 32_415, {COPIES: 1731, "near duplicate": 605}, {}),
+        ("ner/wnut17", {"conll": {}, "split": split_files("*train*", "*.dev.*", "*.test.*")},
+         5584, 3814, {COPIES: 106}, {}),
+        ("ner/msra", {"conll": {"join": ""}}, 3437, 6190, {COPIES: 5}, {}),
+        ("ner/weibo", {"conll": CHARACTERS, "split": split_files("*.train", "*.dev", "*.test")},
+         1699, 2398, {COPIES: 191}, {}),
     ],
-)
+)  # fmt: skip
 def test_all_real_records_are_counted(tmp_path, path, settings, records, spans, rejects, repaired):
     if not (DATA / path).exists():
         pytest.skip(f"{path} is not in ../shared/data")
@@ -466,35 +324,12 @@ def test_repaired_spans_are_those_of_the_placeholders(tmp_path):
     assert {text: actual[text] for text in expected} == expected
 
 
-def test_no_value_of_a_field_is_in_two_splits_of_real_records(tmp_path):
-    file = DATA / "pii/synth_dataset_v2.json"
-    if not file.exists():
-        pytest.skip(f"{file.name} is not in ../shared/data/pii")
-    (tmp_path / "raw").mkdir()
-    shutil.copy(file, tmp_path / "raw")
-    split = {"by": "template_id", "test": 0.2, "valid": 0.1}
-    splits = read_splits(clean_folder(tmp_path, corpus(fields=PRESIDIO, split=split)))
-    groups = {name: {r.group for r in members} for name, members in splits.items()}
-    assert not groups["train"] & groups["test"]
-    assert not groups["valid"] & (groups["train"] | groups["test"])
-
-
 def test_the_cause_of_an_empty_split_comes_first(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with pytest.raises(WxbError, match=r": 19 records rejected, 19 .* for duplicate id") as e:
         run(tmp_path, [raw(index, id="1") for index in range(20)])
     assert "So the valid split has no labelled record" in str(e.value)
     assert len([*read_jsonl(tmp_path / "logs/preprocess@test.rejects.jsonl")]) == 19
-
-
-def test_files_that_are_not_read_are_printed(tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr(Progress, "console", sys.stderr)
-    (tmp_path / "raw").mkdir()
-    (tmp_path / "raw/b.txt").touch()
-    records = "\n".join(json.dumps(raw(index)) for index in range(30))
-    (tmp_path / "raw/a.jsonl").write_text(records)
-    clean_folder(tmp_path, corpus())
-    assert "preprocess@test: not read: b.txt\n" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("type_", ["", " ", "A\nB", "\0"])

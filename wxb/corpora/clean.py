@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -14,10 +14,7 @@ import pyarrow.parquet as pq
 from wxb.core.errors import WxbError
 from wxb.core.files import read_json
 from wxb.core.progress import track
-from wxb.corpora.records import Record
-
-if TYPE_CHECKING:
-    from wxb.corpora.labelling import Labelling
+from wxb.corpora.records import Labelling, Record
 
 SPLITS = ("train", "valid", "test")  # of every corpus
 # Records. A multiple of the rows that Parquet writes at once, so that files do not depend on it.
@@ -70,18 +67,7 @@ def write(path: Path, records: Iterable[Record], labelling: Labelling) -> None:
 
 def read(path: Path, labelling: Labelling) -> list[Record]:
     """The records of a Parquet file, in order; the gold of unlabelled ones is None."""
-    return [_record(row, labelling) for batch in _batches(path) for row in batch.to_pylist()]
-
-
-def _batches(path: Path) -> Iterator[pa.RecordBatch]:
-    """The rows of a Parquet file, CHUNK at a time."""
-    with pq.ParquetFile(path) as file:
-        yield from file.iter_batches(CHUNK)
-
-
-def _record(row: Mapping[str, Any], labelling: Labelling) -> Record:
-    gold = None if row["gold"] is None else labelling.unpack(row["gold"])
-    return Record(**{**row, "gold": gold})
+    return [record for chunk in _chunks(path, labelling) for record in chunk]
 
 
 def read_labelled(path: Path, labelling: Labelling) -> list[Record]:
@@ -91,10 +77,7 @@ def read_labelled(path: Path, labelling: Labelling) -> list[Record]:
 
 def iter_labelled(path: Path, labelling: Labelling) -> Iterator[Record]:
     """Yield what `read_labelled` returns, to save memory."""
-    for batch in _batches(path):
-        for row in batch.to_pylist():
-            if row["gold"] is not None:
-                yield _record(row, labelling)
+    return (r for chunk in _chunks(path, labelling) for r in chunk if r.gold is not None)
 
 
 def read_labelled_chunks(path: Path, labelling: Labelling, label: str) -> Iterator[list[Record]]:
@@ -103,8 +86,18 @@ def read_labelled_chunks(path: Path, labelling: Labelling, label: str) -> Iterat
     A chunk holds the labelled ones of up to CHUNK records, maybe none. `label` names the progress.
     """
     total = -(-pq.read_metadata(path).num_rows // CHUNK)
-    for batch in track(_batches(path), label, total, unit="chunk"):
-        yield [_record(row, labelling) for row in batch.to_pylist() if row["gold"] is not None]
+    for chunk in track(_chunks(path, labelling), label, total, unit="chunk"):
+        yield [record for record in chunk if record.gold is not None]
+
+
+def _chunks(path: Path, labelling: Labelling) -> Iterator[list[Record]]:
+    """The records of a Parquet file, CHUNK at a time."""
+    with pq.ParquetFile(path) as file:
+        for batch in file.iter_batches(CHUNK):
+            rows = batch.to_pylist()
+            for row in rows:
+                row["gold"] = None if row["gold"] is None else labelling.unpack(row["gold"])
+            yield [Record(**row) for row in rows]
 
 
 def input_texts(path: Path) -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from itertools import chain
 
@@ -63,7 +63,13 @@ def divide(
             " wordings together"
         )
     splits = {name: splits[name] for name in ("train", "valid", *split.test_sets)}
-    _check_labelled(splits, source, rejects)
+    for name, records in splits.items():
+        if not any(record.gold is not None for record in records):
+            raise SplitError(
+                f"the {name} split has no labelled record: {source};"
+                " change `split` of the corpus or add records",
+                rejects,
+            )
     return splits, rejects
 
 
@@ -178,15 +184,3 @@ def _value_at(index: int) -> Callable[[Record], str]:
 
 def _group(record: Record) -> str:
     return record.group
-
-
-def _check_labelled(
-    splits: Mapping[str, Sequence[Record]], source: str, rejects: Sequence[Reject]
-) -> None:
-    for name, members in splits.items():
-        if not any(record.gold is not None for record in members):
-            raise SplitError(
-                f"the {name} split has no labelled record: {source};"
-                " change `split` of the corpus or add records",
-                rejects,
-            )

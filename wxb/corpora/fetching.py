@@ -39,26 +39,22 @@ def fetch(corpus: Corpus, folder: Path, *, seed: int, label: str) -> None:
 
 
 def _copy(source: Path, folder: Path, label: str) -> None:
-    """Copy a folder with the content of links; prints which links it follows, and what it skips."""
-    followed, skipped = [], []
+    """Copy a folder with the content of links; prints which entries it skips."""
+    skipped: list[str] = []
 
     def ignore(parent: str, names: list[str]) -> list[str]:
-        ignored = []
-        for name in sorted(names):
-            path = Path(parent, name)
-            is_loop = path.is_symlink() and Path(parent).resolve().is_relative_to(path.resolve())
-            if is_loop or not (path.is_file() or path.is_dir()):
-                kind = " (a link to its own folder)" if is_loop else kind_of(path)
-                skipped.append(f"{path.relative_to(source)}{kind}")
-                ignored.append(name)
-            elif path.is_symlink():
-                followed.append(str(path.relative_to(source)))
-        return ignored
+        paths = [Path(parent, name) for name in sorted(names)]
+        ignored = [path for path in paths if not (path.is_file() or path.is_dir())]
+        # A link to a folder that contains it would have no end.
+        ignored += [
+            p for p in paths if p.is_dir() and p.parent.resolve().is_relative_to(p.resolve())
+        ]
+        skipped.extend(f"{path.relative_to(source)}{kind_of(path)}" for path in ignored)
+        return [path.name for path in ignored]
 
     shutil.copytree(source, folder, dirs_exist_ok=True, ignore=ignore)
-    for what, names in (("followed links", followed), ("skipped", skipped)):
-        if names:
-            print(f"{label}: {what}: {', '.join(names)}", file=Progress.console)
+    if skipped:
+        print(f"{label}: skipped: {', '.join(skipped)}", file=Progress.console)
 
 
 def _generate(corpus: Corpus, folder: Path, *, seed: int, label: str) -> None:
@@ -74,19 +70,17 @@ def _generate(corpus: Corpus, folder: Path, *, seed: int, label: str) -> None:
             f"{corpus.path}: found data; expected a Python module with a function `generate`:"
             " correct `path` of the corpus, or remove its `generate`"
         )
-    module = ".".join(path.with_suffix("").parts)
-    try:
-        generate = importlib.import_module(module).generate
-    except (ModuleNotFoundError, AttributeError, TypeError) as error:  # TypeError: path has ..
-        raise WxbError(
-            f"{corpus.path}: found {error}; expected a Python module with a function `generate`"
-        ) from None
     total = corpus.generate.labelled + corpus.generate.unlabelled
+    settings = {**corpus.generate.model_dump(), "seed": seed}
     try:
-        settings = {**corpus.generate.model_dump(), "seed": seed}
+        generate = importlib.import_module(".".join(path.with_suffix("").parts)).generate
         if "folder" in inspect.signature(generate).parameters:
             settings["folder"] = folder
         records = generate(**settings)
     except ValueError as error:
         raise WxbError(f"{corpus.path}: {error}; change `generate` of the corpus") from None
+    except (ModuleNotFoundError, AttributeError, TypeError) as error:  # TypeError: path has ..
+        raise WxbError(
+            f"{corpus.path}: found {error}; expected a Python module with a function `generate`"
+        ) from None
     write_jsonl(folder / "records.jsonl", track(records, label, total))

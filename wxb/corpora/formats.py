@@ -7,12 +7,11 @@ import csv
 import io
 import json
 import re
-import sys
 import warnings
 import zlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import cache
+from contextlib import suppress
 from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -21,16 +20,23 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from wxb.core.errors import WxbError
-from wxb.corpora import class_names
+from wxb.core.files import read_json
 from wxb.corpora.adapters import adapt
-from wxb.corpora.layout import DELIMITERS, TABLES, decode, decode_lines, decode_table
+from wxb.corpora.layout import (
+    DELIMITERS,
+    FEATURES,
+    LEGACY,
+    TABLES,
+    decode,
+    decode_lines,
+    decode_table,
+)
 from wxb.corpora.records import RecordError
 
-# Python's parser needs about 400 bytes of memory per character.
-MAX_LITERAL = 200_000
-MAX_EXPANSION = 100  # of Parquet, by compression and repeated values
-MIB = 2**20
 BATCH = 1000  # rows of Parquet: a repeated value is stored once, and unpacked for each row
+
+
+Names = Mapping[str, Sequence[str]]  # of classes that are stored as numbers, by field
 
 
 class Raw(NamedTuple):
@@ -54,33 +60,32 @@ def raw_records(
     Cells of CSV are text, except in the column `parsed`, which has JSON or Python literals. The
     delimiter and encoding of CSV are detected; `repaired` names a legacy encoding. `columns` are
     the names of the columns of tables without a header, and of lines with tabs in other files.
-    Records of annotation tools are converted by `adapt`, numbers of classes by `class_names`.
+    Records of annotation tools are converted by `adapt`; numbers of classes become their names.
 
     Raises WxbError if the file is empty, not in its format, or in an unsupported encoding: JSON
     must be UTF-8, CSV may also be in one of `layout.LEGACY`. DocBin needs spaCy.
     """
-    names = class_names.names_of(file)
+    names = _names_of(file)
     for raw in _unconverted(file, parsed, columns):
         try:
-            yield raw._replace(content=adapt(class_names.decode(raw.content, names)))
+            yield raw._replace(content=adapt(_with_names(raw.content, names)))
         except RecordError as error:
             yield raw._replace(content=error)
 
 
 def _unconverted(file: Path, parsed: str | None, columns: Sequence[str] | None) -> Iterator[Raw]:
     """The records of a file as they are in it."""
-    suffix = file.suffix.lower()
     if columns:
         return _without_header(file, columns)
-    match suffix:
+    match file.suffix.lower():
         case ".jsonl":
             return _jsonl(file)
         case ".csv" | ".tsv":
             return _csv(file, parsed)
         case ".parquet":
-            return _parquet(file)
+            return _batches(file, lambda: pq.ParquetFile(file).iter_batches(BATCH))
         case ".arrow":
-            return _arrow(file)
+            return _batches(file, lambda: _open_arrow(file))
         case ".spacy":
             return _docbin(file)
         case _:
@@ -99,24 +104,14 @@ def _json(file: Path) -> Iterator[Raw]:
             f"{file}: {records.reason}: {records.detail};"
             " expected a list of records (for one record per line, use .jsonl)"
         )
-    if _is_object_by_id(records):
-        records = [{"id": id_, **record} for id_, record in records.items()]
     if isinstance(records, Mapping) and records:
-        # The annotations of spaCy's tuples, as some tools wrap them; else a file for each document.
-        records = records.get("annotations") if "classes" in records else [records]
+        is_by_id = len(records) > 1 and all(isinstance(r, Mapping) for r in records.values())
+        # An object by ids, or a file for each document.
+        records = [{"id": i, **r} for i, r in records.items()] if is_by_id else [records]
     if not isinstance(records, list):
         raise WxbError(f"{file}: found a JSON {type(records).__name__}; expected a list of records")
     for index, content in enumerate(records, start=1):
         yield Raw(f"record {index}", content)
-
-
-def _is_object_by_id(content: Any) -> bool:
-    """Whether a JSON value is an object of several records by their ids."""
-    return (
-        isinstance(content, Mapping)
-        and len(content) > 1
-        and all(isinstance(record, Mapping) for record in content.values())
-    )
 
 
 def _jsonl(file: Path) -> Iterator[Raw]:
@@ -126,7 +121,9 @@ def _jsonl(file: Path) -> Iterator[Raw]:
 
 
 def _csv(file: Path, parsed: str | None) -> Iterator[Raw]:
-    text, repaired = _decode_table(file)
+    text, legacy = decode_table(file)
+    repaired = (f"read as {legacy}",) if legacy else ()
+    csv.field_size_limit(2**31 - 1)
     stream = io.StringIO(text, newline="")
     rows = csv.DictReader(stream, strict=True, delimiter=_delimiter(text))
     try:
@@ -149,95 +146,35 @@ def _delimiter(text: str) -> str:
 
 
 def _without_header(file: Path, columns: Sequence[str]) -> Iterator[Raw]:
-    """The rows of a table, or the lines with tabs of another file."""
-    is_table = file.suffix.lower() in TABLES
-    text, repaired = _decode_table(file) if is_table else (decode(file), ())
-    rows = split_rows(text, file.suffix) if is_table else split_lines(text)
-    for number, cells in rows:
+    """The rows of a CSV file, or the lines with tabs of another file."""
+    text, legacy = decode_table(file, LEGACY if file.suffix.lower() in TABLES else ())
+    if file.suffix.lower() == ".csv":
+        csv.field_size_limit(2**31 - 1)
+        rows = csv.reader(io.StringIO(text, newline=""), delimiter=_delimiter(text))
+        lines = ((rows.line_num, row) for row in rows if row)
+    else:
+        lines = (
+            (number, line.rstrip("\r").split("\t"))
+            for number, line in enumerate(text.split("\n"), start=1)
+            if line.strip()
+        )
+    for number, cells in lines:
         content: Any = dict(zip(columns, cells, strict=False))
         if len(cells) < len(columns):
             detail = f"found {len(cells)} cells, expected {len(columns)}"
             content = RecordError("broken line", detail)
-        yield Raw(f"line {number}", content, repaired)
+        yield Raw(f"line {number}", content, (f"read as {legacy}",) if legacy else ())
 
 
-def split_rows(text: str, suffix: str = ".csv") -> list[tuple[int, list[str]]]:
-    """The numbers of lines and the cells of a table without a header.
-
-    The delimiter is the first of DELIMITERS that splits the most rows into the same number of
-    cells; tabs come first by the suffix `.tsv`. If a table with tabs is not CSV, its quotation
-    marks are text.
-    """
-    delimiters = f"\t{DELIMITERS}" if suffix.lower() == ".tsv" else DELIMITERS
-    tables = [_split(text, delimiter) for delimiter in delimiters]
-    return max(tables, key=_consistency)
-
-
-def _split(text: str, delimiter: str) -> list[tuple[int, list[str]]]:
-    csv.field_size_limit(2**31 - 1)
-    rows = csv.reader(io.StringIO(text, newline=""), strict=True, delimiter=delimiter)
-    try:
-        return [(rows.line_num, row) for row in rows if row]
-    except csv.Error:
-        return list(split_lines(text)) if delimiter == "\t" else []
-
-
-def _consistency(rows: Sequence[tuple[int, Sequence[str]]]) -> float:
-    """The share of rows with the most frequent number of cells, if it is above 1."""
-    widths = Counter(len(cells) for _, cells in rows)
-    width, count = widths.most_common(1)[0] if widths else (0, 0)
-    return count / len(rows) if width > 1 else 0.0
-
-
-def split_lines(text: str) -> Iterator[tuple[int, list[str]]]:
-    """The numbers and the tab-separated cells of lines that are not blank."""
-    for number, line in enumerate(text.split("\n"), start=1):
-        if line.strip():
-            yield number, line.rstrip("\r").split("\t")
-
-
-def _decode_table(file: Path) -> tuple[str, tuple[str, ...]]:
-    """The text of a table, and a note on its encoding, which is also printed."""
-    csv.field_size_limit(2**31 - 1)
-    text, legacy = decode_table(file)
-    if legacy:
-        _report_encoding(file.resolve(), legacy)
-    return text, (f"read as {legacy}",) if legacy else ()
-
-
-@cache
-def _report_encoding(file: Path, encoding: str) -> None:
-    """Print the encoding of a file once."""
-    print(f"{file.name}: not UTF-8; read as {encoding}", file=sys.stderr)
-
-
-def _parquet(file: Path) -> Iterator[Raw]:
-    return _batches(file, "Parquet", lambda: _read_parquet(file))
-
-
-def _read_parquet(file: Path) -> Iterator[pa.RecordBatch]:
-    content = pq.ParquetFile(file)
-    _check_unpacked(file, content.metadata)
-    yield from content.iter_batches(BATCH)
-
-
-def _arrow(file: Path) -> Iterator[Raw]:
-    return _batches(file, "Arrow", lambda: class_names.open_arrow(file))
-
-
-def _batches(
-    file: Path, name: str, batches: Callable[[], Iterable[pa.RecordBatch]]
-) -> Iterator[Raw]:
+def _batches(file: Path, batches: Callable[[], Iterable[pa.RecordBatch]]) -> Iterator[Raw]:
     """The rows of batches. Raises WxbError if the file is damaged."""
-    index = 0
     try:
-        for batch in batches():
-            for content in batch.to_pylist():
-                index += 1
-                yield Raw(f"row {index}", content)
+        rows = (row for batch in batches() for row in batch.to_pylist())
+        for index, content in enumerate(rows, start=1):
+            yield Raw(f"row {index}", content)
     except (OSError, ValueError, pa.ArrowException) as error:
         message = " ".join(str(error).split())
-        raise WxbError(f"{file} is not {name}: {message}; fetch the file again") from None
+        raise WxbError(f"{file} cannot be read: {message}; fetch the file again") from None
 
 
 def _docbin(file: Path) -> Iterator[Raw]:
@@ -261,18 +198,6 @@ def _docbin(file: Path) -> Iterator[Raw]:
         yield Raw(f"document {index}", content)
 
 
-def _check_unpacked(file: Path, metadata: pq.FileMetaData) -> None:
-    """Raise WxbError if a small file would unpack to many bytes or rows."""
-    groups = (metadata.row_group(index) for index in range(metadata.num_row_groups))
-    unpacked = max(sum(group.total_byte_size for group in groups), metadata.num_rows)
-    limit = MAX_EXPANSION * max(file.stat().st_size, MIB)
-    if unpacked > limit:
-        raise WxbError(
-            f"{file}: unpacks to {unpacked:,} bytes or rows; expected at most {limit:,}"
-            f" ({MAX_EXPANSION} times its size): write it again without the repeated values"
-        )
-
-
 def _parse(text: str) -> Any:
     try:
         return json.loads(text, object_pairs_hook=_unique)
@@ -284,7 +209,7 @@ def _unique(pairs: list[tuple[str, Any]]) -> Any:
     """The object of these keys and values; a RecordError if it, or an object in it, repeats one."""
     content = dict(pairs)
     if len(content) < len(pairs):
-        key = next(key for index, (key, _) in enumerate(pairs) if key in dict(pairs[:index]))
+        key = next(key for key, count in Counter(key for key, _ in pairs).items() if count > 1)
         return RecordError("duplicate key", f"{key!r} stands twice in one object")
     inner = chain(*(value if isinstance(value, list) else [value] for value in content.values()))
     return next((value for value in inner if isinstance(value, RecordError)), content)
@@ -298,18 +223,78 @@ def _unpack(row: dict[str | None, Any], parsed: str | None) -> Any:
         cell = row[parsed] or "null"
         row[parsed] = _parse(cell)
         if isinstance(row[parsed], RecordError):
-            row[parsed] = _literal(cell, row[parsed].detail)
-        if isinstance(row[parsed], RecordError):
-            return row[parsed]
+            try:  # a Python literal, as pandas writes lists; runs no code
+                with warnings.catch_warnings(action="ignore"):  # of invalid escapes in strings
+                    row[parsed] = ast.literal_eval(cell)
+            except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError) as error:
+                detail = f"neither JSON ({row[parsed].detail}) nor a Python literal ({error})"
+                return RecordError("broken cell", detail)
     return row
 
 
-def _literal(cell: str, fault: str) -> Any:
-    """Parse a Python literal, as pandas writes lists; never runs code."""
-    if len(cell) > MAX_LITERAL:
-        return RecordError("broken cell", f"no JSON ({fault}), and {len(cell)} characters long")
+def _names_of(file: Path) -> Names:
+    """The names for the records of a file, by field; empty without.
+
+    Raises WxbError if a file of features is not JSON.
+    """
+    schema = None
+    with suppress(OSError, ValueError, pa.ArrowException):  # the reader raises the error
+        match file.suffix.lower():
+            case ".parquet":
+                schema = pq.read_schema(file)
+            case ".arrow":
+                schema = _open_arrow(file).schema
+    metadata = (schema.metadata or {}).get(b"huggingface") if schema else None
+    if metadata:
+        return _names_by_field(json.loads(metadata))
+    for folder in (file.parent, file.parent.parent):
+        for path in (folder / name for name in FEATURES):
+            if path.is_file():
+                try:
+                    return _names_by_field(read_json(path))
+                except ValueError as error:
+                    raise WxbError(f"{path}: expected JSON with `features`; {error}") from None
+    return {}
+
+
+def _open_arrow(file: Path) -> pa.RecordBatchReader:
+    """A reader of the batches of an Arrow file, in the format of streams or of files."""
     try:
-        with warnings.catch_warnings(action="ignore"):  # of invalid escapes in strings
-            return ast.literal_eval(cell)
-    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError) as error:
-        return RecordError("broken cell", f"neither JSON ({fault}) nor a Python literal ({error})")
+        return pa.ipc.open_stream(pa.memory_map(str(file)))
+    except pa.ArrowInvalid:
+        table = pa.ipc.open_file(pa.memory_map(str(file))).read_all()
+        return table.to_reader()
+
+
+def _with_names(content: Any, names: Names) -> Any:
+    """A record with names instead of numbers; -1, which means no class, becomes None."""
+    if not names or not isinstance(content, Mapping):
+        return content
+    return {key: _named(value, names.get(key, ())) for key, value in content.items()}
+
+
+def _named(value: Any, names: Sequence[str]) -> Any:
+    if isinstance(value, list):
+        return [_named(item, names) for item in value]
+    if names and type(value) is int and -1 <= value < len(names):
+        return None if value == -1 else names[value]
+    return value
+
+
+def _names_by_field(content: Any) -> Names:
+    """The names of each field in the features of a data set, or of its first configuration."""
+    while isinstance(content, Mapping) and content:
+        features = content.get("features") or content
+        by_field = {field: _class_names(feature) for field, feature in features.items()}
+        if any(by_field.values()):
+            return by_field
+        content = content.get("info", next(iter(content.values())))
+    return {}
+
+
+def _class_names(feature: Any) -> Sequence[str]:
+    """The names of a class, or of a list of classes; empty for other features."""
+    while isinstance(feature, Mapping):
+        feature = feature["names"] if "names" in feature else feature.get("feature")
+    is_names = isinstance(feature, list) and all(isinstance(name, str) for name in feature)
+    return feature if is_names else ()

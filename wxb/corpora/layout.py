@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from codecs import BOM_UTF32_BE, BOM_UTF32_LE
 from collections.abc import Iterator, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -126,20 +125,16 @@ def decode(file: Path) -> str:
 
 def decode_lines(file: Path) -> Iterator[str]:
     """Yield the lines of what `decode` returns, to save memory; raises the same errors."""
-    encoding, head, is_blank = "utf-8-sig", "", True
-    with file.open("rb") as lines:
-        for line in lines:
-            try:
-                text = line.decode(encoding)
-            except UnicodeDecodeError:
-                text = decode(file)  # raises, as it does for UTF-16 and empty files
-            head = head if len(head) > 1 else head + text[:2]
-            if "\0" in head[:2]:
-                decode(file)
-            encoding, is_blank = "utf-8", is_blank and not text.strip()
-            yield text.removesuffix("\n")
+    is_blank = True
+    try:
+        with file.open(encoding="utf-8-sig", newline="\n") as lines:
+            for line in lines:
+                is_blank = is_blank and not line.strip()
+                yield line.removesuffix("\n")
+    except UnicodeDecodeError:
+        is_blank = True
     if is_blank:
-        decode(file)
+        decode(file)  # raises
 
 
 def decode_table(file: Path, legacy: Sequence[str] = LEGACY) -> tuple[str, str | None]:
@@ -148,37 +143,22 @@ def decode_table(file: Path, legacy: Sequence[str] = LEGACY) -> tuple[str, str |
     Raises WxbError as `decode` does, also if no encoding gives plausible text.
     """
     data, encoding = file.read_bytes(), None
-    if data.startswith((b"\xff\xfe", b"\xfe\xff")) or b"\0" in data[:2]:
-        is_utf32 = data[:4].count(0) > 2 or data.startswith((BOM_UTF32_LE, BOM_UTF32_BE))
-        found = "UTF-32" if is_utf32 else "UTF-16"
-        raise WxbError(
-            f"{file}: found {found}; expected UTF-8: convert it with"
-            f" `iconv -f {found} -t UTF-8 {file.name} > new{file.suffix}`"
-        )
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        encoding = _likeliest(data, legacy)
-        if encoding is None:
+        from charset_normalizer import from_bytes
+
+        best = from_bytes(data, cp_isolation=[*LEGACY, "utf_16"]).best()
+        if best is None or best.encoding not in legacy:
             others = f" or unambiguous {' or '.join(legacy)}" if legacy else ""
-            likeliest = None if b"\0" in data else _likeliest(data, LEGACY)
-            command = f"iconv -f {likeliest} -t UTF-8 {file.name} > new{file.suffix}"
+            likeliest = best.encoding.replace("_", "-") if best else "ENCODING"
             raise WxbError(
-                f"{file}: found byte {data[error.start]:#04x} at offset {error.start};"
-                f" expected UTF-8{others}: "
-                + (f"convert it with `{command}`" if likeliest else "convert or unpack the file")
+                f"{file}: found byte {data[error.start]:#04x} at offset {error.start}; expected"
+                f" UTF-8{others}: unpack it, or convert it with"
+                f" `iconv -f {likeliest} -t UTF-8 {file.name} > new{file.suffix}`"
             ) from None
+        encoding = best.encoding
         text = data.decode(encoding)
     if not text.strip():
         raise WxbError(f"{file}: found an empty file; expected records")
     return text, encoding
-
-
-def _likeliest(data: bytes, encodings: Sequence[str]) -> str | None:
-    """The most likely of some encodings of bytes; None if none gives plausible text."""
-    if not encodings:
-        return None
-    from charset_normalizer import from_bytes
-
-    best = from_bytes(data, cp_isolation=[*encodings]).best()
-    return best.encoding if best else None

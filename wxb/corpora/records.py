@@ -1,10 +1,12 @@
-"""Records, rejected records, and checks of raw fields."""
+"""Records, rejected records, checks of raw fields, and the base class for storing gold."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
+
+import pyarrow as pa
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,3 +77,20 @@ def check_encodable(*parts: str) -> None:
     except UnicodeEncodeError as error:
         character = error.object[error.start]
         raise RecordError("lone surrogate", f"{character!a} cannot be written as UTF-8") from None
+
+
+class Labelling:
+    """Converts gold to and from Parquet.
+
+    A task overrides `pack` and `unpack` if its gold is not already a value that Parquet can store.
+    """
+
+    GOLD: ClassVar[pa.DataType]  # the type of gold in Parquet
+
+    def pack(self, gold: Any) -> Any:
+        """Convert gold (not None) to a value for Parquet."""
+        return gold
+
+    def unpack(self, value: Any) -> Any:
+        """Convert a value from Parquet to gold."""
+        return value

@@ -19,7 +19,7 @@ from urllib3.exceptions import HTTPError
 from urllib3.util import Retry
 
 from wxb.core.errors import WxbError
-from wxb.core.files import is_html, sha256
+from wxb.core.files import sha256
 from wxb.core.params.corpora import Download
 from wxb.core.progress import Progress
 
@@ -37,77 +37,42 @@ MIB = 2**20
 def fetch(download: Download, folder: Path, *, label: str) -> None:
     """Copy a file of the web into a folder: from WXB_DOWNLOADS, from the cache, or downloaded.
 
-    Locks the file in the cache meanwhile. Raises WxbError if the download fails, or if the file
-    does not have the hash `sha256`.
+    Raises WxbError if the download fails, or if the file does not have the hash `sha256`; it is
+    then cached by the hash that it has, so that it can be pinned.
     """
-    if mirrored := _find_mirrored(download):
-        print(f"{download.address}: copied from {mirrored}", flush=True)
-        shutil.copyfile(mirrored, folder / download.file)
-        return
-    # If the hash is unknown, the cached file is named after the address.
+    mirror = os.environ.get(MIRROR)
+    for path in sorted(Path(mirror).rglob("*")) if mirror else ():
+        if path.name == download.file and path.is_file() and sha256(path) == download.sha256:
+            shutil.copyfile(path, folder / download.file)
+            return
+    # Without a hash, the file is named after its address.
     name = download.sha256 or hashlib.sha256(str(download.address).encode()).hexdigest()
     part = FOLDER / f"{name}.part"
     FOLDER.mkdir(parents=True, exist_ok=True)
     with FileLock(LOCKS / f"{name}.lock", fallback_to_soft=False):  # two corpora may share a file
         if not download.sha256:
-            part.unlink(missing_ok=True)  # without a hash, two versions could be mixed
-        is_partial = part.exists()
-        if not is_partial or sha256(part) != download.sha256:
-            content_type = _download(download, part, label)
-            if is_partial and sha256(part) != download.sha256:
-                part.unlink()  # bytes of two versions
-                content_type = _download(download, part, label)
-            _check(download, part, content_type)
-        shutil.copyfile(part, folder / download.file)
-
-
-def _find_mirrored(download: Download) -> Path | None:
-    """A file with this name and hash below WXB_DOWNLOADS, if that is set."""
-    if not (mirror := os.environ.get(MIRROR)) or not download.sha256:
-        return None
-    paths = (path for path in sorted(Path(mirror).rglob("*")) if path.name == download.file)
-    return next((p for p in paths if p.is_file() and sha256(p) == download.sha256), None)
-
-
-def _check(download: Download, part: Path, content_type: str) -> None:
-    """Raise WxbError if a downloaded file has not the expected hash; keeps it under its hash."""
-    digest = sha256(part)
-    if digest == download.sha256:
-        return
-    is_page = content_type.startswith(("text/html", "application/xhtml")) or is_html(part)
-    if is_page and not download.file.lower().endswith((".html", ".htm")):
-        part.unlink()
-        raise WxbError(
-            f"{download.address}: found an HTML page, expected a file of data; set `address` to the"
-            " link of the file itself"
-        )
-    # After the user copies this hash to params.yaml, the file is in the cache.
-    cached = part.replace(part.with_name(f"{digest}.part"))
+            part.unlink(missing_ok=True)
+        while True:
+            is_resumed = part.exists()
+            if not is_resumed or sha256(part) != download.sha256:
+                _download(download, part, label)
+            digest = sha256(part)
+            if digest == download.sha256:
+                shutil.copyfile(part, folder / download.file)
+                return
+            if not is_resumed:
+                break
+            part.unlink()  # bytes of two versions
+        cached = part.replace(part.with_name(f"{digest}.part"))
     raise WxbError(
         f"{download.address}: found sha256 {digest}, expected {download.sha256 or 'a pinned hash'};"
-        f" if {cached} is the right file, set `sha256: {digest}`"
+        f" if {cached} is the right file (no HTML page about it), set `sha256: {digest}`"
     )
 
 
-def _download(download: Download, part: Path, label: str) -> str:
-    """Download the rest of a file, with retries; returns its content type."""
+def _download(download: Download, part: Path, label: str) -> None:
+    """Download the rest of a file, with retries."""
     furthest, failures = _size(part), 0
-    with _session() as session:
-        while True:
-            try:
-                return _request(session, download, part, label)
-            except HTTPError as error:  # a broken transfer
-                failures = 1 if _size(part) > furthest else failures + 1
-                furthest = max(furthest, _size(part))
-                message = f"{download.address}: {_line(error)}"
-                if failures > RETRIES:
-                    raise WxbError(f"{message}; run it again later: it resumes") from error
-                print(f"{message}; trying again", flush=True)
-                time.sleep(BACKOFF * 2 ** (failures - 1))
-
-
-def _session() -> requests.Session:
-    """A session that repeats requests without an answer or with a temporary error."""
     retries = Retry(
         RETRIES,
         other=0,  # an untrusted certificate stays untrusted
@@ -115,37 +80,38 @@ def _session() -> requests.Session:
         backoff_factor=BACKOFF,
         raise_on_status=False,
     )
-    session = requests.Session()
-    session.headers["Accept-Encoding"] = "identity"  # the hash is of the bytes as sent
-    for scheme in ("http://", "https://"):
-        session.mount(scheme, HTTPAdapter(max_retries=retries))
-    return session
+    with requests.Session() as session:
+        session.headers["Accept-Encoding"] = "identity"  # the hash is of the bytes as sent
+        for scheme in ("http://", "https://"):
+            session.mount(scheme, HTTPAdapter(max_retries=retries))
+        while True:
+            try:
+                return _request(session, download, part, label)
+            except (requests.RequestException, HTTPError) as error:
+                failures = 1 if _size(part) > furthest else failures + 1
+                furthest = max(furthest, _size(part))
+                # A transfer that had begun raises an HTTPError.
+                if isinstance(error, requests.RequestException) or failures > RETRIES:
+                    message = " ".join(f"{type(error).__name__}: {error}".split())
+                    raise WxbError(
+                        f"{download.address}: {message}; check `address` and the network"
+                        " (HTTPS_PROXY, REQUESTS_CA_BUNDLE, ~/.netrc), and run it again: it resumes"
+                    ) from error
+                time.sleep(BACKOFF * 2 ** (failures - 1))
 
 
-def _request(session: requests.Session, download: Download, part: Path, label: str) -> str:
-    """Request the bytes that `part` lacks, and append them; returns the content type.
-
-    Raises HTTPError if the transfer breaks, and WxbError if repeating does not help.
-    """
+def _request(session: requests.Session, download: Download, part: Path, label: str) -> None:
+    """Append the bytes that `part` lacks. Raises the errors of requests and urllib3."""
     start = _size(part)
     headers = {"Range": f"bytes={start}-"} if start else {}
-    try:
-        response = session.get(str(download.address), headers=headers, stream=True, timeout=TIMEOUT)
-    except requests.RequestException as error:
-        raise WxbError(
-            f"{download.address}: {_line(error)}; correct `address`, or check the network"
-            " (HTTPS_PROXY, REQUESTS_CA_BUNDLE) and run it again"
-        ) from error
-    with response:
+    with session.get(
+        str(download.address), headers=headers, stream=True, timeout=TIMEOUT
+    ) as response:
         if response.status_code == 416 and start:  # nothing follows
-            return ""
+            return
         if response.status_code not in (200, 206 if start else 200):
-            raise WxbError(
-                f"{download.address}: found status {response.status_code} {response.reason};"
-                " correct `address`, run it again later, or put a login into ~/.netrc"
-            )
-        if response.status_code == 200:
-            start = 0
+            raise requests.HTTPError(f"found status {response.status_code} {response.reason}")
+        start = start if response.status_code == 206 else 0
         rest = response.raw.length_remaining  # None if unknown
         total = None if rest is None else -(-(start + rest) // MIB)
         progress = Progress(f"{label} {download.file}", total, "MiB")
@@ -154,13 +120,7 @@ def _request(session: requests.Session, download: Download, part: Path, label: s
                 file.write(chunk)
                 progress.update(file.tell() // MIB)
             progress.update(-(-file.tell() // MIB))
-        return response.headers.get("Content-Type", "")
 
 
 def _size(file: Path) -> int:
     return file.stat().st_size if file.exists() else 0
-
-
-def _line(error: BaseException) -> str:
-    """The type and message of an error, on one line."""
-    return " ".join(f"{type(error).__name__}: {error}".split())

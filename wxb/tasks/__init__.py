@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from wxb.core.params.experiments import Experiment
-    from wxb.corpora.labelling import Labelling
     from wxb.corpora.reading import Reading
+    from wxb.corpora.records import Labelling
     from wxb.metrics.scorer import Scorer
     from wxb.reporting.charts.parts import Page  # imports plotly
     from wxb.tasks.methods import Method

@@ -31,8 +31,7 @@ from wxb.corpora.text.encoded import (
     read_encoded,
     write_encoded,
 )
-from wxb.corpora.text.saved import SavedTokenizer
-from wxb.corpora.text.tokenizers import special_tokens
+from wxb.corpora.text.tokenizers import SavedTokenizer, special_tokens
 from wxb.metrics import Metric
 
 if TYPE_CHECKING:

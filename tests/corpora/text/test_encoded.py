@@ -64,20 +64,6 @@ def test_tokens_and_targets_are_read_as_written(lengths, seed):
 
 
 @settings(deadline=None)
-@given(st.lists(st.integers(0, 5), max_size=6))
-def test_columns_are_read_with_their_splits(lengths):
-    splits = np.cumsum([0, *lengths], dtype=np.int64)
-    labels = np.arange(sum(lengths), dtype=np.int32)
-    with tempfile.TemporaryDirectory() as folder:
-        write_columns(Path(folder, "c.arrow"), {"labels": labels, "other": labels % 3}, splits)
-        columns, read_splits = read_columns(Path(folder, "c.arrow"), ["other", "labels"])
-    assert list(columns) == ["other", "labels"]
-    np.testing.assert_array_equal(columns["labels"], labels)
-    np.testing.assert_array_equal(columns["other"], labels % 3)
-    np.testing.assert_array_equal(read_splits, splits)
-
-
-@settings(deadline=None)
 @given(st.lists(st.integers(0, 5), min_size=1, max_size=6), st.sets(st.integers(1, 5)))
 def test_slices_concatenate_to_the_whole(lengths, cuts):
     encoded, _ = random_tokens(lengths)
@@ -102,15 +88,6 @@ def test_chunks_are_written_in_the_memory_of_one(tmp_path):
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 6e6
-
-
-def test_the_same_features_give_the_same_bytes(tmp_path):
-    encoded, targets = random_tokens([3, 0, 2])
-    for name in ("a", "b"):
-        write_encoded(tmp_path / f"{name}.features", [encoded])
-        write_columns(tmp_path / f"{name}.targets", targets._asdict(), encoded.splits)
-    for kind in ("features", "targets"):
-        assert (tmp_path / f"a.{kind}").read_bytes() == (tmp_path / f"b.{kind}").read_bytes()
 
 
 def test_splits_that_do_not_fit_are_refused(tmp_path):

@@ -15,10 +15,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from wxb.core.errors import WxbError
-from wxb.core.params.backbones import Backbone, Tokenizer
 from wxb.corpora.text import tokenizers
-from wxb.corpora.text.saved import SavedTokenizer
 from wxb.corpora.text.tokenizers import (
+    SavedTokenizer,
     encode,
     load,
     special_tokens,
@@ -56,10 +55,6 @@ def rows(encoded):
     return [tokens[start:end] for start, end in pairwise(encoded.splits)]
 
 
-def pieces(encoded, text):
-    return [text[start:end] for start, end in zip(encoded.starts, encoded.ends, strict=True)]
-
-
 # Training
 
 
@@ -79,20 +74,6 @@ def test_training_is_the_same_in_every_process(tmp_path):
         train(kind, 300, TEXTS + HANGUL).save_pretrained(tmp_path / "here" / kind)
         files = [tmp_path / run / kind / "tokenizer.json" for run in ("1", "77", "here")]
         assert len({hashlib.sha256(file.read_bytes()).hexdigest() for file in files}) == 1
-
-
-@each_kind
-def test_digits_are_tokens_of_their_own(kind):
-    tokenizer = train(kind, 600, ["call 112 or 110 in room a7b, 112 112 112"] * 50)
-    text = "x112 2024-01-31 a7b"
-    tokens = [piece for piece in pieces(encode(tokenizer, [text]), text) if piece]
-    assert [p for p in tokens if any(c.isdigit() for c in p)] == [c for c in text if c.isdigit()]
-
-
-@each_kind
-def test_vocabulary_has_the_requested_size(kind):
-    words = [f"{a}{b}{c}" for a in "abcdefgh" for b in "aeiou" for c in "klmnopqrst"]
-    assert len(train(kind, 400, words * 2)) == 400
 
 
 def test_special_tokens_are_as_documented(trained):
@@ -115,43 +96,6 @@ def test_tokens_are_those_of_transformers(trained, kind):
 
 
 # Offsets
-
-
-@each_kind
-@pytest.mark.parametrize("text", EDGE_CASES)
-def test_tokens_cover_the_visible_characters_of_every_script(trained, kind, text):
-    encoded = encode(trained[kind], [text])
-    covered = {i for a, b in zip(encoded.starts, encoded.ends, strict=True) for i in range(a, b)}
-    visible = {i for i, c in enumerate(text) if not c.isspace()}
-    # BERT drops control characters; byte-level BPE drops nothing.
-    control = {i for i in visible if kind == "wordpiece" and not text[i].isprintable()}
-    assert visible - control <= covered
-
-
-@each_kind
-@pytest.mark.parametrize("text", ["Zoë Müller", "राम का फ़ोन", "القاهرة في", "\tone\r\n two "])
-def test_words_begin_and_end_at_token_edges(trained, kind, text):
-    encoded = encode(trained[kind], [text])
-    position = 0
-    for word in text.split():
-        position = text.index(word, position)
-        assert position in encoded.starts
-        position += len(word)
-        assert position in encoded.ends
-
-
-@each_kind
-@pytest.mark.parametrize("text", TEXTS)
-def test_unbroken_tokens_are_spelled_like_the_text(trained, kind, text):
-    encoded = encode(trained[kind], [text])
-    compared = 0
-    for id_, piece in zip(encoded.ids, pieces(encoded, text), strict=True):
-        spelling = trained[kind].decode([int(id_)]).removeprefix("##").strip()
-        if piece and "\ufffd" not in spelling and spelling != "[UNK]":
-            # BERT drops zero-width joiners.
-            assert spelling.replace("\u200d", "") == piece.replace("\u200d", "")
-            compared += 1
-    assert compared > 3
 
 
 @pytest.mark.parametrize(
@@ -199,21 +143,6 @@ alphabets = st.text(
 @each_kind
 @settings(deadline=None)
 @given(texts=st.lists(alphabets, max_size=4))
-def test_offsets_ascend_inside_the_text_without_white_space_at_the_edges(trained, kind, texts):
-    encoded = encode(trained[kind], texts)
-    assert len(encoded.splits) == len(texts) + 1
-    for text, tokens in zip(texts, rows(encoded), strict=True):
-        for _, start, end in tokens:
-            assert 0 <= start <= end <= len(text)
-            assert text[start:end] == text[start:end].strip()
-        for (_, start, end), (_, next_start, next_end) in pairwise(tokens):
-            assert start <= next_start
-            assert end <= next_end
-
-
-@each_kind
-@settings(deadline=None)
-@given(texts=st.lists(alphabets, max_size=4))
 def test_a_batch_is_encoded_like_single_texts(trained, kind, texts):
     together = rows(encode(trained[kind], texts))
     alone = [row for text in texts for row in rows(encode(trained[kind], [text]))]
@@ -231,24 +160,10 @@ def test_chunks_change_nothing(trained, kind, monkeypatch):
 # Loading
 
 
-@each_kind
-def test_a_loaded_tokenizer_encodes_like_the_saved(trained, kind, tmp_path):
-    trained[kind].save_pretrained(tmp_path)
-    loaded = load(tmp_path)
-    assert rows(encode(loaded, EDGE_CASES)) == rows(encode(trained[kind], EDGE_CASES))
-    assert len(loaded) == len(trained[kind])
-    assert loaded.all_special_ids == trained[kind].all_special_ids
-
-
 def without_padding(tokenizer, folder):
     tokenizer.save_pretrained(folder)
     file = folder / "tokenizer_config.json"
     file.write_text(file.read_text().replace('"pad_token"', '"unused_token"'))
-
-
-def test_the_end_token_pads_if_there_is_no_padding_token(trained, tmp_path):
-    without_padding(trained["byte-level-bpe"], tmp_path)
-    assert load(tmp_path).pad_token == "</s>"
 
 
 SPECIAL_IDS = ("unk_token_id", "eos_token_id", "pad_token_id")
@@ -283,28 +198,3 @@ def test_slow_tokenizers_are_refused(monkeypatch, tmp_path):
     monkeypatch.setattr(tokenizers.pretrained, "tokenizer", lambda _: slow)
     with pytest.raises(WxbError, match="without character offsets"):
         load(tmp_path)
-
-
-def test_train_or_load_trains_or_loads(trained, tmp_path):
-    trained["wordpiece"].save_pretrained(tmp_path)
-    ready = Backbone(corpus="c", objective="none", checkpoint=str(tmp_path))
-    assert len(tokenizers.train_or_load(ready, [])) == len(trained["wordpiece"])
-    architecture = {
-        "model_type": "bert",
-        "hidden_size": 8,
-        "num_hidden_layers": 1,
-        "num_attention_heads": 1,
-        "intermediate_size": 8,
-        "max_position_embeddings": 8,
-    }
-    to_train = Backbone(
-        corpus="c",
-        objective="none",
-        tokenizer=Tokenizer(kind="wordpiece", vocabulary=600),
-        architecture=architecture,
-    )
-    tokenizer = tokenizers.train_or_load(to_train, TEXTS * 3)
-    assert (
-        tokenizer.backend_tokenizer.to_str()
-        == train("wordpiece", 600, TEXTS * 3).backend_tokenizer.to_str()
-    )

@@ -5,7 +5,7 @@ from pathlib import Path
 from tests import tiny, training_steps
 from wxb.corpora.records import Record
 from wxb.corpora.text import tokenizers
-from wxb.corpora.text.saved import SavedTokenizer
+from wxb.corpora.text.tokenizers import SavedTokenizer
 from wxb.tasks.classification import params
 
 GOOD, BAD = ("fine", "lovely", "bright"), ("dull", "weak", "grey")

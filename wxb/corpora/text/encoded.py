@@ -119,17 +119,9 @@ def _array(values: NDArray[Any]) -> pa.Array:
 
 def read_columns(path: Path, names: Sequence[str]) -> Columns:
     """Read arrays and splits from a file of `write_columns`; the arrays are memory-mapped."""
-    table = feather.read_table(path, memory_map=True)
-    splits = _column(table, names[0]).offsets.to_numpy()
-    return {name: _values(table, name) for name in names}, splits
-
-
-def _column(table: pa.Table, name: str) -> pa.LargeListArray:
-    # `combine_chunks` copies even a single chunk; a table without rows has no chunk.
-    chunks = table[name].chunks
-    return chunks[0] if chunks else table[name].combine_chunks()
-
-
-def _values(table: pa.Table, name: str) -> NDArray[Any]:
-    values: NDArray[Any] = _column(table, name).values.to_numpy()
-    return values
+    table, columns = feather.read_table(path, memory_map=True), {}
+    for name in names:
+        # `combine_chunks` copies even a single chunk; a table without rows has no chunk.
+        columns[name] = (table[name].chunks or [table[name].combine_chunks()])[0]
+    splits = columns[names[0]].offsets.to_numpy()
+    return {name: column.values.to_numpy() for name, column in columns.items()}, splits

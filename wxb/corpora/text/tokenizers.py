@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+import shutil
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,23 +24,24 @@ from tokenizers import (
 
 from wxb.core import hub, pretrained
 from wxb.core.errors import WxbError
+from wxb.core.files import read_json, write_json
 from wxb.core.params.backbones import Backbone
 from wxb.corpora.text.encoded import Encoded, concatenate
 from wxb.corpora.text.offsets import token_offsets
-from wxb.corpora.text.saved import AnyTokenizer, BareTokenizer, SavedTokenizer
 
 if TYPE_CHECKING:
-    from transformers import PreTrainedTokenizerFast
+    # Its import takes seconds, and imports torch: not for stages that only tokenize.
+    from transformers import PreTrainedTokenizerBase, PreTrainedTokenizerFast
+
+AnyTokenizer: TypeAlias = "PreTrainedTokenizerBase | SavedTokenizer"
+
+CONFIG = "tokenizer_config.json"
+CHUNK = 4096  # texts at a time: the library uses many bytes per token
 
 # Special tokens by kind of tokenizer, under transformers' names.
+_NAMES = {"pad": "[PAD]", "unk": "[UNK]", "cls": "[CLS]", "sep": "[SEP]", "mask": "[MASK]"}
 SPECIAL_TOKENS = {
-    "wordpiece": {
-        "pad_token": "[PAD]",
-        "unk_token": "[UNK]",
-        "cls_token": "[CLS]",
-        "sep_token": "[SEP]",
-        "mask_token": "[MASK]",
-    },
+    "wordpiece": {f"{name}_token": token for name, token in _NAMES.items()},
     "byte-level-bpe": {"pad_token": "<pad>", "bos_token": "<s>", "eos_token": "</s>"},
     "words": {"pad_token": "[PAD]", "unk_token": "[UNK]"},
 }
@@ -139,6 +141,62 @@ def _byte_level_bpe(vocabulary: int, texts: Sequence[str], special: list[str]) -
     return tokenizer
 
 
+class BareTokenizer:
+    """A tokenizer of the tokenizers library that transformers cannot load."""
+
+    def __init__(self, backend: Tokenizer, special: Mapping[str, str]) -> None:
+        """`special`: special tokens by transformers' names, such as `pad_token`."""
+        self.backend_tokenizer, self.special = backend, dict(special)
+
+    @classmethod
+    def is_in(cls, folder: Path) -> bool:
+        """Whether a folder has a tokenizer that this class saved."""
+        path = folder / CONFIG
+        return path.is_file() and read_json(path).get("tokenizer_class") == cls.__name__
+
+    def save_pretrained(self, folder: Path) -> None:
+        """Write the files that SavedTokenizer reads."""
+        folder.mkdir(parents=True, exist_ok=True)
+        self.backend_tokenizer.save(str(folder / "tokenizer.json"))
+        write_json(folder / CONFIG, {"tokenizer_class": type(self).__name__, **self.special})
+
+
+class SavedTokenizer:
+    """The fast tokenizer in a folder that `save_pretrained` wrote.
+
+    Attributes have transformers' names; the ids of missing special tokens are None. Raises
+    ValueError if the folder has no such tokenizer.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.name_or_path = str(folder)
+        try:
+            self.backend_tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
+            config = read_json(folder / CONFIG)
+        except Exception as error:  # the library raises nothing narrower
+            raise ValueError(
+                f"{folder}: expected the tokenizer.json and tokenizer_config.json that a stage"
+                f" wrote; found: {error}"
+            ) from error
+        self.unk_token_id = self._id(config.get("unk_token"))
+        self.eos_token_id = self._id(config.get("eos_token"))
+        self.pad_token_id = self._id(config.get("pad_token"), self.eos_token_id)
+
+    def _id(self, token: str | dict[str, Any] | None, default: int | None = None) -> int | None:
+        content = token["content"] if isinstance(token, dict) else token
+        return default if content is None else self.backend_tokenizer.token_to_id(content)
+
+    def save_pretrained(self, folder: Path) -> None:
+        """Copy the files to another folder."""
+        folder.mkdir(parents=True, exist_ok=True)
+        for name in ("tokenizer.json", CONFIG):
+            shutil.copyfile(Path(self.name_or_path, name), folder / name)
+
+    def __len__(self) -> int:
+        """The size of the vocabulary, including added tokens."""
+        return int(self.backend_tokenizer.get_vocab_size(with_added_tokens=True))
+
+
 def load(folder: str | Path, revision: str | None = None) -> Any:
     """Load a fast tokenizer from a local folder or the hub, as transformers' class.
 
@@ -157,9 +215,6 @@ def load(folder: str | Path, revision: str | None = None) -> Any:
     if tokenizer.pad_token is None:
         tokenizer.pad_token = tokenizer.eos_token
     return tokenizer
-
-
-CHUNK = 4096  # texts at a time: the library uses many bytes per token
 
 
 def encode(tokenizer: AnyTokenizer, texts: Sequence[str]) -> Encoded:

@@ -12,8 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wxb.corpora.text.encoded import Encoded
-from wxb.corpora.text.saved import AnyTokenizer
-from wxb.corpora.text.tokenizers import special_tokens
+from wxb.corpora.text.tokenizers import AnyTokenizer, special_tokens
 
 
 class Windows(NamedTuple):

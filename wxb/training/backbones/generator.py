@@ -12,7 +12,7 @@ from torch.nn import functional as F  # noqa: N812
 
 from wxb.core.params.experiments import Tuning
 from wxb.corpora.text.encoded import IGNORED
-from wxb.corpora.text.saved import SavedTokenizer
+from wxb.corpora.text.tokenizers import SavedTokenizer
 from wxb.models.decoding import Continuation, complete
 from wxb.training.backbones import tuning
 from wxb.training.backbones.native import Native

@@ -7,7 +7,7 @@ from wxb.core.errors import WxbError
 from wxb.core.files import read_json
 from wxb.corpora.records import Record
 from wxb.corpora.text import tokenizers
-from wxb.corpora.text.saved import SavedTokenizer
+from wxb.corpora.text.tokenizers import SavedTokenizer
 from wxb.tasks.ner.crf.method import CrfRecognizer, Method
 from wxb.tasks.ner.params import Crf
 from wxb.tasks.ner.record.spans import Span

@@ -15,8 +15,7 @@ from tests.tasks.speech import tones
 from wxb.core.errors import WxbError
 from wxb.core.files import read_json
 from wxb.corpora.text.encoded import read_columns, write_columns
-from wxb.corpora.text.saved import SavedTokenizer
-from wxb.corpora.text.tokenizers import load, train
+from wxb.corpora.text.tokenizers import SavedTokenizer, load, train
 from wxb.tasks.speech.params import SpecAugment
 from wxb.tasks.speech.predictor import read, windows
 from wxb.tasks.speech.record.audio import RATE, write

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from wxb.corpora import labelling
+from wxb.corpora import records
 
 
-class Labelling(labelling.Labelling):
+class Labelling(records.Labelling):
     """An answer, its kind of question, and its format; None if it cannot be checked."""
 
     GOLD = pa.struct([(name, pa.string()) for name in ("text", "kind", "format")])

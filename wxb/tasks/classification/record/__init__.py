@@ -2,10 +2,10 @@
 
 import pyarrow as pa
 
-from wxb.corpora import labelling
+from wxb.corpora import records
 
 
-class Labelling(labelling.Labelling):
+class Labelling(records.Labelling):
     """The class of a text, as a string."""
 
     GOLD = pa.string()

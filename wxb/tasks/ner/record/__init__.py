@@ -7,11 +7,11 @@ from typing import Any
 
 import pyarrow as pa
 
-from wxb.corpora import labelling
+from wxb.corpora import records
 from wxb.tasks.ner.record.spans import Span
 
 
-class Labelling(labelling.Labelling):
+class Labelling(records.Labelling):
     """Typed spans of a text."""
 
     GOLD = pa.list_(pa.struct({"start": pa.int32(), "end": pa.int32(), "type": pa.string()}))

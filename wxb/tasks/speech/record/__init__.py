@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from wxb.corpora import labelling
+from wxb.corpora import records
 
 MEASURES = ("seconds", "trimmed", "loudness", "clipped", "snr")
 
 
-class Labelling(labelling.Labelling):
+class Labelling(records.Labelling):
     """Transcript, speaker, normalization rules and measures of a recording.
 
     `rules` are the names in `normalization.RULES` that the corpus enables.

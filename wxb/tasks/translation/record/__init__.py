@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 
-from wxb.corpora import labelling
+from wxb.corpora import records
 
 
-class Labelling(labelling.Labelling):
+class Labelling(records.Labelling):
     """The references of a source."""
 
     GOLD = pa.list_(pa.string())
