@@ -37,16 +37,6 @@ def wxb(project, *arguments):
     return commands.wxb(*arguments, cwd=project, path=[ROOT], PATH="", COLUMNS="200")
 
 
-def test_help_names_every_command(project):
-    result = wxb(project, "--help")
-    assert result.returncode == 0
-    for command in (
-        *("params", "list", "show", "doctor", "compare", "watch"),
-        *("table", "report", "export", "clean", "readme", "new"),
-    ):
-        assert command in result.stdout
-
-
 COMMANDS = typer.main.get_command(app).commands
 
 
@@ -229,11 +219,6 @@ def test_paths_are_relative_to_the_current_folder(evaluated):
     result = wxb(below, "export", "ner-encoder", "--output", "test.conll")
     assert (result.returncode, result.stderr) == (0, "")
     assert (below / "test.conll").exists()
-
-
-def test_an_empty_params_yaml_is_an_error(project):
-    (project / "params.yaml").write_text("# nothing\n")
-    assert "params.yaml is empty; expected seed" in wxb(project, "list").stderr
 
 
 def test_a_forbidden_file_is_an_error_of_one_line(monkeypatch, capsys):

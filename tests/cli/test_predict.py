@@ -2,8 +2,6 @@
 
 import csv
 import json
-import subprocess
-import sys
 
 import pytest
 
@@ -71,16 +69,6 @@ def test_predictions_go_to_standard_output_and_progress_does_not(predict, expect
     assert "predict:" in result.stderr
 
 
-def test_a_missing_field_is_an_error(predict, project):
-    (project / "odd.jsonl").write_text('{"sentence": "Ann"}\n')
-    result = predict("odd.jsonl")
-    assert result.returncode == 1
-    assert (
-        "line 1: no text: found 'sentence'; expected a text in 'input' or 'text'" in result.stderr
-    )
-    assert result.stdout == ""
-
-
 def test_the_corpus_of_the_experiment_names_the_field(predict, project, expected):
     params = project / "params.yaml"
     before = params.read_text()
@@ -95,37 +83,10 @@ def test_the_corpus_of_the_experiment_names_the_field(predict, project, expected
         params.write_text(before)
 
 
-def test_columns_and_tokens_are_read_for_what_they_are(predict, project):
-    tokens = [text.removesuffix(".").split() for text in TEXTS]
-    sentences = (
-        "".join(f"{token} O\n" for token in row).replace("O", "B-NAME", 1) for row in tokens
-    )
-    (project / "own.conll").write_text("\n".join(sentences))
-    rows = [{"tokens": row, "ner_tags": ["O"] * len(row)} for row in tokens]
-    (project / "own-tokens.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    expected = [" ".join(row) for row in tokens]
-    for name in ("own.conll", "own-tokens.jsonl"):
-        assert [row["input"] for row in lines(predict("--json", name))] == expected
-
-
 def test_a_missing_file_is_an_error_before_the_model_is_loaded(predict):
     result = predict("no-such.jsonl")
     assert result.returncode == 2
     assert "no file 'no-such.jsonl'" in result.stderr
-
-
-@pytest.mark.slow
-def test_bytes_that_are_no_text_are_an_error_with_their_line(project):
-    code = "from wxb.cli.app import main; main()"
-    result = subprocess.run(
-        [sys.executable, "-c", code, "predict", "-e", "ner-encoder"],
-        cwd=project,
-        input=b"Ann\n\xff\n",
-        capture_output=True,
-        check=False,
-    )
-    assert result.returncode == 1
-    assert b"standard input, line 2: expected UTF-8" in result.stderr
 
 
 def test_only_line_feeds_separate_inputs(predict, project):

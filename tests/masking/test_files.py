@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 
 from tests.masking.rules import MASK
 from wxb.core.errors import WxbError
-from wxb.masking import files
 from wxb.masking.files import Layout, Source, read
 
 FORMATS = ("text", "lines", "jsonl", "json", "csv")
@@ -168,22 +167,6 @@ def test_csv_errors_have_the_line_and_no_value(content, fault):
         changed(content, "csv")
     assert fault in str(error.value)
     assert "Ann" not in str(error.value)
-
-
-def test_a_batch_ends_at_many_documents_or_characters():
-    source, numbers = Source(None, "endless", None), []
-
-    def stream():
-        for number in range(10**9):
-            numbers.append(number)
-            text = "x" * (50_000 if number > 1000 else 1)
-            yield source, files.Record([text], str)
-
-    batches = files.batches(stream())
-    assert len(next(batches)) == len(numbers) == files.DOCUMENTS
-    for _ in range(3):
-        next(batches)
-    assert sum(len(r.texts[0]) for _, r in next(batches)) <= files.CHARACTERS + 50_000
 
 
 def test_an_unreadable_file_stops_and_nothing_of_it_is_written(tmp_path, run, write):

@@ -3,47 +3,24 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import sys
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
-from wxb import tasks
-from wxb.cli.options import require_value, split_options, usage_error
-from wxb.core import paths
-from wxb.core.errors import WxbError, did_you_mean
-from wxb.core.files import read_json
-from wxb.core.params import PARAMS
-from wxb.core.params import load as load_params
-from wxb.project.completion import name_completer
-from wxb.project.root import find_root
+from wxb.cli.options import Experiment, split_options, usage_error
+from wxb.core.errors import WxbError
 
 if TYPE_CHECKING:
     from wxb.tasks.chat.predictor import Replier
 
-COMMANDS = {
-    "/reset": "clears the conversation",
-    "/system TEXT": "clears it and sets the system prompt",
-    "/save FILE": "writes the messages as JSON",
-}
-HELP = ", ".join(f"{name} {effect}" for name, effect in COMMANDS.items())
+HELP = "/reset clears the conversation, /system TEXT clears it and sets the system prompt"
 Message = dict[str, str]
 
 
 def chat(
-    experiment: Annotated[
-        str | None,
-        typer.Option(
-            "--experiment",
-            "-e",
-            callback=require_value,
-            help="a trained experiment, or its folder; default: the one with the best score",
-            autocompletion=name_completer("experiments"),
-        ),
-    ] = None,
+    experiment: Experiment = "",
     settings: Annotated[
         list[str] | None,
         typer.Argument(
@@ -54,9 +31,9 @@ def chat(
 ) -> None:
     """Chat with a trained experiment: each line is a message, answers are streamed.
 
-    /reset clears the conversation, /system TEXT sets the system prompt, /save FILE writes the
-    messages as JSON. Ctrl-C stops an answer, Ctrl-D exits. In a pipe, all lines are messages of
-    one conversation, and each answer is one line.
+    /reset clears the conversation, /system TEXT sets the system prompt. Ctrl-C stops an answer,
+    Ctrl-D exits. In a pipe, all lines are messages of one conversation, and each answer is one
+    line.
 
     Example: wxb chat -e chat-lora
     """
@@ -65,41 +42,13 @@ def chat(
     texts, options = split_options(settings or [])
     if texts:
         usage_error(texts[0], "not expected here; type messages, or send them through a pipe")
-    name = experiment or _best_experiment()
-    predictor = trained.load(name, **options)
+    predictor = trained.load(experiment, **options)
     if not hasattr(predictor, "reply"):
-        raise WxbError(f"{name} is no chat model; use `wxb predict -e {name}`")
+        raise WxbError(f"{experiment} is no chat model; use `wxb predict -e {experiment}`")
     console = Console(terminal=sys.stdin.isatty() and sys.stdout.isatty())
     if console.terminal:
-        console.note(f"{name}: {HELP}; Ctrl-C stops an answer, Ctrl-D ends")
-    elif experiment is None:
-        console.note(f"{name} answers")
+        console.note(f"{experiment}: {HELP}; Ctrl-C stops an answer, Ctrl-D ends")
     Conversation(cast("Replier", predictor), console).run()
-
-
-def _best_experiment() -> str:
-    """The trained chat model with the best score of its study."""
-    root = find_root()
-    if root is None:
-        raise WxbError(
-            f"{Path.cwd()}: no {PARAMS} here or above; give the folder of a trained model with -e"
-        )
-    scores: dict[str, float] = {}
-    studies = []
-    for name, block in load_params(root / PARAMS).experiments.items():
-        if not hasattr(tasks.get(block.task).method(block.method).Predictor, "reply"):
-            continue
-        studies.append(block.study)
-        file = root / paths.metrics(block.study, name)
-        if file.exists() and (root / paths.model(name)).is_dir():
-            scorer = tasks.get(block.task).metrics
-            metric = next(m for m in scorer.METRICS if m.key == scorer.HEADLINE)
-            score = read_json(file)[metric.key]
-            scores[name] = -score if metric.lower_is_better else score
-    if not scores:
-        command = f"`make run STUDY={studies[0]}`" if studies else "`wxb params chat`"
-        raise WxbError(f"found no trained chat model; name one with -e, or run {command}")
-    return max(scores, key=lambda name: scores[name])
 
 
 class Console:
@@ -136,11 +85,6 @@ class Console:
         if not self.terminal:
             text = " ".join(text.split("\n"))
         print("".join(c for c in text if c.isprintable() or c in "\n\t"), end="", flush=True)
-
-    @staticmethod
-    def end_line() -> None:
-        """End the line of an answer."""
-        print(flush=True)
 
     @staticmethod
     def note(text: str) -> None:
@@ -193,7 +137,7 @@ class Conversation:
         except KeyboardInterrupt:
             if not self.console.terminal:
                 raise
-            self.console.end_line()
+            print(flush=True)
             self.console.note("(stopped)")
         except WxbError as error:
             self.console.report_error(str(error))
@@ -204,7 +148,7 @@ class Conversation:
     def _stream(self, messages: Sequence[Message]) -> Iterator[str]:
         """The pieces of an answer; then ends its line, and notes if it was cut."""
         is_complete = yield from self.predictor.reply(messages)
-        self.console.end_line()
+        print(flush=True)
         if not is_complete:
             self.console.note("(cut at the maximum length: increase --max-new-tokens)")
 
@@ -217,24 +161,7 @@ class Conversation:
             case "/system" if argument:
                 self.messages = [{"role": "system", "content": argument}]
                 self.console.note("(conversation cleared, system prompt set)")
-            case "/save" if argument:
-                self._save(Path(argument).expanduser())
             case _:
-                names = [command.partition(" ")[0] for command in COMMANDS]
-                fault = "its argument is missing" if name in names else "no such command"
-                hint = "" if name in names else did_you_mean(name, names)
-                self.console.report_error(f"{name}: {fault}{hint}; {HELP}")
-
-    def _save(self, path: Path) -> None:
-        """Write the messages to a new JSON file."""
-        if not any(message["role"] == "assistant" for message in self.messages):
-            self.console.report_error(f"{path}: not saved: there is no answer yet")
-            return
-        try:
-            with path.open("x", encoding="utf-8") as file:
-                json.dump([{"messages": self.messages}], file, ensure_ascii=False, indent=2)
-                file.write("\n")
-        except OSError as error:
-            self.console.report_error(f"{path}: not saved: {error.strerror}")
-            return
-        self.console.note(f"(saved: {path})")
+                self.console.report_error(
+                    f"{name}: no such command, or its text is missing; {HELP}"
+                )
