@@ -16,7 +16,7 @@ from wxb.core import paths
 from wxb.core.files import read_json
 from wxb.project.reproduction import benchmarks
 from wxb.project.reproduction.ranges import Range, ranges
-from wxb.reporting.charts.scores import headline
+from wxb.reporting.charts.pairs import headline
 from wxb.reporting.tables import test_sets
 
 app = typer.Typer(pretty_exceptions_enable=False, add_completion=False)

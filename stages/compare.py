@@ -1,5 +1,7 @@
 """Compare the experiments of a study: a table with intervals, and a test of each pair."""
 
+import csv
+
 from wxb import tasks
 from wxb.core import paths
 from wxb.core.errors import WxbError
@@ -61,8 +63,12 @@ def main(params: Params, name: str) -> None:
     outputs = [paths.study(name, suffix) for suffix in ("json", "csv", "md")]
     with publish(*outputs) as (as_json, as_csv, as_markdown):
         write_json(as_json, comparison)
-        table = tables.study_table(comparison)
-        table.to_csv(as_csv, index=False, lineterminator="\n")
+        rows = tables.study_table(comparison)
+        with as_csv.open("w", encoding="utf-8", newline="") as file:
+            keys = dict.fromkeys(key for row in rows for key in row)
+            writer = csv.DictWriter(file, keys, lineterminator="\n")
+            writer.writeheader()
+            writer.writerows(rows)
         as_markdown.write_text(tables.markdown(comparison), encoding="utf-8")
 
 

@@ -5,9 +5,8 @@ the page stale.
 """
 
 import csv
-from collections.abc import Iterable
+from itertools import product
 from pathlib import Path
-from typing import Any
 
 from wxb import tasks
 from wxb.core import paths
@@ -35,15 +34,14 @@ def gather(params: Params, name: str) -> Study:
         },
         curves={m: _curves(paths.training(name, m)) for m in study.experiments},
         pretraining={b: _curves(paths.training(paths.PRETRAIN, b)) for b in backbones},
-        pretrained=_read_existing((b, paths.metrics(paths.PRETRAIN, b)) for b in backbones),
-        costs=_read_existing(
-            (f"{verb}@{block}", paths.cost(verb, block))
+        costs={
+            f"{verb}@{block}": read_json(path)
             for verb, block in (
                 *backbone_stages,
-                *(("train", member) for member in study.experiments),
-                *(("evaluate", member) for member in study.experiments),
+                *product(("train", "evaluate"), study.experiments),
             )
-        ),
+            if (path := paths.cost(verb, block)).exists()
+        },
     )
 
 
@@ -55,17 +53,12 @@ def main(params: Params, name: str) -> None:
 
 
 def _curves(folder: Path) -> dict[str, Curve]:
-    return {path.stem: _points(path) for path in sorted(folder.glob("*.csv"))}
-
-
-def _points(path: Path) -> list[tuple[int, float]]:
-    with path.open(encoding="utf-8", newline="") as file:
-        return [(int(step), float(value)) for step, value in list(csv.reader(file))[1:]]
-
-
-def _read_existing(files: Iterable[tuple[str, Path]]) -> dict[str, Any]:
-    """The content of JSON files by name, without files that do not exist."""
-    return {name: read_json(path) for name, path in files if path.exists()}
+    curves: dict[str, Curve] = {}
+    for path in sorted(folder.glob("*.csv")):
+        with path.open(encoding="utf-8", newline="") as file:
+            rows = [*csv.reader(file)][1:]
+        curves[path.stem] = [(int(step), float(value)) for step, value in rows]
+    return curves
 
 
 if __name__ == "__main__":

@@ -44,6 +44,21 @@ def shorten_after(spans: tuple[Span, ...], skill: int) -> tuple[Span, ...]:
     return tuple(s if i < skill else s._replace(end=s.end - 1) for i, s in enumerate(spans))
 
 
+def luminance(colour: str) -> float:
+    """Relative luminance as WCAG defines it."""
+    parts = (int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5))
+    red, green, blue = (
+        part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts
+    )
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+def contrast(one: str, other: str) -> float:
+    """Contrast ratio of two colours, from 1 to 21."""
+    dark, light = sorted((luminance(one), luminance(other)))
+    return (light + 0.05) / (dark + 0.05)
+
+
 NEARNESS = {"records": 3, "within_one_word": 0.25, "within_two_words": 0.5}
 
 
@@ -235,7 +250,7 @@ def study_of(scorer: Any, predictions: Mapping[str, Any]) -> Study:
     """A study of systems with these predictions on `test`."""
     made = evaluation.compare(scorer, {name: [rows] for name, rows in predictions.items()})
     content = {"study": "own", "title": "?", "seeds": [1], **made, "further": {}}
-    return Study(None, content, predictions, {}, {}, {}, {})
+    return Study(None, content, predictions, {}, {}, {})
 
 
 @pytest.fixture

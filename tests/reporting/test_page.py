@@ -3,10 +3,8 @@
 import json
 import re
 import shutil
-import subprocess
 from html.parser import HTMLParser
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
@@ -14,14 +12,13 @@ from stages import report
 from tests.reporting.conftest import BLEU, CER, HOME
 from wxb import tasks
 from wxb.core.errors import WxbError
-from wxb.core.params import check, load, read_yaml
+from wxb.core.params import load, read_yaml
 from wxb.lessons import Lesson, Part
 from wxb.lessons import assemble as assemble_lesson
 from wxb.reporting import about, costs
 from wxb.reporting.charts import figures, parts
 from wxb.reporting.charts.pairs import claim
-from wxb.reporting.index import read_description, write_index
-from wxb.reporting.page import assemble, differences, settings
+from wxb.reporting.page import assemble, differences, read_description, settings, write_index
 
 SEVEN = ["ner-encoder", "ner-decoder", "ner-third", *(f"ner-{name}" for name in "abcd")]
 THREE, TWO = SEVEN[:3], SEVEN[:2]
@@ -93,8 +90,7 @@ def test_sections_and_figures_are_all_there(tree, number):
     page = parsed_page(tree(SEVEN[:number]))
     assert list(page.sections) == SECTIONS
     losses = ["Loss of each backbone", *SEVEN[:number]]
-    charts = ["F1", "Errors by kind", "F1 by seconds of training", "validation F1"]
-    assert {*page.figures} == {*charts, *losses}
+    assert {*page.figures} == {"F1", "validation F1", *losses}
     links = {a["href"] for tag, a in page.elements if tag == "a"}
     assert links == {f"#{section}" for section in SECTIONS}
     assert [*page.table(["experiment"])] == SEVEN[:number]
@@ -112,8 +108,8 @@ def test_a_page_begins_with_the_claim_of_each_test_set(tree):
         for cell, score in zip(rows[name][1:3], (system["f1"], other["f1"]), strict=True):
             assert cell == f"{score['value']:.3f} ({score['low']:.3f}–{score['high']:.3f})"
         assert rows[name][3:] == [f"{system[key]['value']:.3f}" for key in ("precision", "recall")]
-        bars = {bar["name"]: bar["x"] for bar in page.figures["Errors by kind"]["data"]}
-        assert bars["wrong boundary"][THREE.index(name)] == system["errors"]["wrong_boundary"]
+        outcomes = page.table(["experiment", "correct", "missed", "spurious", "wrong boundary"])
+        assert outcomes[name][3] == str(system["errors"]["wrong_boundary"])
 
 
 def test_every_pair_is_once_in_the_triangle(compared):
@@ -145,10 +141,9 @@ def test_page_loads_nothing(tree):
         assert "url(" not in attrs.get("style", "")
     for css in page.raw["style"]:
         assert not re.search(r"@import|url\(", css)
-    policies = [a["content"] for t, a in page.elements if t == "meta" and "http-equiv" in a]
-    assert len(policies) == 1
-    assert policies[0].startswith("default-src 'none';")
-    assert "http" not in policies[0]
+    (policy,) = [a["content"] for t, a in page.elements if t == "meta" and "http-equiv" in a]
+    assert policy.startswith("default-src 'none';")
+    assert "http" not in policy
     assert sum(len(script) > 1_000_000 for script in page.raw["script"]) == 1  # plotly
 
 
@@ -166,25 +161,13 @@ def test_hostile_text_stays_text(tree):
         assert kind in hostile.sections[section]
 
 
-def test_missing_curves_and_costs(tree):
-    reports = tree(TWO)
-    shutil.rmtree("reports/training")
-    shutil.rmtree("reports/cost")
-    page = parsed_page(reports)
-    assert {*page.figures} == {"F1", "Errors by kind"}
-    row = page.table(["experiment", "trained parameters"])["ner-encoder"]
-    assert row == ["1.23 M", "encoder", *["–"] * 6]
-    assert "some machine" not in page.text
-
-
 def test_costs_are_those_of_the_stages(tree):
     reports = tree(SEVEN)
     Path("reports/cost/evaluate/ner-third.json").unlink()
     path = Path("reports/cost/train/ner-decoder.json")
     another = {"device": "another machine", "finished": "2030-02-03T00:00:00+00:00"}
-    path.write_text(
-        json.dumps(json.loads(path.read_text()) | another | {"peak_gpu_memory_mib": 54_321})
-    )
+    content = json.loads(path.read_text()) | another | {"peak_gpu_memory_mib": 54_321}
+    path.write_text(json.dumps(content))
     page = parsed_page(reports)
     rows = page.table(["experiment", "trained parameters"])
     times = ["1 h 00 min", "1 min 40 s", "5.0 s", "1 h 01 min", "1.2 GiB"]
@@ -201,74 +184,47 @@ def test_costs_are_those_of_the_stages(tree):
     assert half == {"ner-third": 4.5}
 
 
-def test_losses_of_checkpoints_are_no_points_and_a_missing_loss_is_a_gap(tree):
-    reports = tree(["ner-encoder"])
-    path = Path("reports/training/ner/ner-encoder/loss.csv")
-    path.write_text("step,loss\n10,2.0\n13,9.0\n20,1.0\n")
-    charts = parsed_page(reports).figures
-    assert charts["ner-encoder"]["data"][0]["x"] == [10, 20]
-    assert charts["ner-encoder"]["data"][0]["y"][1] == pytest.approx(3.4)
-    assert charts["Loss of each backbone"]["data"][0]["y"] == [7.0, None]
-
-
-def test_an_experiment_has_the_same_colour_in_every_figure(tree):
-    drawings = parsed_page(tree(SEVEN)).figures
-    for index, name in enumerate(SEVEN):
-        loss, valid_loss = drawings[name]["data"]
-        valid_f1 = drawings["validation F1"]["data"][index]
-        assert loss["line"]["color"] == valid_loss["line"]["color"] == valid_f1["line"]["color"]
-        assert valid_loss["line"]["dash"] == "dash"
-        assert valid_f1["marker"]["symbol"] == drawings["F1"]["data"][index]["marker"]["symbol"]
-    looks = {(t["line"]["color"], t["marker"]["symbol"]) for t in drawings["validation F1"]["data"]}
-    assert len(looks) == 7
-
-
-def test_every_validation_metric_has_its_own_figure(tree):
-    reports = tree(THREE)
-    for name in THREE[1:]:
-        path = Path("reports/training/ner", name, "valid_f1.csv")
-        path.rename(path.with_name("valid_accuracy.csv"))
-    charts = parsed_page(reports).figures
-    assert [t["name"] for t in charts["validation F1"]["data"]] == THREE[:1]
-    traces = charts["validation accuracy"]["data"]
-    assert [trace["name"] for trace in traces] == THREE[1:]
-    assert [t["marker"]["symbol"] for t in traces] == [figures.symbol(1), figures.symbol(2)]
-
-
-def test_same_reports_make_the_same_page(tree):
-    reports = tree(THREE)
-    report.main(reports.params, "ner")
-    first = Path("reports/ner.html").read_bytes()
-    report.main(reports.params, "ner")
-    assert Path("reports/ner.html").read_bytes() == first
-
-
 def test_settings_differ_if_they_have_two_values_among_those_that_have_them():
     params = load(HOME / "params.yaml")
-    names = ["ner-encoder", "ner-decoder", "ner-crf"]
-    differing, common = settings(params, names)
-    values = {key: row for key, *row in differing.rows}
-    assert values["backbone.name"] == ["encoder", "decoder", "words"]
-    assert not {key for key, *_ in common.rows} & {*values}
-    for key, *row in differing.rows:
-        assert len({*row} - {"–"}) > 1, key
-    assert all(len(row) == 2 for row in common.rows)
+    values = {key: row for key, *row in settings(params, ["ner-encoder", "ner-decoder"]).rows}
+    assert values["backbone.name"] == ["encoder", "decoder"]
+    assert all(len({*row} - {"–"}) > 1 for row in values.values())
 
 
-def test_the_study_of_params_has_a_page_and_its_published_scores(tree):
-    params = load(HOME / "params.yaml")
-    reports = tree(params.studies["ner"].experiments)
-    reports.params = params
-    page = parsed_page(reports)
-    assert params.studies["ner"].experiments[-1] in page.sections["results"]
-    published = page.table(["published system", "F1"])
-    assert [row[0] for row in published.values()] == ["0.753", "0.559", "0.520", "0.574"]
+def test_curves_keep_the_colours_and_symbols_of_experiments_and_gaps(tree):
+    reports = tree(SEVEN)
+    path = Path("reports/training/ner/ner-decoder/valid_f1.csv")
+    path.rename(path.with_name("valid_accuracy.csv"))
+    shutil.rmtree("reports/training/ner/ner-third")
+    charts = parsed_page(reports).figures
+    assert charts["Loss of each backbone"]["data"][0]["y"] == [7.0, None]
+    assert [t["name"] for t in charts["validation accuracy"]["data"]] == ["ner-decoder"]
+    curves = {
+        t["name"]: t for key in ("F1", "accuracy") for t in charts[f"validation {key}"]["data"]
+    }
+    assert [*curves] == [SEVEN[0], *SEVEN[3:], SEVEN[1]]
+    for index, name in enumerate(SEVEN):
+        if name != "ner-third":
+            loss, valid_loss = charts[name]["data"]
+            assert loss["line"]["color"] == valid_loss["line"]["color"] == figures.colour(index)
+            assert valid_loss["line"]["dash"] == "dash"
+            assert curves[name]["marker"]["symbol"] == figures.symbol(index)
+            assert curves[name]["line"]["color"] == figures.colour(index)
 
 
-def test_only_the_study_that_reproduces_them_has_published_scores():
-    page = tasks.get("ner").page
-    assert [len(page.published(study)) for study in ("ner", "conll2003")] == [1, 0]
-    assert tasks.get("speech").page.published("speech") == []
+@pytest.mark.parametrize(
+    ("profile", "path", "count"),
+    [("ner", "demos/pii", 4), ("ner", "own.csv", 0), ("weibo", "demos/pii", 0)],
+)
+def test_only_the_demo_that_reproduces_them_has_published_scores(tree, profile, path, count):
+    reports = tree(TWO)
+    corpus = reports.params.experiments[TWO[0]].corpus
+    block = reports.params.corpora[corpus].model_copy(update={"path": path})
+    corpora = {**reports.params.corpora, corpus: block}
+    study = report.gather(reports.params.model_copy(update={"corpora": corpora}), "ner")
+    study.comparison["study"] = profile
+    sections = tasks.get("ner").page.published(study)
+    assert sum(len(section.blocks[1].rows) for section in sections) == count
 
 
 class RecordedParams:
@@ -304,9 +260,6 @@ class Task(parts.Page):
 
     RULE, VALIDATION_NOTE = "A letter counts once.", ""
 
-    def answer(self, row):
-        return f"<{row.id}>"
-
     def sections(self, study):
         return [parts.Section("own", "Own", ["<i>"])]
 
@@ -330,51 +283,12 @@ def test_a_page_of_any_task_and_scale(tree, compared, metric, factor, text):
     assert ("Lower is better" in page.text) is metric.lower_is_better
     assert "20 letters" in page.sections["making"]
     assert "A letter counts once." in page.text
-    assert "<en-1>" in page.text
 
 
-@pytest.mark.parametrize(
-    ("name", "text"),
-    [
-        ("ner-encoder", ""),
-        ("ner-decoder-bidirectional", "bidirectional"),
-        ("ner-decoder-qlora", "QLoRA r 32"),
-    ],
-)
-def test_tuning_text(name, text):
-    assert about.tuning_text(load(HOME / "params.yaml").experiments[name]) == text
-
-
-@pytest.mark.parametrize(
-    ("name", "parts"),
-    [
-        ("ner-mentions", ["baseline", "mentions"]),
-        ("chat-lora", ["sft on chat-llama (llama)", "LoRA r 32"]),
-        ("translation-attention", ["seq2seq", "LSTM with attention"]),
-    ],
-)
-def test_an_experiment_in_a_line(name, parts):
-    content = read_yaml(HOME / "params.yaml")
-    if (profile := HOME / f"params/{name.partition('-')[0]}.yaml").exists():
-        content |= {key: content[key] | value for key, value in read_yaml(profile).items()}
-    line = about._line(SimpleNamespace(params=check(content)), name)
-    assert all(part in line for part in parts)
-
-
-def test_the_commit_and_whether_files_differ(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path.parent))
-    assert about.commit() == ""
-    git = ["git", "-c", "user.name=t", "-c", "user.email=t@example.org"]
-    Path("params.yaml").write_text("seed: 1\n")
-    Path("dvc.lock").write_text("stages: {}\n")
-    for arguments in (["init", "-q"], ["add", "."], ["commit", "-qm", "first"]):
-        subprocess.run([*git, *arguments], check=True)
-    Path("dvc.lock").write_text("changed by a run\n")
-    name = about.commit()
-    assert name.isalnum()
-    Path("params.yaml").write_text("seed: 2\n")
-    assert about.commit() == f"{name} with changes"
+def test_the_tuning_of_an_experiment():
+    experiments = load(HOME / "params.yaml").experiments
+    assert about.tuning_text(experiments["ner-encoder"]) == ""
+    assert about.tuning_text(experiments["ner-decoder-qlora"]) == "QLoRA r 32"
 
 
 def test_the_index_links_every_page_with_its_answer(tree):

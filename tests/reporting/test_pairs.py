@@ -1,4 +1,4 @@
-"""The paired tests, and what they establish."""
+"""The paired tests and the letters of tiers, and what they establish."""
 
 import re
 from itertools import combinations
@@ -8,22 +8,26 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.reporting.conftest import CER, F1, comparison, with_baselines
+from tests.reporting.conftest import BLEU, CER, F1, comparison, with_baselines
 from wxb.metrics import Metric
 from wxb.metrics.intervals import Groups, paired_difference
 from wxb.reporting.charts.pairs import (
     ALPHA,
-    WITHIN_NOISE,
     claim,
     corrected_pairs,
     groups_warning,
     holm,
     leaders,
+    letters,
     pairs_by_names,
     tiers,
+    trained,
+    without_baselines,
 )
+from wxb.reporting.charts.parts import DEEPEST, shaded
 
 SEVEN = dict(zip("abcdefg", (0.90, 0.895, 0.7, 0.5, 0.3, 0.295, 0.1), strict=True))
+NAMES = "pqrstuv"
 p_values = st.lists(st.floats(0, 1), max_size=30)
 
 
@@ -90,7 +94,7 @@ def test_the_only_pair_is_the_lead_of_the_better_system():
 
 def test_an_interval_that_excludes_0_is_not_enough_after_correction(compared):
     content = compared({"a": 0.9, "b": 0.8, "c": 0.7}, noise=0.05, p_value=0.03)
-    assert {pair.finding for pair in corrected_pairs(content)} == {WITHIN_NOISE}
+    assert {pair.finding for pair in corrected_pairs(content)} == {"within noise"}
     assert {*tiers(content).values()} == {"a"}
 
 
@@ -237,3 +241,62 @@ def test_the_interval_changes_its_sign_if_lower_is_better():
     pair = {"a": "ann", "b": "bob", "difference": difference(-0.1, -0.15, -0.02)}
     (lead,) = corrected_pairs(comparison({"ann": 0.4, "bob": 0.5}, metric=CER) | {"pairs": [pair]})
     assert (lead.a, lead.value, lead.low, lead.high) == ("ann", 0.1, 0.02, 0.15)
+
+
+def test_baselines_are_left_out():
+    made = with_baselines({"a": 0.9, "b": 0.5}, {"copy": 0.95})
+    made["further"] = {"other": with_baselines({"a": 0.9, "b": 0.5}, {"copy": 0.95})}
+    assert trained(made) == ["a", "b"]
+    rest = without_baselines(made)
+    assert [*rest["systems"]] == [*rest["further"]["other"]["systems"]] == ["a", "b"]
+
+
+@given(st.floats(0, 1), st.floats(0, 1))
+def test_shade_grows_with_the_score_on_the_scale_of_the_metric(a, b):
+    low, high = (shaded(score).shade for score in sorted((a, b)))
+    assert 0 <= low <= high <= DEEPEST
+    assert [shaded(score, BLEU).shade for score in (0, 50, 100)] == [0, round(DEEPEST / 4), DEEPEST]
+
+
+@st.composite
+def relations(draw):
+    """Names, and pairs of them that differ, in any direction and order."""
+    names = NAMES[: draw(st.integers(1, len(NAMES)))]
+    pairs = [pair for pair in combinations(names, 2) if draw(st.booleans())]
+    swapped = [pair if draw(st.booleans()) else pair[::-1] for pair in pairs]
+    return names, draw(st.permutations(swapped))
+
+
+def sharing(found):
+    """The pairs of names that share a letter."""
+    return {
+        frozenset(pair) for pair in combinations(found, 2) if {*found[pair[0]]} & {*found[pair[1]]}
+    }
+
+
+@given(relations())
+def test_two_share_a_letter_if_and_only_if_no_difference_is_established(relation):
+    names, established = relation
+    found = letters(names, established)
+    everything = {frozenset(pair) for pair in combinations(names, 2)}
+    assert sharing(found) == everything - {frozenset(pair) for pair in established}
+    assert all(found.values())
+
+
+@given(relations(), st.randoms())
+def test_letters_do_not_depend_on_the_order_of_the_tests(relation, random):
+    names, established = relation
+    shuffled = [*established]
+    random.shuffle(shuffled)
+    assert letters(names, shuffled) == letters(names, established)
+
+
+def test_the_first_letter_is_that_of_the_leaders():
+    assert letters("xyz", [("z", "x"), ("z", "y")]) == {"x": "b", "y": "b", "z": "a"}
+    assert letters("xyz", [("x", "z")]) == {"x": "a", "y": "ab", "z": "b"}
+
+
+def test_letters_go_on_after_z():
+    names = [f"{index:02}" for index in range(28)]
+    found = letters(names, [*combinations(names, 2)])
+    assert [found[name] for name in ("00", "25", "26", "27")] == ["a", "z", "A", "B"]

@@ -215,7 +215,7 @@ def table(
 @app.command()
 def report() -> None:
     """Write reports/index.html, which links the pages of all studies and lessons."""
-    from wxb.reporting.index import write_index
+    from wxb.reporting.page import write_index
 
     print(f"Index: {write_index(load()).resolve()}")
 

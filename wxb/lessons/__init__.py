@@ -18,8 +18,7 @@ import plotly.graph_objects as go
 from wxb.core.params import Params
 from wxb.core.params.section import flatten
 from wxb.reporting.charts import figures, formatting
-from wxb.reporting.charts.parts import Block, Charts, Section, shaded
-from wxb.reporting.charts.rendering import render
+from wxb.reporting.charts.parts import Block, Charts, Section, render, shaded
 
 Cell = str | int | float
 

@@ -16,8 +16,7 @@ from wxb.project import profiles, provenance, revisions
 from wxb.project.reproduction import benchmarks
 from wxb.project.revisions import Tree
 from wxb.reporting.charts.formatting import listed
-from wxb.reporting.charts.pairs import claim
-from wxb.reporting.charts.scores import without_baselines
+from wxb.reporting.charts.pairs import claim, without_baselines
 from wxb.reporting.tables import (
     caption,
     headline_table,

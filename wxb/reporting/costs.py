@@ -10,6 +10,8 @@ from wxb.core.files import read_json
 from wxb.core.params import Params
 from wxb.reporting.charts.formatting import Cell, Table, amount, duration, size
 
+MEMORY = ("peak_memory_mib", "peak_gpu_memory_mib")
+
 Costs = Mapping[str, Mapping[str, Any]]  # by stage, such as train@<experiment>
 
 
@@ -35,8 +37,7 @@ def cost_table(params: Params, systems: Mapping[str, Any], costs: Costs) -> Tabl
         known = [cost for cost in measured if cost]
         seconds = [cost["seconds"] if cost else None for cost in measured]
         total = sum(cost["seconds"] for cost in known) if len(known) == len(measured) else None
-        memory = max((cost["peak_memory_mib"] for cost in known), default=None)
-        on_gpu = max((cost.get("peak_gpu_memory_mib", 0) for cost in known), default=0)
+        memory = [max((cost.get(k, 0) for cost in known), default=0) * 2**20 for k in MEMORY]
         speed = None
         if (evaluation := measured[-1]) and evaluation.get("predicting"):
             speed = evaluation["inputs"] / evaluation["predicting"]
@@ -46,13 +47,11 @@ def cost_table(params: Params, systems: Mapping[str, Any], costs: Costs) -> Tabl
                 Cell(amount(system["trainable_parameters"]), system["trainable_parameters"]),
                 params.experiments[name].backbone,
                 *(Cell("–" if s is None else duration(s), s) for s in [*seconds, total]),
-                Cell("–" if memory is None else size(memory * 2**20), memory),
-                *([Cell(size(on_gpu * 2**20), on_gpu)] if _has_gpu(costs) else []),
+                *(Cell(size(peak) if peak else "–", peak) for peak in memory),
                 Cell("–" if speed is None else amount(speed), speed),
             ]
         )
-    gpu = ["GPU memory"] if _has_gpu(costs) else []
-    titles = ["pretraining", "training", "evaluation", "total", "peak memory", *gpu]
+    titles = ["pretraining", "training", "evaluation", "total", "peak memory", "GPU memory"]
     header = ["experiment", "trained parameters", "backbone", *titles, "inputs a second"]
     return Table("Cost of each experiment", header, rows)
 
@@ -78,7 +77,3 @@ def read_training_seconds(comparison: Mapping[str, Any]) -> dict[str, float]:
     files = {f"train@{name}": paths.cost("train", name) for name in comparison["systems"]}
     costs = {stage: read_json(path) for stage, path in files.items() if path.is_file()}
     return training_seconds(comparison, costs)
-
-
-def _has_gpu(costs: Costs) -> bool:
-    return any("peak_gpu_memory_mib" in cost for cost in costs.values())

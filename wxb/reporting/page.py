@@ -1,45 +1,41 @@
-"""The page of a study, as one self-contained HTML file."""
+"""The page of a study, and the index of all pages, as self-contained HTML files."""
 
 from __future__ import annotations
 
+import html
 import json
+import re
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
+from markupsafe import Markup
+
+from wxb.core import paths
+from wxb.core.errors import WxbError
+from wxb.core.files import publish
 from wxb.core.params import Params
 from wxb.core.params.section import flatten
 from wxb.reporting import costs, tables
-from wxb.reporting.about import about, commit
+from wxb.reporting.about import about
 from wxb.reporting.charts import figures
 from wxb.reporting.charts.figures import Curve, Line
-from wxb.reporting.charts.formatting import (
-    Cell,
-    Table,
-    amount,
-    origin,
-    p_value,
-    rounded,
-    signed,
-    words,
-)
+from wxb.reporting.charts.formatting import Cell, Table, origin, p_value, signed, words
 from wxb.reporting.charts.pairs import (
     ALPHA,
+    baselines,
     claim,
     corrected_pairs,
-    pairs_by_names,
-)
-from wxb.reporting.charts.parts import Block, Charts, Fold, Page, Section, Study
-from wxb.reporting.charts.rendering import render
-from wxb.reporting.charts.scores import (
-    baselines,
     headline,
     headline_scores,
     metrics,
+    pairs_by_names,
     trained,
 )
+from wxb.reporting.charts.parts import Block, Charts, Fold, Page, Section, Study, render
 
-TRAIN_LOSS = "loss"  # the curve on training records
-VALID, VALID_LOSS = "valid_", "valid_loss"  # curves on validation records
+LOSS, VALID_LOSS = "loss", "valid_loss"  # curves on training and on validation records
 PANEL = 210  # pixels of a small chart
 DEEP, PALE = 45, 12  # percent of colour of a difference beyond and within noise
 
@@ -59,11 +55,11 @@ def assemble(study: Study, task: Page) -> str:
             *task.sections(study),
             _cost(study),
             _training(study, task),
-            *task.published(comparison["study"]),
+            *task.published(study),
             _making(study),
         ],
         notes=[f"On {name}: {claim(other)}" for name, other in comparison["further"].items()],
-        chips=study.chips,
+        legend=study.chips,
         footer=f"Study {comparison['study']}.",
     )
 
@@ -91,7 +87,7 @@ def _results(study: Study, task: Page) -> Section:
             " ".join(filter(None, notes)),
             tables.score_table(comparison, counts=False),
             *([Fold(shares.caption, [shares])] if shares.rows else []),
-            Fold("About this study", [*about(study, task)]),
+            Fold("About this study", [*about(study, task.RULE)]),
         ],
     )
 
@@ -133,25 +129,13 @@ def differences(comparison: Mapping[str, Any]) -> Table:
 
 
 def _cost(study: Study) -> Section:
-    metric = headline(study.comparison)
-    chart = figures.tradeoff(
-        metric,
-        headline_scores(study.comparison),
-        costs.training_seconds(study.comparison, study.costs),
-        x_title="seconds of training",
-        grey=baselines(study.comparison),
-    )
-    note = (
-        "Each time is from one run; stages restored from the cache have none. Experiments on a"
-        " backbone share its pretraining."
-    )
     seconds = costs.training_seconds(study.comparison, study.costs)
     return Section(
         "cost",
         "Cost",
         [
-            f"{costs.measured_text(study.costs)} {note}",
-            Charts({f"{metric.title} by seconds of training": chart}, study.chips),
+            f"{costs.measured_text(study.costs)} Each time is from one run; stages restored from"
+            " the cache have none. Experiments on a backbone share its pretraining.",
             costs.cost_table(study.params, study.systems, study.costs),
             Fold("Amount of training", [tables.training_table(study.comparison, seconds)]),
         ],
@@ -159,22 +143,21 @@ def _cost(study: Study) -> Section:
 
 
 def _training(study: Study, task: Page) -> Section:
-    titles = _validation_titles(study)
-    validation = {
-        title: figures.curves(_lines(study.curves, key), y_title=title)
-        for key, title in titles.items()
-    }
+    keys = dict.fromkeys(key for curves in study.curves.values() for key in curves)
+    titles = {f"valid_{key}": metric.title for key, metric in metrics(study.comparison).items()}
+    validation = {}
+    for key in sorted({*keys} - {LOSS, VALID_LOSS}, key=lambda key: (key not in titles, key)):
+        title = f"validation {titles.get(key, words(key.removeprefix('valid_')))}"
+        validation[title] = figures.curves(_lines(study.curves, key), y_title=title)
     losses = {
         name: figures.curves(
-            _lines({name: curves}, TRAIN_LOSS, VALID_LOSS, first=index),
-            y_title="loss",
-            height=PANEL,
+            _lines({name: curves}, LOSS, VALID_LOSS, first=index), y_title="loss", height=PANEL
         )
         for index, (name, curves) in enumerate(study.curves.items())
-        if TRAIN_LOSS in curves  # a baseline has none
+        if LOSS in curves  # a baseline has none
     }
     pretraining = figures.curves(
-        _lines(study.pretraining, TRAIN_LOSS, VALID_LOSS), y_title="pretraining loss"
+        _lines(study.pretraining, LOSS, VALID_LOSS), y_title="pretraining loss"
     )
     return Section(
         "training",
@@ -192,36 +175,18 @@ def _training(study: Study, task: Page) -> Section:
                     Charts(
                         {"Loss of each backbone": pretraining}, figures.chips(study.pretraining)
                     ),
-                    _backbones(study.pretrained),
-                    "The curve is the loss of the whole objective on training texts, the table"
-                    " that of tokens on held-out texts. Losses of different objectives or"
-                    " tokenizers are not comparable.",
+                    "Losses of different objectives or tokenizers are not comparable.",
                 ],
             ),
         ],
     )
 
 
-def _backbones(pretrained: Mapping[str, Mapping[str, float]]) -> Table:
-    """The metrics of each backbone on held-out texts."""
-    keys = dict.fromkeys(key for row in pretrained.values() for key in row)
-
-    def cell(key: str, row: Mapping[str, float]) -> str:
-        if key not in row:
-            return "–"
-        text = amount(row[key]) if key.endswith("parameters") else rounded(row[key])
-        return Cell(text, row[key])
-
-    rows = [[name, *(cell(key, row) for key in keys)] for name, row in pretrained.items()]
-    return Table("Backbones on held-out texts", ["backbone", *map(words, keys)], rows)
-
-
 def _making(study: Study) -> Section:
     comparison, params = study.comparison, study.params
     names = trained(comparison)
-    differing, common = settings(params, names)
+    differing = settings(params, names)
     sets = tables.test_sets(comparison).items()
-    state = commit()
     seeds = ", ".join(map(str, comparison["seeds"]))
     return Section(
         "making",
@@ -229,29 +194,25 @@ def _making(study: Study) -> Section:
         [
             f"Data: {origin(params.corpora[params.experiments[names[0]].corpus])}."
             f" {' '.join(tables.test_set_line(*item) for item in sets)}"
-            f" Score: {comparison['signature']}. Seeds: {seeds}."
-            f"{f' Commit {state}.' if state else ''}",
+            f" Score: {comparison['signature']}. Seeds: {seeds}.",
             f"Run: dvc repro report@{comparison['study']}, or dvc repro evaluate@EXPERIMENT.",
             *([Fold(differing.caption, [differing])] if differing.rows else []),
-            Fold(common.caption, [common]),
         ],
     )
 
 
-def settings(params: Params, names: Sequence[str]) -> tuple[Table, Table]:
-    """The settings of experiments and of their backbones: those that differ, and the others.
+def settings(params: Params, names: Sequence[str]) -> Table:
+    """The settings of experiments and of their backbones that differ.
 
     A setting differs if it has two values among the experiments that have it.
     """
     columns = [_settings_of(params, name) for name in names]
-    keys = dict.fromkeys(key for column in columns for key in column)
-    values = {key: [column.get(key, "–") for column in columns] for key in keys}
-    differing = [key for key in keys if len({*values[key]} - {"–"}) > 1]
-    common = [[key, *({*values[key]} - {"–"})] for key in keys if key not in differing]
-    return (
-        Table("Settings that differ", ["setting", *names], [[k, *values[k]] for k in differing]),
-        Table("Settings in common", ["setting", "value"], common),
-    )
+    rows = [
+        [key, *(column.get(key, "–") for column in columns)]
+        for key in dict.fromkeys(key for column in columns for key in column)
+        if len({column[key] for column in columns if key in column}) > 1
+    ]
+    return Table("Settings that differ", ["setting", *names], rows)
 
 
 def _settings_of(params: Params, name: str) -> dict[str, str]:
@@ -266,18 +227,6 @@ def _settings_of(params: Params, name: str) -> dict[str, str]:
     }
 
 
-def _validation_titles(study: Study) -> dict[str, str]:
-    """The titles of the validation curves except losses; metrics of the test come first."""
-    titles = {f"{VALID}{key}": metric.title for key, metric in metrics(study.comparison).items()}
-    keys = {key for curves in study.curves.values() for key in curves if key.startswith(VALID)}
-    keys -= {VALID_LOSS}
-    known = [key for key in titles if key in keys]
-    return {
-        key: f"validation {titles.get(key, words(key.removeprefix(VALID)))}"
-        for key in [*known, *sorted(keys - {*known})]
-    }
-
-
 def _lines(
     curves: Mapping[str, Mapping[str, Curve]], solid: str, dashed: str = "", *, first: int = 0
 ) -> list[Line]:
@@ -286,10 +235,41 @@ def _lines(
         Line(
             f"{name}, validation" if key == dashed else name,
             series,
-            figures.smoothed(by_key[key]) if key == TRAIN_LOSS else by_key[key],
+            by_key[key],
             key == dashed,
         )
         for series, (name, by_key) in enumerate(curves.items(), start=first)
         for key in (solid, dashed)
         if key in by_key
     ]
+
+
+def write_index(params: Params) -> Path:
+    """Write reports/index.html for all existing pages, and return its path.
+
+    Raises WxbError if there is no page yet.
+    """
+    link = Markup('<a href="{}.html">{}</a>')
+    sections = []
+    for title, blocks in (("Studies", params.studies), ("Lessons", params.lessons)):
+        rows = [
+            [link.format(quote(name), block.title), read_description(paths.page(name))]
+            for name, block in blocks.items()
+            if paths.page(name).exists()
+        ]
+        if rows:
+            table = Table(title, ["question", "answer"], rows)
+            sections.append(Section(title.lower(), title, [table]))
+    if not sections:
+        raise WxbError("reports/: found no report of a study or lesson; run `dvc repro` first")
+    with publish(paths.INDEX) as (draft,):
+        page = render("Reports", "Results of the studies and lessons of this project.", sections)
+        draft.write_text(page, encoding="utf-8")
+    return paths.INDEX
+
+
+def read_description(page: Path) -> str:
+    """The description in the head of a page; empty if it has none."""
+    head, _, _ = page.read_text(encoding="utf-8").partition("</head>")
+    match = re.search('<meta name="description" content="([^"]*)">', head)
+    return html.unescape(match[1]) if match else ""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from statistics import stdev
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from wxb.core.wording import counted
 from wxb.metrics import Metric
@@ -25,57 +25,48 @@ from wxb.reporting.charts.pairs import (
     claim,
     corrected_pairs,
     groups_warning,
-    leaders,
-    tiers,
-)
-from wxb.reporting.charts.scores import (
     headline,
     is_baseline,
+    leaders,
     metrics,
     test_sets,
+    tiers,
     without_baselines,
 )
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 # Keys of a system in a comparison that are no scores: model size and amount of training.
 SIZES = ("parameters", "trainable_parameters", "updates", "examples")
 INTERVAL = "(95% interval)"
 
 
-def study_table(comparison: Mapping[str, Any]) -> pd.DataFrame:
+def study_table(comparison: Mapping[str, Any]) -> list[dict[str, Any]]:
     """A row for each test set and experiment: scores, shares, counts and sizes, unrounded.
 
     Details of a system are included if they are flat counts.
     """
-    import pandas as pd  # takes a second, which the other tables need not wait for
-
-    return pd.DataFrame(
-        [
-            {
-                "experiment": name,
-                "test_set": test_set,
-                **{
-                    f"{score}{suffix}": system[score][part]
-                    for score in metrics(results)
-                    for suffix, part in (("", "value"), ("_low", "low"), ("_high", "high"))
-                },
-                **{share: system.get(share) for share in results["shares"]},
-                **{key: count for key, count in system.items() if key in results["counts"]},
-                **{
-                    key: count
-                    for name, detail in system.items()
-                    if isinstance(detail, Mapping) and name not in results["metrics"]
-                    for key, count in detail.items()
-                    if isinstance(count, int)
-                },
-                **{size: comparison["systems"][name][size] for size in SIZES},
-            }
-            for test_set, results in test_sets(comparison).items()
-            for name, system in results["systems"].items()
-        ]
-    )
+    return [
+        {
+            "experiment": name,
+            "test_set": test_set,
+            **{
+                f"{score}{suffix}": system[score][part]
+                for score in metrics(results)
+                for suffix, part in (("", "value"), ("_low", "low"), ("_high", "high"))
+            },
+            **{share: system.get(share) for share in results["shares"]},
+            **{key: count for key, count in system.items() if key in results["counts"]},
+            **{
+                key: count
+                for name, detail in system.items()
+                if isinstance(detail, Mapping) and name not in results["metrics"]
+                for key, count in detail.items()
+                if isinstance(count, int)
+            },
+            **{size: comparison["systems"][name][size] for size in SIZES},
+        }
+        for test_set, results in test_sets(comparison).items()
+        for name, system in results["systems"].items()
+    ]
 
 
 def markdown(comparison: Mapping[str, Any], seconds: Mapping[str, float] | None = None) -> str:

@@ -8,10 +8,8 @@ from __future__ import annotations
 
 import html
 import json
-import math
-import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from itertools import pairwise
+from textwrap import wrap
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,7 +17,7 @@ import plotly.graph_objects as go
 from numpy.typing import NDArray
 
 from wxb.metrics import Metric
-from wxb.reporting.charts.formatting import with_interval, words
+from wxb.reporting.charts.formatting import with_interval
 
 # Each at least 3:1 against white and against near-black, so that both schemes can share them.
 SERIES = ("#2f7ebc", "#c9691c", "#2a9470", "#9a63c4", "#a8841f", "#cf4f63", "#96705a")
@@ -35,6 +33,7 @@ SYMBOLS = {  # plotly's name, and the character that looks like it
 
 ROW = 36  # pixels
 FRAME = 64  # axis and its title
+LABEL_WIDTH = 18  # characters of a line of a long name
 LABEL, LABELS = 12, 90  # pixels of one row label of a matrix, and of all its column labels
 
 Curve = Sequence[tuple[int, float]]  # (step, value)
@@ -48,20 +47,19 @@ class Chip(NamedTuple):
 
 
 class Line(NamedTuple):
-    """A line of `curves`; lines of the same `series` share a colour, if they are not `grey`."""
+    """A line of `curves`; lines of the same `series` share a colour."""
 
     name: str
     series: int
     points: Curve
     dashed: bool = False
-    grey: bool = False
 
 
 def forest(
     metric: Metric,
     scores: Mapping[str, Mapping[str, float]],
-    further: Mapping[str, Mapping[str, Mapping[str, float]]] | None = None,
-    grey: Collection[str] = (),
+    further: Mapping[str, Mapping[str, Mapping[str, float]]],
+    grey: Collection[str],
 ) -> go.Figure:
     """Forest plot: scores (`value`, `low`, `high`) by experiment.
 
@@ -69,83 +67,27 @@ def forest(
     """
     figure = _empty_figure(height=FRAME + ROW * len(scores))
     symbols = chips(scores, grey)
-    for index, (name, score) in enumerate(scores.items()):
-        figure.add_scatter(
-            x=[score["value"]],
-            y=[wrap_label(name)],
-            error_x=_error_bar(score, symbols[name].colour),
-            mode="markers",
-            marker=_marker(index, symbols[name].colour),
-            hovertemplate=_hover(name, metric, score),
-        )
-    for test_set, other in (further or {}).items():
-        for index, (name, score) in enumerate(other.items()):
-            marker = _marker(index, symbols[name].colour, size=9)
+    for test_set, results in {"": scores, **further}.items():
+        for index, (name, score) in enumerate(results.items()):
+            fill, title = symbols[name].colour, f"{name} on {test_set}" if test_set else name
             figure.add_scatter(
                 x=[score["value"]],
                 y=[wrap_label(name)],
+                error_x=None if test_set else _error_bar(score, fill),
                 mode="markers",
-                marker={**marker, "symbol": f"{marker['symbol']}-open"},
-                hovertemplate=_hover(f"{name} on {test_set}", metric, score),
+                marker=_marker(index, fill, is_hollow=bool(test_set)),
+                hovertemplate=f"{escape_label(title)}<br>{metric.title}"
+                f" {with_interval(score, metric)}<extra></extra>",
             )
-    figure.update_xaxes(title=axis_title(metric))
-    _name_rows(figure, len(scores))
+    better = " (lower is better)" if metric.lower_is_better else ""
+    figure.update_xaxes(title=metric.title + better)
+    # Names such as "2024" are categories, not numbers. The first row is on top.
+    figure.update_yaxes(type="category", range=[len(scores) - 0.5, -0.5], showgrid=False)
     return figure
 
 
-def tradeoff(
-    metric: Metric,
-    scores: Mapping[str, Mapping[str, float]],
-    prices: Mapping[str, float],
-    *,
-    x_title: str,
-    grey: Collection[str] = (),
-) -> go.Figure:
-    """Scores with intervals over prices on a log scale; without a price above 0, no marker."""
-    figure, symbols = _empty_figure(height=320), chips(scores, grey)
-    for index, (name, score) in enumerate(scores.items()):
-        if prices.get(name, 0) <= 0:
-            continue
-        figure.add_scatter(
-            x=[prices[name]],
-            y=[score["value"]],
-            error_y=_error_bar(score, symbols[name].colour),
-            mode="markers",
-            marker=_marker(index, symbols[name].colour, size=9),
-            hovertemplate=_hover(f"{name}: {prices[name]:,.4g}", metric, score),
-        )
-    figure.update_xaxes(
-        title=f"{x_title} (log scale)",
-        **_log_axis([price for price in prices.values() if price > 0]),
-    )
-    figure.update_yaxes(title=axis_title(metric))
-    return figure
-
-
-def stacked(
-    rows: Mapping[str, Mapping[str, float]], colours: Mapping[str, str], *, x_title: str
-) -> go.Figure:
-    """A stacked horizontal bar for each row of amounts by part; `colours` orders the parts."""
-    figure = _empty_figure(height=FRAME + ROW * max(2, len(rows)))
-    for part, fill in colours.items():
-        figure.add_bar(
-            x=[amounts.get(part, 0) for amounts in rows.values()],
-            y=[wrap_label(row) for row in rows],
-            name=words(part),
-            orientation="h",
-            marker={"color": fill},
-            hovertemplate="%{y}<br>%{x:,}",
-        )
-    figure.update_layout(barmode="stack", bargap=0.45)
-    figure.update_xaxes(title=x_title)
-    _name_rows(figure, len(rows))
-    return figure
-
-
-def curves(
-    lines: Sequence[Line], *, y_title: str, x_title: str = "step", height: int = 320
-) -> go.Figure:
-    """Line chart; its alternative text has the first and last value of each line."""
+def curves(lines: Sequence[Line], *, y_title: str, height: int = 320) -> go.Figure:
+    """Line chart of values by step."""
     figure = _empty_figure(height=height)
     for line in lines:
         figure.add_scatter(
@@ -156,19 +98,13 @@ def curves(
             mode="lines+markers" if len(line.points) < 20 else "lines",
             marker={"size": 7, "symbol": symbol(line.series)},
             line={
-                "color": OTHERS if line.grey else colour(line.series),
+                "color": colour(line.series),
                 "dash": "dash" if line.dashed else "solid",
                 "width": 2,
             },
-            hovertemplate=f"{x_title} %{{x:,}}<br>%{{y:.4f}}",
+            hovertemplate="step %{x:,}<br>%{y:.4f}",
         )
-    ends = [
-        f"; {line.name} from {line.points[0][1]:.3f} to {line.points[-1][1]:.3f}"
-        for line in lines
-        if line.points
-    ]
-    figure.update_layout(meta="".join(ends))
-    figure.update_xaxes(title=x_title, rangemode="tozero")
+    figure.update_xaxes(title="step", rangemode="tozero")
     figure.update_yaxes(title=y_title, rangemode="tozero")
     return figure
 
@@ -222,15 +158,12 @@ def matrix(
     columns: Sequence[str],
     *,
     names: tuple[str, str],
-    height: int = 300,
-    every: bool = False,
 ) -> go.Figure:
     """Heatmap of values (R, C); `names` are the titles of the row and the column axis.
 
-    Names of rows and columns may repeat. With `every` all are labelled, and the figure is as high
-    as they need; else as many as are legible.
+    Names of rows and columns may repeat. All are labelled.
     """
-    figure = _empty_figure(height=max(height, LABELS + LABEL * len(rows)) if every else height)
+    figure = _empty_figure(height=LABELS + LABEL * len(rows))
     figure.add_heatmap(
         z=values.round(4).tolist(),
         customdata=[
@@ -243,40 +176,13 @@ def matrix(
         hovertemplate="%{customdata[0]} → %{customdata[1]}<br>%{z:.3f}<extra></extra>",
     )
     for axis, labels in (("yaxis", rows), ("xaxis", columns)):
-        step = 1 if every else math.ceil(len(labels) / 24)
-        shown = range(0, len(labels), step)
-        ticks = {"tickvals": [*shown], "ticktext": [escape_label(labels[i]) for i in shown]}
+        ticks = {"tickvals": [*range(len(labels))], "ticktext": [*map(escape_label, labels)]}
         figure.update_layout({axis: {**ticks, "showgrid": False, "tickfont": {"size": 10}}})
-    figure.update_xaxes(title=names[1], tickangle=-90 if every else -60)
+    figure.update_xaxes(title=names[1], tickangle=-90)
     figure.update_yaxes(title={"text": names[0], "standoff": 8}, autorange="reversed")
     if len(columns) > 24:  # as tables do, it scrolls sideways
         figure.update_layout(minreducedwidth=LABELS + 10 * len(columns))
     return figure
-
-
-def smoothed(points: Curve) -> Curve:
-    """A logged loss at regular steps, each value the mean since the previous one.
-
-    The Trainer also logs at checkpoints, often the mean of a few unusual batches at the end of an
-    epoch. Such a point is merged with the next, and the last one with that before it, weighted by
-    their steps. Losses without a common stride are returned unchanged.
-    """
-    steps = [0, *(step for step, _ in points)]
-    stride = max((after - before for before, after in pairwise(steps)), default=0)
-    if not stride or not {*range(stride, steps[-1] + 1, stride)} <= {*steps}:
-        return points
-    regular: list[tuple[int, float]] = []
-    total, last_step = 0.0, 0  # sum of step losses since the last regular point, and its step
-    for before, (step, value) in zip(steps, points, strict=False):
-        total += (step - before) * value
-        if step % stride == 0:
-            regular.append((step, total / stride))
-            total, last_step = 0.0, step
-    rest = steps[-1] - last_step
-    if rest:
-        _, value = regular.pop()
-        regular.append((steps[-1], (stride * value + total) / (stride + rest)))
-    return regular
 
 
 def to_json(figure: go.Figure) -> dict[str, Any]:
@@ -303,36 +209,22 @@ def chips(names: Iterable[str], grey: Collection[str] = ()) -> dict[str, Chip]:
     }
 
 
-def axis_title(metric: Metric) -> str:
-    """The title of an axis with a metric, and whether lower is better."""
-    return f"{metric.title} (lower is better)" if metric.lower_is_better else metric.title
-
-
 def escape_label(name: str) -> str:
     """A name escaped for plotly's labels, which allow some HTML."""
     return html.escape(name, quote=False)
 
 
-def wrap_label(name: str, width: int = 18) -> str:
+def wrap_label(name: str) -> str:
     """An escaped name for an axis; long ones break after hyphens and spaces."""
-    lines = [""]
-    for part in re.findall("[^- ]*[- ]+|[^- ]+", name):
-        if lines[-1] and len(lines[-1]) + len(part) > width:
-            lines.append("")
-        lines[-1] += part
-    return "<br>".join(map(escape_label, lines))
+    return "<br>".join(map(escape_label, wrap(name, LABEL_WIDTH, break_long_words=False)))
 
 
-def _marker(index: int, fill: str, size: float = 12) -> dict[str, Any]:
+def _marker(index: int, fill: str, *, is_hollow: bool) -> dict[str, Any]:
     """A marker; triangles are larger, as plotly draws them smaller than other symbols."""
-    size *= 1.3 if symbol(index).startswith("triangle") else 1
+    size = (9 if is_hollow else 12) * (1.3 if symbol(index).startswith("triangle") else 1)
     # CSS gives its border the colour of the page.
-    return {"color": fill, "symbol": symbol(index), "size": size, "line": {"width": 1.5}}
-
-
-def _hover(name: str, metric: Metric, score: Mapping[str, float]) -> str:
-    """The text of a marker: its name, and its score with the interval."""
-    return f"{escape_label(name)}<br>{metric.title} {with_interval(score, metric)}<extra></extra>"
+    shape = symbol(index) + "-open" * is_hollow
+    return {"color": fill, "symbol": shape, "size": size, "line": {"width": 1.5}}
 
 
 def _error_bar(score: Mapping[str, float], fill: str) -> dict[str, Any]:
@@ -345,22 +237,6 @@ def _error_bar(score: Mapping[str, float], fill: str) -> dict[str, Any]:
         "color": f"{fill}66",
         "thickness": 7,
         "width": 0,
-    }
-
-
-def _log_axis(values: Sequence[float]) -> dict[str, Any]:
-    """Range and ticks of a log axis. By default plotly labels short ranges with bare digits."""
-    if not values:
-        return {}
-    low, high = math.log10(min(values)) - 0.2, math.log10(max(values)) + 0.2
-    steps = (1, 2, 5) if high - low < 2 else (1,)
-    decades = range(math.floor(low), math.ceil(high))
-    ticks = [step * 10.0**decade for decade in decades for step in steps]
-    return {
-        "type": "log",
-        "range": [low, high],
-        "tickvals": [tick for tick in ticks if low <= math.log10(tick) <= high],
-        "tickformat": "~s",
     }
 
 
@@ -387,8 +263,3 @@ def _empty_figure(*, height: int) -> go.Figure:
             "yaxis": axis,
         }
     )
-
-
-def _name_rows(figure: go.Figure, rows: int) -> None:
-    # Names such as "2024" are categories, not numbers. The first row is on top.
-    figure.update_yaxes(type="category", range=[rows - 0.5, -0.5], showgrid=False)

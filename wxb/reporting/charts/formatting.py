@@ -12,7 +12,6 @@ if TYPE_CHECKING:
 
 SHARE = Metric("share", "share")  # format of a number in [0, 1]
 SIZES = (("TiB", 2**40), ("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10))
-YEAR = 31_557_600  # seconds
 
 
 class Cell(str):
@@ -81,7 +80,7 @@ def size(n_bytes: float) -> str:
 
 
 def duration(seconds: float) -> str:
-    """A time span: 4.2 s, 3 min 05 s, 2 h 07 min, 3 d 04 h, 2.5 years."""
+    """A time span: 4.2 s, 3 min 05 s, 2 h 07 min, 3 d 04 h."""
     if round(seconds, 1) < 60:
         return f"{seconds:.1f} s"
     minutes, rest = divmod(round(seconds), 60)
@@ -90,9 +89,7 @@ def duration(seconds: float) -> str:
     hours, minutes = divmod(minutes, 60)
     if hours < 24:
         return f"{hours} h {minutes:02d} min"
-    if seconds < YEAR:
-        return f"{hours // 24} d {hours % 24:02d} h"
-    return f"{seconds / YEAR:,.1f} years"
+    return f"{hours // 24} d {hours % 24:02d} h"
 
 
 def rounded(value: float, metric: Metric = SHARE) -> str:
@@ -100,9 +97,9 @@ def rounded(value: float, metric: Metric = SHARE) -> str:
     return f"{value:z.{metric.decimals}f}"
 
 
-def p_value(value: float, equals: str = "") -> str:
-    """A p value with three decimals after `equals`, or "< 0.001" if it is lower."""
-    return f"{equals}{value:.3f}" if value >= 0.001 else "< 0.001"
+def p_value(value: float) -> str:
+    """A p value with three decimals, or "< 0.001" if it is lower."""
+    return f"{value:.3f}" if value >= 0.001 else "< 0.001"
 
 
 def signed(difference: float, metric: Metric = SHARE) -> str:

@@ -1,4 +1,6 @@
-"""The paired tests of a study, and what they establish: tiers, leaders and the study's claim.
+"""The scores of a comparison (wxb/metrics/evaluation.py), and what its paired tests establish.
+
+Baselines are systems with scores and intervals, but without tests.
 
 Every p value is corrected for the number of pairs by Holm's method. Tables and pages call a
 difference beyond noise by one rule: `Pair.beyond_noise`.
@@ -7,22 +9,59 @@ difference beyond noise by one rule: `Pair.beyond_noise`.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from itertools import combinations_with_replacement
-from string import ascii_lowercase
+from string import ascii_letters
 from typing import Any, NamedTuple
 
-from wxb.metrics import LEVEL
+from wxb.metrics import LEVEL, TEST, Metric
 from wxb.reporting.charts.formatting import listed, rounded
-from wxb.reporting.charts.scores import (
-    baselines,
-    headline,
-    headline_scores,
-    is_better,
-    trained,
-)
 
-BEYOND_NOISE, WITHIN_NOISE = "beyond noise", "within noise"
 ALPHA = round(1 - LEVEL, 6)  # family-wise error rate of a study's tests
+
+
+def metrics(comparison: Mapping[str, Any]) -> dict[str, Metric]:
+    """The metrics of a comparison by their keys, in the order of tables."""
+    return {key: Metric(**fields) for key, fields in comparison["metrics"].items()}
+
+
+def headline(comparison: Mapping[str, Any]) -> Metric:
+    """The metric by which systems are ranked and tested."""
+    return metrics(comparison)[comparison["headline"]]
+
+
+def headline_scores(comparison: Mapping[str, Any]) -> dict[str, Mapping[str, float]]:
+    """The headline score of each system, with the ends of its interval."""
+    return {name: row[comparison["headline"]] for name, row in comparison["systems"].items()}
+
+
+def test_sets(comparison: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
+    """The comparison on each test set, by its name."""
+    return {TEST: comparison, **comparison["further"]}
+
+
+def is_baseline(system: Mapping[str, Any]) -> bool:
+    """Whether a system of a comparison is a baseline."""
+    return "baseline" in system
+
+
+def baselines(comparison: Mapping[str, Any]) -> list[str]:
+    """The names of the baselines."""
+    return [name for name, system in comparison["systems"].items() if is_baseline(system)]
+
+
+def trained(comparison: Mapping[str, Any]) -> list[str]:
+    """The experiments that are no baselines, in their order."""
+    return [name for name, system in comparison["systems"].items() if not is_baseline(system)]
+
+
+def without_baselines(comparison: Mapping[str, Any]) -> dict[str, Any]:
+    """A comparison of the trained experiments only."""
+    systems = {name: comparison["systems"][name] for name in trained(comparison)}
+    further = comparison.get("further", {})
+    return {
+        **comparison,
+        "systems": systems,
+        "further": {name: without_baselines(other) for name, other in further.items()},
+    }
 
 
 class Pair(NamedTuple):
@@ -46,8 +85,8 @@ class Pair(NamedTuple):
 
     @property
     def finding(self) -> str:
-        """What the test found: BEYOND_NOISE or WITHIN_NOISE."""
-        return BEYOND_NOISE if self.beyond_noise else WITHIN_NOISE
+        """What the test found, in two words."""
+        return "beyond noise" if self.beyond_noise else "within noise"
 
     def swapped(self) -> Pair:
         """The same test as the lead of `b` over `a`."""
@@ -72,15 +111,14 @@ def holm(p_values: Sequence[float]) -> list[float]:
 
 def corrected_pairs(comparison: Mapping[str, Any]) -> list[Pair]:
     """Every pair of a comparison in its order, as the lead of the better system."""
-    lower = headline(comparison).lower_is_better
     corrected = holm([pair["difference"]["p_value"] for pair in comparison["pairs"]])
-    pairs = [
-        Pair(pair["a"], pair["b"], **pair["difference"], corrected=p)
-        for pair, p in zip(comparison["pairs"], corrected, strict=True)
-    ]
-    if lower:  # a lower score leads, so the difference changes its sign
-        pairs = [pair.swapped()._replace(a=pair.a, b=pair.b) for pair in pairs]
-    return [pair.swapped() if pair.value < 0 else pair for pair in pairs]
+    pairs = []
+    for pair, p in zip(comparison["pairs"], corrected, strict=True):
+        lead = Pair(pair["a"], pair["b"], **pair["difference"], corrected=p)
+        if headline(comparison).lower_is_better:  # a lower score leads
+            lead = lead.swapped()._replace(a=lead.a, b=lead.b)
+        pairs.append(lead.swapped() if lead.value < 0 else lead)
+    return pairs
 
 
 def pairs_by_names(pairs: Sequence[Pair]) -> dict[tuple[str, str], Pair]:
@@ -119,25 +157,25 @@ def claim(comparison: Mapping[str, Any]) -> str:
     A second sentence names the experiments that are no better than a baseline. Names are in the
     study's order, as differences within noise rank nothing.
     """
-    best, others = leaders(comparison), len(_tested(comparison)) - len(leaders(comparison))
+    tested, best = _tested(comparison), leaders(comparison)
+    metric, scores = headline(comparison), headline_scores(comparison)
     leads = pairs_by_names(corrected_pairs(comparison))
-    beaten = [
-        name
-        for name in _tested(comparison)
-        if name not in best and all(leads[leader, name].beyond_noise for leader in best)
-    ]
+    others = [name for name in tested if name not in best]
+    beaten = [name for name in others if all(leads[one, name].beyond_noise for one in best)]
     clauses = []
     if len(best) > 1:
         clauses.append("do not differ beyond noise")
     if beaten:
         least = min(leads[leader, name].value for leader in best for name in beaten)
         clauses.append(
-            f"{'are' if len(best) > 1 else 'is'} ahead of {len(beaten)} of {others} other"
-            f" experiments beyond noise, by {rounded(least, headline(comparison))} or more"
+            f"{'are' if len(best) > 1 else 'is'} ahead of {len(beaten)} of {len(others)} other"
+            f" experiments beyond noise, by {rounded(least, metric)} or more"
         )
     if not clauses:
         clauses.append("is behind no other experiment")
-    sentence = f"{listed(best)} ({_score_range(comparison, best)}) {' and '.join(clauses)}."
+    values = sorted(scores[name]["value"] for name in best)
+    ends = dict.fromkeys(rounded(end, metric) for end in (values[0], values[-1]))
+    sentence = f"{listed(best)} ({metric.title} {' to '.join(ends)}) {' and '.join(clauses)}."
     return " ".join(filter(None, [sentence, _behind_baseline(comparison)]))
 
 
@@ -147,28 +185,17 @@ def _tested(comparison: Mapping[str, Any]) -> list[str]:
     return [name for name in trained(comparison) if name in tested or not tested]
 
 
-def _score_range(comparison: Mapping[str, Any], names: Sequence[str]) -> str:
-    """The lowest and the highest headline score of experiments: `F1 0.852 to 0.857`."""
-    metric, scores = headline(comparison), headline_scores(comparison)
-    values = [scores[name]["value"] for name in names]
-    ends = dict.fromkeys(rounded(end, metric) for end in (min(values), max(values)))
-    return f"{metric.title} {' to '.join(ends)}"
-
-
 def _behind_baseline(comparison: Mapping[str, Any]) -> str:
     """The trained experiments without a better score than the best baseline; empty if none."""
     metric = headline(comparison)
-    scores = {name: score["value"] for name, score in headline_scores(comparison).items()}
     sign = -1 if metric.lower_is_better else 1
-    best = max(baselines(comparison), key=lambda name: sign * scores[name], default=None)
-    behind = [
-        name
-        for name in trained(comparison)
-        if best is not None and not is_better(scores[name], scores[best], metric)
-    ]
-    if best is None or not behind:
+    gains = {name: sign * score["value"] for name, score in headline_scores(comparison).items()}
+    best = max(baselines(comparison), key=gains.__getitem__, default=None)
+    if best is None:
         return ""
-    return f"Not ahead of the baseline {best} ({rounded(scores[best], metric)}): {listed(behind)}."
+    behind = [name for name in trained(comparison) if gains[name] <= gains[best]]
+    score = rounded(sign * gains[best], metric)
+    return f"Not ahead of the baseline {best} ({score}): {listed(behind)}." if behind else ""
 
 
 def tiers(comparison: Mapping[str, Any]) -> dict[str, str]:
@@ -176,14 +203,8 @@ def tiers(comparison: Mapping[str, Any]) -> dict[str, str]:
 
     Empty if there is no pair.
     """
-    pairs = corrected_pairs(comparison)
-    if not pairs:
-        return {}
-    established = [(pair.a, pair.b) for pair in pairs if pair.beyond_noise]
-    return letters(_tested(comparison), established)
-
-
-_Column = frozenset[str]  # the systems that share a letter
+    established = [(p.a, p.b) for p in corrected_pairs(comparison) if p.beyond_noise]
+    return letters(_tested(comparison), established) if comparison["pairs"] else {}
 
 
 def letters(names: Sequence[str], established: Collection[tuple[str, str]]) -> dict[str, str]:
@@ -193,7 +214,7 @@ def letters(names: Sequence[str], established: Collection[tuple[str, str]]) -> d
     letters are those of the systems that lead most and are led least.
 
     Source: Piepho (2004), "An Algorithm for a Letter-Based Representation of All-Pairwise
-    Comparisons" (insert and absorb; here without the letters that others make redundant).
+    Comparisons" (insert and absorb).
     """
     columns = [frozenset(names)]
     balance = dict.fromkeys(names, 0)
@@ -208,33 +229,14 @@ def letters(names: Sequence[str], established: Collection[tuple[str, str]]) -> d
         balance[a] += 1
         balance[b] -= 1
 
-    def order(column: _Column) -> tuple[float, list[int]]:
+    def order(column: frozenset[str]) -> tuple[float, list[int]]:
         members = [index for index, name in enumerate(names) if name in column]
         return -sum(balance[name] for name in column) / len(column), members
 
-    # Columns of few members go first if all their pairs are in others.
-    columns = sorted(_needed(sorted(columns, key=lambda c: (len(c), order(c)))), key=order)
+    ordered = sorted(columns, key=order)
     return {
-        name: "".join(_letter(i) for i, column in enumerate(columns) if name in column)
+        name: "".join(
+            letter for letter, column in zip(ascii_letters, ordered, strict=False) if name in column
+        )
         for name in names
     }
-
-
-def _needed(columns: Sequence[_Column]) -> list[_Column]:
-    """The columns without those whose pairs are all in others, the first ones first."""
-    needed = list(columns)
-    for column in columns:
-        others = [_pairs(other) for other in needed if other is not column]
-        if _pairs(column) <= set().union(*others):
-            needed.remove(column)
-    return needed
-
-
-def _pairs(column: _Column) -> set[tuple[str, str]]:
-    return {*combinations_with_replacement(sorted(column), 2)}
-
-
-def _letter(index: int) -> str:
-    """a to z, then a1, b1 and so on."""
-    rounds, letter = divmod(index, len(ascii_lowercase))
-    return ascii_lowercase[letter] + (str(rounds) if rounds else "")

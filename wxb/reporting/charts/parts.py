@@ -1,8 +1,13 @@
-"""The content of pages: sections of text, tables, charts and examples, and what a task adds."""
+"""The content of pages: sections of text, tables, charts and examples, and what a task adds.
+
+Pages are self-contained HTML files, which load nothing from the network.
+"""
 
 from __future__ import annotations
 
+import base64
 import csv
+import gzip
 import inspect
 from abc import ABC
 from collections.abc import Iterable, Mapping, Sequence
@@ -10,13 +15,15 @@ from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
 import plotly.graph_objects as go
+from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
+from plotly.offline import get_plotlyjs
 
 from wxb.core.params import Params
 from wxb.metrics import Metric
-from wxb.reporting.charts.figures import Chip, Curve, chips
+from wxb.reporting.charts.figures import Chip, Curve, chips, to_json
 from wxb.reporting.charts.formatting import SHARE, Cell, Table, rounded
-from wxb.reporting.charts.scores import baselines, goodness, test_sets
+from wxb.reporting.charts.pairs import baselines, trained
 
 DEEPEST = 62  # percent of colour in the cell of a perfect score, so that text on it stays legible
 
@@ -62,7 +69,6 @@ class Study(NamedTuple):
     predictions: Mapping[str, Sequence[Any]]  # rows of predictions.jsonl by experiment
     curves: Mapping[str, Mapping[str, Curve]]  # by experiment, then metric
     pretraining: Mapping[str, Mapping[str, Curve]]  # by backbone, then metric
-    pretrained: Mapping[str, Mapping[str, float]]  # by backbone: metrics on held-out texts
     costs: Mapping[str, Mapping[str, Any]]  # by stage, such as train@<experiment>
 
     @property
@@ -76,19 +82,6 @@ class Study(NamedTuple):
         """The character and the colour of each experiment; baselines are grey."""
         return chips(self.systems, baselines(self.comparison))
 
-    def rates(self, key: str) -> dict[str, float]:
-        """Units predicted per second by experiment; `key` is the unit's count in the comparison.
-
-        Sums over all test sets and seeds. Experiments without units or time are left out.
-        """
-        rates = {}
-        for name in self.systems:
-            sets = test_sets(self.comparison).values()
-            count = sum(results["systems"][name][key] for results in sets)
-            if count and (seconds := self.costs.get(f"evaluate@{name}", {}).get("predicting")):
-                rates[name] = count * len(self.comparison["seeds"]) / seconds
-        return rates
-
 
 class Page(ABC):
     """What a task adds to the pages of its studies."""
@@ -96,37 +89,29 @@ class Page(ABC):
     RULE: ClassVar[str]  # what counts as right, in a sentence
     VALIDATION_NOTE: ClassVar[str]  # what the validation curves show, in sentences
 
-    def example(self, row: Any) -> str:
-        """The input of a test record, as readers see it."""
-        return str(row.input)
-
-    def answer(self, row: Any) -> str:
-        """The gold of a test record, as readers see it."""
-        return row.gold if isinstance(row.gold, str) else " / ".join(row.gold)
-
     def sections(self, study: Study) -> list[Section]:
         """The sections that only this task has, in their order; none by default."""
         return []
 
-    def published(self, study: str) -> list[Section]:
-        """The published scores that a study reproduces, from <study>.csv beside the task's page."""
-        path = Path(inspect.getfile(type(self))).with_name(f"{study}.csv")
-        if not path.exists():
+    def published(self, study: Study) -> list[Section]:
+        """The published scores that a study of a demo reproduces.
+
+        They are in <study>.csv beside the task's page. Studies of other records have none.
+        """
+        name, params = study.comparison["study"], study.params
+        path = Path(inspect.getfile(type(self))).with_name(f"{name}.csv")
+        corpus = params.experiments[trained(study.comparison)[0]].corpus
+        if not path.exists() or not params.corpora[corpus].path.startswith("demos/"):
             return []
         with path.open(encoding="utf-8", newline="") as file:
             header, *rows = csv.reader(file)
-        return [
-            Section(
-                "published",
-                "Published scores",
-                [
-                    "From the series github.com/AUSTIN2526/learning-wx-b-in-30-days, measured on"
-                    " other records, with other models and another scorer: do not compare them"
-                    " with the scores above.",
-                    Table("Published scores", header, rows),
-                ],
-            )
-        ]
+        note = (
+            "From the series github.com/AUSTIN2526/learning-wx-b-in-30-days, measured on other"
+            " records, with other models and another scorer: do not compare them with the scores"
+            " above."
+        )
+        table = Table("Published scores", header, rows)
+        return [Section("published", "Published scores", [note, table])]
 
 
 def by_category(
@@ -158,14 +143,13 @@ def by_category(
     )
 
 
-def shaded(score: float, metric: Metric = SHARE, scores: Sequence[float] = ()) -> Cell:
+def shaded(score: float, metric: Metric = SHARE) -> Cell:
     """The cell of a score: better ones have a deeper colour.
 
-    Squaring separates good scores. Metrics without a largest value need `scores`, those of the
-    whole table.
+    Squaring separates good scores.
     """
-    depth = round(DEEPEST * goodness(score, metric, scores) ** 2)
-    return Cell(rounded(score, metric), score, shade=depth)
+    share = score / (metric.scale or 1)
+    return Cell(rounded(score, metric), score, shade=round(DEEPEST * share**2))
 
 
 def marked(pieces: Iterable[tuple[str, str, str]]) -> Markup:
@@ -178,6 +162,34 @@ def marked(pieces: Iterable[tuple[str, str, str]]) -> Markup:
     )
 
 
-def swatches(colours: Mapping[str, str]) -> dict[str, Chip]:
-    """The legend of colours by name."""
-    return {name.replace("_", " "): Chip("■", colour) for name, colour in colours.items()}
+def render(
+    title: str,
+    answer: str,
+    sections: Sequence[Section],
+    *,
+    notes: Sequence[str] = (),
+    legend: Mapping[str, Chip] | None = None,
+    footer: str = "",
+) -> str:
+    """A page: its title, its answer with notes, and its sections.
+
+    `legend` precedes these names in tables, summaries and examples. Text from data is escaped.
+    """
+    environment = Environment(
+        loader=PackageLoader("wxb.reporting.charts"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.globals.update(to_json=to_json, chips=legend or {})
+    page = environment.get_template("page.html").render(
+        title=title,
+        answer=answer,
+        notes=notes,
+        sections=sections,
+        footer=footer,
+        # 2.0 MB instead of 4.8
+        plotly=base64.b64encode(gzip.compress(get_plotlyjs().encode(), mtime=0)).decode(),
+    )
+    return page.lstrip()  # no blank lines of the macros before the doctype

@@ -34,12 +34,7 @@ def test_an_example_has_its_history_and_whether_replies_are_correct():
     ]
 
 
-def test_tokens_a_second_are_over_all_test_sets_and_seeds():
-    study = study_of(Scorer(), {"one": rows("xy", format="text"), "two": rows("xy", format="text")})
-    study.comparison["seeds"] = [1, 2]
-    study.comparison["further"] = {"combinations": {"systems": study.comparison["systems"]}}
-    for system in study.comparison["systems"].values():
-        system["tokens"] = 300
-    kinds, replies = Page().sections(study._replace(costs={"evaluate@one": {"predicting": 0.5}}))
+def test_the_sections_have_a_row_a_kind_and_the_diversity_of_replies():
+    kinds, replies = Page().sections(study_of(Scorer(), {"one": rows("xy", format="text")}))
     assert [row[0] for row in kinds.blocks[0].rows] == ["x", "y"]
-    assert [row[-1] for row in replies.blocks[1].rows] == ["2,400", "–"]
+    assert replies.blocks[1].rows == [["one", "0.500", "0.000"]]

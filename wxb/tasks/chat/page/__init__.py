@@ -1,9 +1,8 @@
-"""Sections of chat pages: kinds of question, replies and speed."""
+"""Sections of chat pages: kinds of question, and replies."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
 
 from wxb.reporting.charts import parts
 from wxb.reporting.charts.formatting import Table, rounded
@@ -17,7 +16,7 @@ MAX_EXAMPLES = 20
 
 
 class Page(parts.Page):
-    """Kinds of question, replies and speed."""
+    """Kinds of question, and replies with their diversity."""
 
     RULE = (
         "A reply is correct if it equals the answer, ignoring case, full or half width and a final"
@@ -32,36 +31,19 @@ class Page(parts.Page):
     def sections(self, study: Study) -> list[Section]:
         """Exact match by kind of question, and replies side by side with their diversity."""
         kinds = by_category("Exact match by kind", study.systems, "by_kind", "exact")
+        rows = [
+            [name, *(rounded(system[key]) for key in ("distinct_1", "distinct_2"))]
+            for name, system in study.systems.items()
+        ]
+        diversity = Table("Diversity of replies", ["experiment", "distinct-1", "distinct-2"], rows)
         note = (
             "Distinct-1 and distinct-2: different words and pairs of words of all replies, as a"
-            " share. Tokens a second include reading the question. Replies: the first test question"
-            " of each kind."
+            " share. Replies: the first test question of each kind."
         )
         return [
             *([Section("kinds", "Kinds of question", [kinds])] if kinds.rows else []),
-            Section(
-                "replies",
-                "Replies",
-                [note, _diversity(study), *examples(study.predictions)],
-            ),
+            Section("replies", "Replies", [note, diversity, *examples(study.predictions)]),
         ]
-
-
-def _diversity(study: Study) -> Table:
-    """The share of distinct words of each system, and its tokens a second."""
-    rates = study.rates("tokens")
-    return Table(
-        "Diversity and speed of replies",
-        ["experiment", "distinct-1", "distinct-2", "tokens a second"],
-        [
-            [
-                name,
-                *(rounded(system[key]) for key in ("distinct_1", "distinct_2")),
-                f"{rates[name]:,.0f}" if name in rates else "–",
-            ]
-            for name, system in study.systems.items()
-        ],
-    )
 
 
 def examples(predictions: Mapping[str, Sequence[PredictionRow]]) -> Iterator[Fold]:
@@ -93,6 +75,6 @@ def _is_correct(row: PredictionRow) -> str:
 
 
 def _shortened(row: PredictionRow) -> str:
-    text: Any = row.predicted
+    text = row.predicted
     is_whole = row.ended and len(text) <= MAX_CHARACTERS
     return f"{text[:MAX_CHARACTERS]}{'' if is_whole else ' …'}"

@@ -3,22 +3,12 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import pairwise, zip_longest
-from typing import Any
 
-from wxb.reporting.charts import figures, parts
-from wxb.reporting.charts.formatting import Table, rounded, words
-from wxb.reporting.charts.parts import (
-    Charts,
-    Example,
-    Fold,
-    Section,
-    Study,
-    by_category,
-    marked,
-    swatches,
-)
+from wxb.reporting.charts import parts
+from wxb.reporting.charts.formatting import Table, words
+from wxb.reporting.charts.parts import Example, Fold, Section, Study, by_category, marked
 from wxb.tasks.ner.metrics import PredictionRow
 from wxb.tasks.ner.metrics.outcomes import Finding, Outcome, compare
 from wxb.tasks.ner.record.spans import Span
@@ -31,9 +21,7 @@ OUTCOMES = {
     Outcome.WRONG_TYPE: "#2f7ebc",
     Outcome.WRONG_BOTH: "#7d7f87",
 }
-ERRORS: dict[str, str] = {
-    outcome: fill for outcome, fill in OUTCOMES.items() if outcome != Outcome.CORRECT
-}
+ERRORS = [outcome for outcome in OUTCOMES if outcome != Outcome.CORRECT]
 RECORDS = 5  # examples of a system: one for each kind of error, if all occur
 CONFUSIONS, MENTIONS = 10, 3  # of a system, and examples of each with other mentions
 CONTEXT = 24  # characters on either side of the mentions of an example
@@ -53,37 +41,25 @@ class Page(parts.Page):
         " accuracy of the tokens of their answers. Neither equals the F1 on test records."
     )
 
-    def answer(self, row: Any) -> str:
-        """The gold spans of a test record with their types."""
-        spans = [f"{row.input[span.start : span.end]} ({span.type})" for span in row.gold]
-        return ", ".join(spans) or "no span"
-
     def sections(self, study: Study) -> list[Section]:
-        """F1 by type, then errors: a chart, counts, frequent confusions and marked records."""
+        """F1 by type, then errors: counts, frequent confusions and marked records."""
         systems = study.systems
-        counts = {name: system["errors"] for name, system in systems.items()}
-        outcomes = [[name, *(f"{row[o]:,}" for o in OUTCOMES)] for name, row in counts.items()]
+        outcomes = [
+            [name, *(f"{system['errors'][outcome]:,}" for outcome in OUTCOMES)]
+            for name, system in systems.items()
+        ]
         note = (
             "Every gold span and every predicted span has one outcome. Wrong type: correct offsets."
             " Wrong boundary: correct type, with an overlap. Wrong both: an overlap only. Records"
             " are chosen to show each kind of error, so they have more errors than average."
         )
-        chart = figures.stacked(counts, ERRORS, x_title="spans")
         return [
-            Section(
-                "types",
-                "F1 by type",
-                [
-                    by_category("F1 by type", systems, "by_type", "f1"),
-                    Fold("Precision and recall by type", [_precision_and_recall(systems)]),
-                ],
-            ),
+            Section("types", "F1 by type", [by_category("F1 by type", systems, "by_type", "f1")]),
             Section(
                 "mistakes",
                 "Errors",
                 [
                     note,
-                    Charts({"Errors by kind": chart}, swatches(ERRORS)),
                     Table("Outcomes", ["experiment", *map(words, OUTCOMES)], outcomes),
                     *(
                         Fold(name, [confusions(study.predictions[name]), *examples(rows)])
@@ -92,15 +68,6 @@ class Page(parts.Page):
                 ],
             ),
         ]
-
-
-def _precision_and_recall(systems: Mapping[str, Any]) -> Table:
-    rows: dict[str, list[str]] = {}
-    for system in systems.values():
-        for kind, row in system["by_type"].items():
-            text = f"{rounded(row['precision'])}, {rounded(row['recall'])}"
-            rows.setdefault(kind, [kind]).append(text)
-    return Table("Precision and recall by type", ["type", *systems], [*rows.values()])
 
 
 def confusions(rows: Sequence[PredictionRow], count: int = CONFUSIONS) -> Table:

@@ -4,30 +4,22 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Iterator, Mapping
-from io import BytesIO
 from itertools import groupby
 from operator import itemgetter
-from pathlib import Path
 from typing import Any
 
-import numpy as np
 from markupsafe import Markup
-from PIL import Image
 
 from wxb.core import paths
-from wxb.reporting.charts import figures, parts
+from wxb.reporting.charts import parts
 from wxb.reporting.charts.formatting import Table, rounded
-from wxb.reporting.charts.parts import Charts, Example, Fold, Section, Study, marked, swatches
+from wxb.reporting.charts.parts import Example, Fold, Section, Study, marked
 from wxb.tasks.speech.metrics import EDITS, PredictionRow, alignment, clip_name, clip_rows
-from wxb.tasks.speech.record.audio import FRAMES, HOP, log_mel, read
 
 COLOURS = {"substitutions": "#2f7ebc", "deletions": "#cf4f63", "insertions": "#9a63c4"}
 SHOWN = 12  # confusions of one system
 BINS = {"by_seconds": "CER by length (s)", "by_snr": "CER by signal-to-noise ratio (dB)"}
-BANDS = 80
-HEIGHT = 2  # pixels of a band
-MEDIA = Markup(
-    '<img src="data:image/png;base64,{}" alt="Spectrogram">'
+AUDIO = Markup(
     '<audio controls preload="none" src="data:audio/flac;base64,{}" aria-label="Recording"></audio>'
 )
 
@@ -44,25 +36,17 @@ class Page(parts.Page):
         " correct ones before it. The test CER differs: there, a model continues its own output."
     )
 
-    def example(self, row: Any) -> str:
-        """The length of a recording, as a page plays no example before its sections."""
-        return f"a recording of {row.seconds:.1f} s"
-
     def sections(self, study: Study) -> list[Section]:
         """Errors by kind, length, noise and character, then recordings with transcripts."""
         systems = study.systems
-        edits = {name: {edit: system[edit] for edit in EDITS} for name, system in systems.items()}
-        chart = figures.stacked(edits, COLOURS, x_title="characters")
-        factors = {name: f"{1 / rate:.3f}" for name, rate in study.rates("seconds").items()}
-        speed = [[name, factors.get(name, "–")] for name in systems]
+        edits = [[name, *(f"{system[e]:,}" for e in EDITS)] for name, system in systems.items()]
         return [
             Section(
                 "errors",
                 "Errors",
                 [
-                    Charts({"Character errors by kind": chart}, swatches(COLOURS)),
+                    Table("Character errors by kind", ["experiment", *EDITS], edits),
                     *(_bins(title, systems, key) for key, title in BINS.items()),
-                    Table("Speed", ["experiment", "seconds of computation per second"], speed),
                     *(
                         Fold(name, [_confusions(system["confusions"][:SHOWN])])
                         for name, system in systems.items()
@@ -101,13 +85,11 @@ def clips(study: Study) -> Iterator[Example]:
     folder = paths.predictions(study.comparison["study"], systems[0])
     rows = {name: {row.id: row for row in study.predictions[name]} for name in systems}
     for row in clip_rows(study.predictions[systems[0]]):
-        path = folder / clip_name(row)
+        sound = base64.b64encode((folder / clip_name(row)).read_bytes()).decode()
         lines = [("reference", row.reference)]
         lines += [(name, marked(pieces(rows[name][row.id]))) for name in systems]
         title = f"{row.id} {row.group or ''} {row.seconds:.2f} s"
-        sources = (spectrogram(path), path.read_bytes())
-        media = MEDIA.format(*(base64.b64encode(content).decode() for content in sources))
-        yield Example(title, lines, media)
+        yield Example(title, lines, AUDIO.format(sound))
 
 
 def pieces(row: PredictionRow) -> list[tuple[str, str, str]]:
@@ -125,15 +107,3 @@ def _edit(reference: str, hypothesis: str) -> str:
     if not reference:
         return "insertions"
     return "substitutions" if hypothesis else "deletions"
-
-
-def spectrogram(path: Path) -> bytes:
-    """A PNG of a recording's log-mel features, 10 ms per pixel, high frequencies on top."""
-    samples = read(path)
-    frames = len(samples) // HOP
-    bands = log_mel(samples, BANDS, frames + FRAMES)[:frames].T[::-1]
-    scaled = (bands - bands.min()) / max(float(np.ptp(bands)), 1e-6)
-    pixels = np.repeat((255 * scaled).astype(np.uint8), HEIGHT, axis=0)
-    file = BytesIO()
-    Image.fromarray(pixels).save(file, format="PNG", optimize=True)
-    return file.getvalue()

@@ -104,7 +104,6 @@ def attention(rows: Sequence[PredictionRow]) -> dict[str, figures.go.Figure]:
             row.attention["target"],
             row.attention["source"],
             names=("translation", "source"),
-            every=True,
         )
         for row in rows
         if row.attention is not None
