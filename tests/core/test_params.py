@@ -153,7 +153,7 @@ def test_a_misspelt_key_is_an_error_with_the_nearest_valid_one(key, slip, data):
             ["ner-encoder", "ner-decoder", "ner-encoder"],
             "studies.ner.experiments: lists 'ner-encoder' 2 times",
         ),
-        ("lessons.images.source", "cifar-10", "lessons.images: `split.test` is a share"),
+        ("lessons.images.split.test", 0.9, "lessons.images.split: test + valid must stay below 1"),
         ("lessons.ner", CONTENT["lessons"]["gates"], "lessons.ner: a study has this name"),
         ("lessons.index", CONTENT["lessons"]["gates"], "lessons.index: the name is taken"),
         ("studies.Pretrain", CONTENT["studies"]["ner"], "studies.Pretrain: the name is taken"),

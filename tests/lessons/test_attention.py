@@ -49,24 +49,31 @@ def test_rows_sum_to_one_and_a_decoder_ignores_later_tokens(folder):
 
 def test_the_last_layers_are_shown_head_by_head(folder):
     result = lesson(folder)
-    titles = [part.title for part in result.parts]
+    titles = [section.title for section in result.sections]
     assert "Layer 2" in titles
     assert "Layer 1" not in titles
-    assert [*result.parts[1].figures] == ["Head 1", "Head 2", "Head 3", "Head 4"]
+    charts = result.sections[1].blocks[1].charts
+    assert [*charts] == ["Head 1", "Head 2", "Head 3", "Head 4"]
     assert "of layer 2" in result.answer
     tokens, _ = attention.attention_weights(folder, SENTENCE)
-    for figure in result.parts[1].figures.values():
+    for figure in charts.values():
         assert len(figure.layout.xaxis.ticktext) == len(figure.layout.yaxis.ticktext) == len(tokens)
 
 
 def test_metrics_are_the_maxima_of_the_table(folder):
     result = lesson(folder, layers=2)
-    table = result.parts[-1].tables[""]
+    table = result.sections[-1].blocks[-1]
     assert [row[0] for row in table.rows] == [
         f"layer {layer}, head {head}" for layer in (1, 2) for head in (1, 2, 3, 4)
     ]
     _, *columns = zip(*table.rows, strict=True)
-    maxima = dict(zip(table.header[1:], map(max, columns), strict=True))
+    maxima = dict(
+        zip(
+            table.header[1:],
+            (max(cell.value for cell in column) for column in columns),
+            strict=True,
+        )
+    )
     assert [*result.metrics] == ["before_max", "itself_max", "after_max", "first_max"]
     for key, value in result.metrics.items():
         assert value == round(maxima[key.removesuffix("_max")], 6)

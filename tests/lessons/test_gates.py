@@ -26,8 +26,11 @@ def lesson():
 
 def accuracies(lesson):
     """Accuracy by gate and model, from the table of the page."""
-    table = lesson.parts[0].tables[""]
-    return {gate: dict(zip(table.header[1:], row, strict=True)) for gate, *row in table.rows}
+    table = lesson.sections[0].blocks[1]
+    return {
+        gate: dict(zip(table.header[1:], (cell.value for cell in row), strict=True))
+        for gate, *row in table.rows
+    }
 
 
 def test_the_perceptron_learns_or_and_and_but_neither_xor_nor_xnor(lesson):
@@ -61,9 +64,9 @@ def test_metrics_are_those_of_xor(lesson):
 
 
 def test_figures_show_the_decision_regions_of_a_model(lesson):
-    part = next(part for part in lesson.parts if part.title == "The MLP")
-    assert list(part.figures) == [f"{gate}: 4 of 4 right" for gate in gates.GATES]
-    plane, zeros, ones = part.figures["XOR: 4 of 4 right"].data
+    (charts,) = [s.blocks[1].charts for s in lesson.sections if s.title == "The MLP"]
+    assert list(charts) == [f"{gate}: 4 of 4 right" for gate in gates.GATES]
+    plane, zeros, ones = charts["XOR: 4 of 4 right"].data
     for points, sign in ((zeros, -1), (ones, 1)):
         for x, y in zip(points.x, points.y, strict=True):
             row = min(range(len(plane.y)), key=lambda i, y=y: abs(plane.y[i] - y))

@@ -1,6 +1,4 @@
-"""Pictures: reading, stratified splits, and pickles that cannot run code."""
-
-import pickle
+"""Pictures: reading, and stratified splits."""
 
 import numpy as np
 import pytest
@@ -9,76 +7,7 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from wxb.core.errors import WxbError
-from wxb.lessons.pictures import Images, cifar, folder, split, unpickle
-
-
-def write_cifar(path, pictures, changes=None):
-    """Write files in the layout of CIFAR-10: two training batches and a test batch."""
-    path.mkdir()
-    meta = {b"label_names": [b"cat", b"dog"]}
-    (path / "batches.meta").write_bytes(pickle.dumps(meta))
-    for name in ("data_batch_1", "data_batch_2", "test_batch"):
-        labels = [index % 2 for index in range(len(pictures))]
-        batch = {b"data": pictures.reshape(len(pictures), -1), b"labels": labels, **(changes or {})}
-        (path / name).write_bytes(pickle.dumps(batch))
-    return path
-
-
-def pictures(count=4):
-    return np.random.default_rng(0).integers(0, 256, (count, 3, 32, 32), dtype=np.uint8)
-
-
-def test_cifar_is_read_as_channels_rows_and_columns(tmp_path):
-    expected = pictures()
-    train, test = cifar(write_cifar(tmp_path / "cifar", expected))
-    assert train.pixels.shape == (8, 3, 32, 32)
-    assert np.array_equal((test.pixels * 255).round(), expected)
-    assert train.labels.tolist() == [0, 1, 0, 1] * 2
-    assert test.classes == ["cat", "dog"]
-
-
-def test_missing_and_invalid_files_of_cifar_are_errors(tmp_path):
-    with pytest.raises(WxbError, match="found no data_batch_1"):
-        cifar(tmp_path)
-    for number, changes in enumerate(({b"labels": [0, 1]}, {b"data": np.zeros((4, 3072))})):
-        path = write_cifar(tmp_path / str(number), pictures(), changes)
-        with pytest.raises(WxbError, match=r"data_batch_1: found data of shape \(4, 3072\)"):
-            cifar(path)
-    path = write_cifar(tmp_path / "cifar", pictures())
-    (path / "test_batch").unlink()
-    with pytest.raises(WxbError, match="test_batch"):
-        cifar(path)
-
-
-class Attack:
-    """An object whose pickle runs a command when it is loaded."""
-
-    def __init__(self, function, *arguments):
-        self.call = (function, arguments)
-
-    def __reduce__(self):
-        return self.call
-
-
-@pytest.mark.parametrize("protocol", range(pickle.HIGHEST_PROTOCOL + 1))
-def test_a_malicious_pickle_runs_nothing(tmp_path, protocol):
-    trace = tmp_path / "trace"
-    command = f"__import__('pathlib').Path({str(trace)!r}).touch()"
-    malicious = pickle.dumps({"data": Attack(eval, command)}, protocol)
-    pickle.loads(malicious)
-    assert trace.exists(), "the attack has no effect"
-    trace.unlink()
-    (tmp_path / "batch").write_bytes(malicious)
-    with pytest.raises(WxbError, match=r"batch: not a pickle of arrays: found .*eval"):
-        unpickle(tmp_path / "batch")
-    assert not trace.exists()
-
-
-@pytest.mark.parametrize("name", [b"numpy load", b"numpy.core.multiarray scalar"])
-def test_only_names_of_arrays_are_allowed(tmp_path, name):
-    (tmp_path / "batch").write_bytes(b"c" + name.replace(b" ", b"\n") + b"\n.")
-    with pytest.raises(WxbError, match="not a pickle of arrays"):
-        unpickle(tmp_path / "batch")
+from wxb.lessons.pictures import Images, folder, split
 
 
 def draw(path, colour, size=(5, 4), mode="RGB"):

@@ -14,8 +14,9 @@ from playwright.sync_api import Page as BrowserPage
 from stages import report
 from tests.reporting.conftest import HOME, NEEDED, Tree, write_page
 from wxb.core.params import check, read_yaml
-from wxb.lessons import Lesson, Part, Table, assemble
+from wxb.lessons import Lesson, assemble, shares_table
 from wxb.reporting.charts import figures
+from wxb.reporting.charts.parts import Charts, Section
 from wxb.reporting.page import write_index
 from wxb.tasks.chat.metrics import PredictionRow as ChatRow
 from wxb.tasks.classification.metrics import PredictionRow as ClassificationRow
@@ -96,8 +97,8 @@ def lesson_page():
         f"Head {number}": figures.matrix(np.eye(40), WORDS, WORDS, names=("query", "key"))
         for number in range(4)
     }
-    table = Table(["head", *WORDS[:12]], [["first", *[0.5] * 12]], [[0.5] * 12])
-    part = Part("Layer 1", ["Text."], heads, ["one", "two"], {"Habits": table})
+    table = shares_table("Habits", ["head", *WORDS[:12]], {"first": [0.5] * 12})
+    part = Section("layer", "Layer 1", ["Text.", Charts(heads), table])
     params = check(read_yaml(HOME / "params.yaml"))
     page = assemble(params, "attention", Lesson({}, "It looks back.", ["40 tokens"], [part]))
     Path("reports/attention.html").write_text(page, encoding="utf-8")

@@ -13,7 +13,7 @@ from tests.reporting.conftest import BLEU, CER, HOME
 from wxb import tasks
 from wxb.core.errors import WxbError
 from wxb.core.params import load, read_yaml
-from wxb.lessons import Lesson, Part
+from wxb.lessons import Lesson
 from wxb.lessons import assemble as assemble_lesson
 from wxb.reporting import about, costs
 from wxb.reporting.charts import figures, parts
@@ -297,7 +297,9 @@ def test_the_index_links_every_page_with_its_answer(tree):
         write_index(reports.params)
     report.main(reports.params, "ner")
     answer = "It learns 3 < 4 of them."
-    lesson = assemble_lesson(reports.params, "gates", Lesson({}, answer, [], [Part("One", ["X"])]))
+    lesson = assemble_lesson(
+        reports.params, "gates", Lesson({}, answer, [], [parts.Section("one", "One", ["X"])])
+    )
     Path("reports/gates.html").write_text(lesson, encoding="utf-8")
     Path("reports/images.html").write_text("<html><head></head></html>", encoding="utf-8")
     assert read_description(Path("reports/gates.html")) == answer

@@ -15,9 +15,10 @@ from wxb.core.errors import WxbError
 from wxb.core.params import Params
 from wxb.core.params.lessons import AttentionLesson
 from wxb.core.wording import counted
-from wxb.lessons import Lesson, Part, Table
+from wxb.lessons import Lesson, shares_table
 from wxb.models.attention import sinusoids
 from wxb.reporting.charts.figures import matrix
+from wxb.reporting.charts.parts import Charts, Section
 
 Floats = NDArray[np.float64]
 
@@ -48,28 +49,26 @@ def run(params: Params, name: str) -> Lesson:
             f"{counted(layers, 'layers')} of {counted(heads, 'heads')}",
             settings.path,
         ],
-        parts=[
+        sections=[
             _positions(settings),
             *(_layer(layer, weights[layer], tokens) for layer in range(first, layers)),
-            Part(
+            Section(
+                "summary",
                 "Summary",
                 [
                     "The share of a head's attention to each kind of token. The metrics are the"
                     " maxima of all columns but the last.",
-                    "Backbones pretrained here start with heads that attend to neighbours"
-                    " (wxb/training/backbones/initialization.py). So these figures do not show that"
-                    " training would find such heads.",
-                ],
-                tables={
-                    "": Table(
+                    "Backbones pretrained here start with heads that attend to neighbours, so these"
+                    " figures do not show that training would find such heads.",
+                    shares_table(
+                        "Attention of each head",
                         ["head", *next(iter(shares_by_head.values()))],
-                        [
-                            [f"layer {layer + 1}, head {head + 1}", *shares.values()]
+                        {
+                            f"layer {layer + 1}, head {head + 1}": [*shares.values()]
                             for (layer, head), shares in shares_by_head.items()
-                        ],
-                        [[*shares.values()] for shares in shares_by_head.values()],
-                    )
-                },
+                        },
+                    ),
+                ],
             ),
         ],
     )
@@ -125,25 +124,28 @@ def _answer(shares_by_head: dict[tuple[int, int], dict[str, float]]) -> str:
     )
 
 
-def _layer(layer: int, weights: Floats, tokens: list[str]) -> Part:
+def _layer(layer: int, weights: Floats, tokens: list[str]) -> Section:
     """The section on a layer, with a figure of the attention (T, T) of each head."""
     names = ("attends", "is attended")
-    return Part(
-        f"Layer {layer + 1}",
-        ["Rows are attending tokens, columns attended ones; rows sum to 1."],
-        {
-            f"Head {head + 1}": matrix(attention, tokens, tokens, names=names, every=True)
-            for head, attention in enumerate(weights)
-        },
-    )
+    heads = {
+        f"Head {head + 1}": matrix(attention, tokens, tokens, names=names)
+        for head, attention in enumerate(weights)
+    }
+    note = "Rows are attending tokens, columns attended ones; rows sum to 1."
+    return Section(f"layer-{layer + 1}", f"Layer {layer + 1}", [note, Charts(heads)])
 
 
-def _positions(settings: AttentionLesson) -> Part:
+def _positions(settings: AttentionLesson) -> Section:
     vectors = sinusoids(settings.positions, settings.width)
     positions = [str(position) for position in range(settings.positions)]
     entries = [str(entry) for entry in range(settings.width)]
     cosines = vectors @ vectors.T / (settings.width / 2)
-    return Part(
+    charts = {
+        "Vectors": matrix(vectors, positions, entries, names=("position", "entry")),
+        "Cosines": matrix(cosines, positions, positions, names=("position", "position")),
+    }
+    return Section(
+        "positions",
         "Positions",
         [
             "Attention alone ignores the order of tokens. The first Transformer adds a vector of"
@@ -151,9 +153,6 @@ def _positions(settings: AttentionLesson) -> Part:
             " al. 2017, section 3.5).",
             "The cosine between two such vectors depends only on their distance: on the right,"
             " every diagonal has one colour.",
+            Charts(charts),
         ],
-        {
-            "Vectors": matrix(vectors, positions, entries, names=("position", "entry")),
-            "Cosines": matrix(cosines, positions, positions, names=("position", "position")),
-        },
     )

@@ -12,11 +12,12 @@ from numpy.typing import NDArray
 from wxb.core.params import Params
 from wxb.core.params.lessons import GatesLesson
 from wxb.core.wording import counted
-from wxb.lessons import Lesson, Part, Table
+from wxb.lessons import Lesson, shares_table
 from wxb.models.mlp import MLP, TorchMLP
 from wxb.models.perceptron import train_by_descent, train_by_steps
 from wxb.reporting.charts.figures import regions
 from wxb.reporting.charts.formatting import listed
+from wxb.reporting.charts.parts import Charts, Section
 
 Floats = NDArray[np.float64]
 Classes = NDArray[np.int64]
@@ -60,22 +61,22 @@ def run(params: Params, name: str) -> Lesson:
             f"{len(models)} models",
             f"{counted(settings.epochs, 'epochs')} at most",
         ],
-        parts=[
-            Part(
+        sections=[
+            Section(
+                "accuracy",
                 "Accuracy",
                 [
                     "A gate has four inputs. Accuracy is the share of right outputs after training"
                     " on the same four.",
-                ],
-                tables={
-                    "": Table(
+                    shares_table(
+                        "Accuracy",
                         ["gate", *models],
-                        [[gate, *by_model.values()] for gate, by_model in accuracy.items()],
-                        [list(by_model.values()) for by_model in accuracy.values()],
-                    )
-                },
+                        {gate: [*by_model.values()] for gate, by_model in accuracy.items()},
+                    ),
+                ],
             ),
-            Part(
+            Section(
+                "proof",
                 "Why no perceptron learns XOR",
                 [
                     "A perceptron returns 1 if w₁x₁ + w₂x₂ + b > 0. For XOR it must return 1 at"
@@ -86,14 +87,14 @@ def run(params: Params, name: str) -> Lesson:
                     " wrong, and accuracy is 3/4 at most. XNOR is XOR with 0 and 1 swapped.",
                 ],
             ),
-            _part(
+            _section(
                 "The perceptron, trained by steps",
                 "Rosenblatt’s rule moves the line when a point is on the wrong side, and stops"
                 " after an epoch without a mistake. If no line separates the points, it runs on.",
                 "perceptron steps",
                 trained,
             ),
-            _part(
+            _section(
                 "The perceptron, trained by descent",
                 "Gradient descent on the mean squared error converges to the least squares"
                 " solution. For XOR and XNOR that is 0 everywhere, as are the initial weights: the"
@@ -101,7 +102,7 @@ def run(params: Params, name: str) -> Lesson:
                 "perceptron descent",
                 trained,
             ),
-            _part(
+            _section(
                 "The MLP",
                 f"{settings.hidden} hidden units draw {settings.hidden} lines, and the last layer"
                 " combines them. In NumPy the gradients are written out; in torch, autograd"
@@ -110,20 +111,19 @@ def run(params: Params, name: str) -> Lesson:
                 "MLP numpy",
                 trained,
             ),
-            Part(
+            Section(
+                "hidden",
                 "How many hidden units?",
                 [
                     "Two are enough: ReLU(x₁ + x₂) − 2 ReLU(x₁ + x₂ − 1) is XOR. But from most"
                     " initial weights, descent ends in another minimum. With more units than"
                     " needed, some of them start well enough.",
+                    shares_table(
+                        "Random initial weights that learn XOR",
+                        ["hidden units", f"share of {settings.starts} that learn XOR"],
+                        {str(width): [share] for width, share in success.items()},
+                    ),
                 ],
-                tables={
-                    f"Share of {settings.starts} random initial weights that learn XOR": Table(
-                        ["hidden units", "share"],
-                        [[str(width), share] for width, share in success.items()],
-                        [[share] for share in success.values()],
-                    )
-                },
             ),
         ],
     )
@@ -170,20 +170,17 @@ def _success_rate(width: int, settings: GatesLesson) -> float:
     return successes / settings.starts
 
 
-def _part(
+def _section(
     title: str, text: str, model: str, trained: Mapping[str, Mapping[str, TrainedGate]]
-) -> Part:
+) -> Section:
     """The section of one model, with a figure of its decision regions for each gate."""
-    return Part(
-        title,
-        [text],
-        {
-            f"{gate}: {sum(by_model[model].predicted == GATES[gate])} of 4 right": regions(
-                by_model[model].score, INPUTS, GATES[gate]
-            )
-            for gate, by_model in trained.items()
-        },
-    )
+    charts = {
+        f"{gate}: {sum(by_model[model].predicted == GATES[gate])} of 4 right": regions(
+            by_model[model].score, INPUTS, GATES[gate]
+        )
+        for gate, by_model in trained.items()
+    }
+    return Section(model.replace(" ", "-"), title, [text, Charts(charts)])
 
 
 def _answer(accuracy: Mapping[str, Mapping[str, float]], hidden: int) -> str:

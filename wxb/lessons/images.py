@@ -15,13 +15,14 @@ from transformers import set_seed
 
 from wxb.core.params import Params
 from wxb.core.params.lessons import ImagesLesson
-from wxb.lessons import Lesson, Part, Table, pictures
+from wxb.lessons import Lesson, pictures
 from wxb.lessons.pictures import Images
 from wxb.metrics import Metric
 from wxb.metrics.intervals import Groups, Interval, intervals
 from wxb.models.cnn import CNN
-from wxb.reporting.charts.figures import Curve, Line, curves, smoothed
-from wxb.reporting.charts.formatting import amount
+from wxb.reporting.charts.figures import Curve, Line, curves
+from wxb.reporting.charts.formatting import Cell, Table, amount
+from wxb.reporting.charts.parts import DEEPEST, Charts, Section
 from wxb.training import checkpoints
 from wxb.training.run import TrainingRun
 from wxb.training.trainer import fit
@@ -70,11 +71,9 @@ def run(params: Params, name: str) -> Lesson:
 
 def read(settings: ImagesLesson, *, seed: int) -> tuple[Images, Images, Images]:
     """Read the training, validation and test pictures, split as the settings say."""
-    path, valid, test = Path(settings.path), settings.split.valid, settings.split.test
-    if test is None:
-        rest, test_images = pictures.cifar(path)
-        return (*pictures.split(rest, valid, seed=seed), test_images)
-    images = pictures.digits() if settings.source == "digits" else pictures.folder(path)
+    valid, test = settings.split.valid, settings.split.test
+    is_folder = settings.source == "folder"
+    images = pictures.folder(Path(settings.path)) if is_folder else pictures.digits()
     rest, test_images = pictures.split(images, test, seed=seed)
     return (*pictures.split(rest, valid / (1 - test), seed=seed), test_images)
 
@@ -140,49 +139,52 @@ def _lesson(
             f"{len(train.classes)} classes",
             f"{amount(parameters)} parameters",
         ],
-        parts=[_confusion_part(test, predicted), _training_part(history)],
+        sections=[_confusions(test, predicted), _training(history)],
     )
 
 
 def _accuracy(sums: NDArray[np.int64]) -> dict[str, NDArray[np.float64]]:
     """Accuracy (...) from the numbers of right and of all pictures (..., 2)."""
-    return {"accuracy": sums[..., 0] / sums[..., 1]}
+    return {"accuracy": sums[..., 0] / sums[..., 1].clip(min=1)}
 
 
-def _confusion_part(test: Images, predicted: NDArray[np.int64]) -> Part:
+def _confusions(test: Images, predicted: NDArray[np.int64]) -> Section:
     counts = confusion_matrix(test.labels, predicted, labels=range(len(test.classes)))
-    shares = counts / counts.sum(axis=1, keepdims=True).clip(min=1)
-    return Part(
+    shades = (DEEPEST * counts / counts.sum(axis=1, keepdims=True).clip(min=1)).round().astype(int)
+    rows = [
+        [name, *(Cell(f"{n:,}", n, shade=int(shade)) for n, shade in zip(*row, strict=True))]
+        for name, *row in zip(test.classes, counts.tolist(), shades, strict=True)
+    ]
+    return Section(
+        "confusions",
         "Confusion matrix",
-        ["Rows are gold classes, columns predicted ones. Darker cells have more pictures."],
-        tables={
-            "": Table(
-                ["class", *test.classes],
-                [[name, *row] for name, row in zip(test.classes, counts.tolist(), strict=True)],
-                shares.tolist(),
-            )
-        },
+        [
+            "Rows are gold classes, columns predicted ones. Darker cells have more pictures.",
+            Table("Confusions", ["class", *test.classes], rows),
+        ],
     )
 
 
-def _training_part(history: Sequence[dict[str, float]]) -> Part:
+def _training(history: Sequence[dict[str, float]]) -> Section:
     def curve(key: str) -> Curve:
         return [(int(row["step"]), row[key]) for row in history if key in row]
 
     losses = [
-        Line("training", 0, smoothed(curve("loss"))),
+        Line("training", 0, curve("loss")),
         Line("validation", 0, curve("valid_loss"), True),
     ]
-    return Part(
+    charts = {
+        "Loss": curves(losses, y_title="loss"),
+        "Validation accuracy": curves(
+            [Line("validation", 0, curve("valid_accuracy"))], y_title="accuracy"
+        ),
+    }
+    return Section(
+        "training",
         "Training",
         [
             "Dashed: on validation pictures, once an epoch. The final weights are those of the"
             " epoch with the best validation accuracy.",
+            Charts(charts),
         ],
-        {
-            "Loss": curves(losses, y_title="loss"),
-            "Validation accuracy": curves(
-                [Line("validation", 0, curve("valid_accuracy"))], y_title="accuracy"
-            ),
-        },
     )

@@ -12,6 +12,12 @@ ROWS = [
 ]
 
 
+@pytest.mark.filterwarnings("error")
+def test_no_rows_have_no_score():
+    scores = metrics.Scorer().scores(np.zeros((2, 23)))
+    assert scores["ended"].tolist() == scores["exact"].tolist() == [0, 0]
+
+
 def test_scores_are_those_of_the_rows():
     scores = metrics.Scorer().scores(metrics.Scorer().statistics(ROWS).sum(axis=0))
     assert scores["exact"] == pytest.approx(1 / 3)

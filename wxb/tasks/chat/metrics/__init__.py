@@ -88,7 +88,7 @@ class Scorer(scorer.Scorer):
             "exact": sums[..., EXACT] / checkable,
             "format": sums[..., FORMAT] / checkable,
             "chrf": _chrf(sums[..., CHARACTERS]),
-            "ended": sums[..., ENDED] / sums[..., RECORDS],
+            "ended": sums[..., ENDED] / np.maximum(sums[..., RECORDS], 1),
         }
 
     def totals(self, sums: NDArray[np.float64]) -> dict[str, float]:
