@@ -1,6 +1,5 @@
 """Storing, scoring and comparing the predictions of NER systems."""
 
-import csv
 import tempfile
 from itertools import pairwise
 from pathlib import Path
@@ -11,7 +10,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from wxb.core.errors import WxbError
-from wxb.core.files import read_json
 from wxb.corpora.records import Record
 from wxb.metrics import evaluation
 from wxb.tasks.ner import metrics
@@ -55,30 +53,6 @@ def test_written_rows_are_read_unchanged(rows):
     with tempfile.TemporaryDirectory() as parent:
         evaluation.write(metrics.Scorer(), Path(parent, "new", "folder"), rows)
         assert evaluation.read(metrics.Scorer(), Path(parent, "new", "folder")) == rows
-
-
-def test_line_separators_of_unicode_survive(tmp_path):
-    rows = [PredictionRow("\u2028", "a\u2028b\u0085c\r\nd", (Span(0, 1, "AGE"),), (), ())]
-    evaluation.write(metrics.Scorer(), tmp_path / "out", rows)
-    assert evaluation.read(metrics.Scorer(), tmp_path / "out") == rows
-
-
-@settings(deadline=None, max_examples=40)
-@given(systems)
-def test_tables_of_a_run_equal_the_metrics_of_the_task(rows):
-    with tempfile.TemporaryDirectory() as parent:
-        folder = Path(parent, "out")
-        evaluation.write(metrics.Scorer(), folder, rows)
-        assert read_json(folder / metrics.ERRORS) == outcomes.count_outcomes(*columns(rows))
-        with (folder / metrics.BY_TYPE).open(encoding="utf-8", newline="") as file:
-            by_type = {row.pop("type"): row for row in csv.DictReader(file)}
-    tables = metrics.by_type(*columns(rows))
-    assert list(by_type) == sorted(tables)
-    for name, table in tables.items():
-        assert int(by_type[name]["support"]) == table[:, metrics.GOLD].sum()
-        assert int(by_type[name]["predicted"]) == table[:, metrics.PREDICTED].sum()
-        scores = [float(by_type[name][key]) for key in ("precision", "recall", "f1")]
-        assert scores == pytest.approx(metrics.prf(table.sum(axis=0)), abs=1e-6)
 
 
 @settings(deadline=None, max_examples=40)
@@ -152,12 +126,6 @@ def test_runs_with_different_records_are_not_compared(rows):
         evaluation.compare(metrics.Scorer(), {"a": [[RECORD]], "b": [rows]})
 
 
-def test_different_predictions_on_the_same_records_are_compared():
-    other = RECORD._replace(predicted=RECORD.gold, scores=(0.9,))
-    result = evaluation.compare(metrics.Scorer(), {"a": [[RECORD]], "b": [[other]]})
-    assert result["pairs"][0]["difference"]["value"] == -1
-
-
 # Mentions, groups and runs
 
 ANN, BONN, NINE = (Span(0, 3, "NAME"), Span(7, 11, "CITY"), Span(12, 13, "AGE"))
@@ -177,10 +145,6 @@ def test_recall_of_mentions_with_and_without_training_examples():
     assert (result["recall_seen"], result["recall_unseen"], result["support_seen"]) == (1.0, 0.5, 1)
     system = evaluation.compare(metrics.Scorer(), {"a": [[row]]})["systems"]["a"]
     assert (system["recall_seen"], system["recall_unseen"]) == (1.0, 0.5)
-
-
-def test_a_text_that_is_its_own_group_has_no_group():
-    assert metrics.Scorer().row(Record("1", TEXT, (), None, TEXT), [], set()).group == ""
 
 
 def record_of(index, right, group):

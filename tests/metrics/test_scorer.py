@@ -38,9 +38,3 @@ def test_the_identity_of_a_row_ignores_the_prediction():
     row = PredictionRow("1", "Guten Tag", "de", "en")
     assert Scorer().identity(row) == Scorer().identity(row._replace(predicted="de"))
     assert Scorer().identity(row) != Scorer().identity(row._replace(gold="fr"))
-
-
-def test_a_table_is_written_as_csv(tmp_path):
-    scorer.write_table(tmp_path / "a.csv", ["name", "count"], [("a,b", 1), ("é", 2)])
-    expected = 'name,count\n"a,b",1\né,2\n'
-    assert (tmp_path / "a.csv").read_bytes().decode() == expected

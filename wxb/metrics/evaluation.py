@@ -21,7 +21,7 @@ from wxb.core import paths
 from wxb.core.errors import WxbError
 from wxb.core.files import read_json, read_jsonl, write_json, write_jsonl
 from wxb.metrics import DIGITS, LEVEL, TEST
-from wxb.metrics.intervals import Groups, intervals, paired_difference
+from wxb.metrics.intervals import Difference, Groups, Interval, intervals, paired_difference
 from wxb.metrics.scorer import Row, Scorer
 
 PREDICTIONS = "predictions.jsonl"
@@ -51,16 +51,11 @@ def metrics(scorer: Scorer, runs: Sequence[Run]) -> dict[str, float]:
     groups, key = Groups.from_records(counts, _group_names(runs[0])), scorer.HEADLINE
     scores = intervals(groups, scorer.scores, scorer.METRICS)
     sums = groups.sums.sum(axis=0)  # (runs, C)
-    spread = (
-        {f"{key}_sd": _round(stdev(scorer.scores(sums)[key].tolist()))} if len(runs) > 1 else {}
-    )
-    return {
-        **{name: _round(interval.value) for name, interval in scores.items()},
-        f"{key}_low": _round(scores[key].low),
-        f"{key}_high": _round(scores[key].high),
-        **spread,
-        **scorer.totals(sums),
-    }
+    result = {name: _round(interval.value) for name, interval in scores.items()}
+    result[f"{key}_low"], result[f"{key}_high"] = map(_round, scores[key][1:])
+    if len(runs) > 1:
+        result[f"{key}_sd"] = _round(stdev(scorer.scores(sums)[key].tolist()))
+    return {**result, **scorer.totals(sums)}
 
 
 def compare(
@@ -73,14 +68,21 @@ def compare(
     """
     names = list(systems)
     records = [*map(scorer.identity, systems[names[0]][0])]
-    groups, details = {}, {}
+    groups: dict[str, Groups] = {}
+    details: dict[str, dict[str, Any]] = {}  # of the first run
     for name, runs in systems.items():
-        summary = _summary(scorer, runs, records)
-        if summary is None:
-            raise WxbError(
-                f"{name} and {names[0]} were scored on different records; evaluate both again"
-            )
-        groups[name], details[name] = summary
+        counts: list[NDArray[Any]] = []
+        group_names: list[str] = []
+        for run in runs:
+            rows = [*run]
+            if [*map(scorer.identity, rows)] != records:
+                raise WxbError(
+                    f"{name} and {names[0]} were scored on different records; evaluate both again"
+                )
+            if not counts:
+                group_names, details[name] = _group_names(rows), scorer.details(rows)
+            counts.append(scorer.statistics(rows))
+        groups[name] = Groups.from_records(np.stack(counts, axis=1), group_names)
     sums = {name: groups[name].sums.sum(axis=0) for name in names}  # (runs, C)
     return {
         "metrics": {metric.key: metric._asdict() for metric in scorer.METRICS},
@@ -96,7 +98,7 @@ def compare(
         "systems": {
             name: {
                 **{
-                    metric: _rounded(interval._asdict())
+                    metric: _rounded(interval)
                     for metric, interval in intervals(
                         groups[name], scorer.scores, scorer.METRICS
                     ).items()
@@ -115,9 +117,7 @@ def compare(
                 "a": a,
                 "b": b,
                 "difference": _rounded(
-                    paired_difference(
-                        groups[a], groups[b], scorer.scores, scorer.headline
-                    )._asdict()
+                    paired_difference(groups[a], groups[b], scorer.scores, scorer.headline)
                 ),
             }
             for a, b in combinations([name for name in names if name not in baselines], 2)
@@ -176,26 +176,6 @@ def _runs(scorer: Scorer, folder: Path) -> dict[str, Run]:
     return {"": SavedRun(scorer, folder), **others}
 
 
-def _summary(
-    scorer: Scorer, runs: Sequence[Run], records: Sequence[Any]
-) -> tuple[Groups, dict[str, Any]] | None:
-    """Statistics of the groups of test records, with a seed for each run; details of the first.
-
-    None unless all runs have these records, by the scorer's identities.
-    """
-    counts: list[NDArray[Any]] = []
-    names: list[str] = []
-    details: dict[str, Any] = {}
-    for run in runs:
-        rows = [*run]
-        if [*map(scorer.identity, rows)] != records:
-            return None
-        if not counts:
-            names, details = _group_names(rows), scorer.details(rows)
-        counts.append(scorer.statistics(rows))
-    return Groups.from_records(np.stack(counts, axis=1), names), details
-
-
 def _group_names(run: Run) -> list[str]:
     """The group of each row. Prefixes, as an id may equal the name of a group."""
     return [f"+{row.group}" if row.group else f"-{row.id}" for row in run]
@@ -205,5 +185,5 @@ def _round(value: float) -> float:
     return round(value, DIGITS)
 
 
-def _rounded(values: Mapping[str, float]) -> dict[str, float]:
-    return {name: _round(value) for name, value in values.items()}
+def _rounded(values: Interval | Difference) -> dict[str, float]:
+    return {name: _round(value) for name, value in values._asdict().items()}

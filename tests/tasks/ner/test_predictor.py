@@ -57,25 +57,6 @@ def test_spans_are_in_the_order_of_the_texts(recognizer):
     ]
 
 
-def test_windows_of_similar_length_share_a_batch(recognizer):
-    recognizer.candidates(TEXTS, label="test")
-    assert {len(batch) for batch in recognizer.lengths[:-1]} == {4}
-    flat = [length for batch in recognizer.lengths for length in batch]
-    assert flat == sorted(flat)
-    assert len(flat) > len(TEXTS)
-    assert max(flat) == recognizer.settings["max_length"] - 1  # and <s>
-
-
-def test_without_texts_no_batch_is_run(recognizer):
-    assert recognizer.predict([]) == []
-    assert recognizer.lengths == []
-
-
-def test_the_model_is_in_evaluation_mode():
-    model = torch.nn.Linear(1, 1).train()
-    assert not Counting(model, TOKENIZER, **SETTINGS).model.training
-
-
 def test_predict_drops_candidates_below_the_threshold(recognizer):
     assert recognizer.predict(TEXTS) == recognizer.candidates(TEXTS, label="test")
     recognizer.threshold = len("three") / 20
@@ -161,9 +142,3 @@ def test_the_threshold_is_the_lowest_of_the_best(rows, gold_starts):
     threshold = recognizer.threshold
     scores = {float(t): f1(float(t)) for t in THRESHOLDS}
     assert threshold == min(t for t, score in scores.items() if score == max(scores.values()))
-
-
-def test_thresholds_ascend_from_zero_to_below_one():
-    assert THRESHOLDS[0] == 0
-    assert np.all(np.diff(THRESHOLDS) > 0)
-    assert THRESHOLDS[-1] < 1

@@ -2,8 +2,6 @@ import csv
 import io
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from stages.preprocess import preprocess
 from tests.corpora.records import record, to_letters
@@ -63,11 +61,6 @@ def test_a_text_is_cleaned_as_a_browser_shows_it(text, shown):
 def test_repairs_are_listed_and_html_may_be_kept():
     assert len(clean("<b>a</b> &amp; \x92", html=True)[1]) == 3
     assert clean("<b>a</b> &amp;", html=False) == ("<b>a</b> &amp;", ())
-
-
-@given(st.text(st.characters(codec="utf-8", exclude_characters="<&", exclude_categories=["Cc"])))
-def test_a_text_without_markup_is_unchanged(text):
-    assert clean(text, html=True) == (text, ())
 
 
 @pytest.mark.parametrize(

@@ -77,8 +77,3 @@ def test_a_saved_predictor_predicts_the_same(trained, tmp_path):
     assert loaded.predict(texts) == predictor.predict(texts)
     assert loaded.size() == predictor.size() > 0
     assert loaded.types == ["NAME"]
-
-
-def test_its_backbone_is_not_tuned():
-    with pytest.raises(ValueError, match="leave `tuning` empty"):
-        Crf(**{**BLOCK, "tuning": {"frozen": True}})

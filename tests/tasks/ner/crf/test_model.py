@@ -60,14 +60,6 @@ def test_tags_are_valid_and_known():
     assert crf.best_tags(high).tolist() == [1, 2, 2]
 
 
-def test_scores_ignore_unknown_features():
-    crf, _ = random_crf(["A"], 1)
-    rows = [["f0", "f3"], ["unknown"], []]
-    expected = [crf.weights[0] + crf.weights[3], np.zeros(3), np.zeros(3)]
-    np.testing.assert_allclose(crf.scores(rows), expected, rtol=1e-6)
-    assert crf.scores([]).shape == (0, 3)
-
-
 def test_a_saved_model_is_the_same(tmp_path):
     crf, _ = random_crf(["A", "B"], 2)
     crf.save_pretrained(tmp_path)

@@ -47,28 +47,11 @@ def test_answers_are_parsed_back(example):
     assert parse(answer_of(text, spans)) == [pair for pair in expected if pair[1]]
 
 
-@given(labelled())
-def test_pieces_alternate_between_markers_and_mentions(example):
-    text, spans = example
-    parts = pieces(text, spans)
-    assert len(parts) == max(0, 3 * len(spans) - 1)
-    assert set(parts[2::3]) <= {";;"}
-    assert all(part.endswith("|") for part in parts[0::3])
-    assert not any(";;" in part for part in (*parts[0::3], *parts[1::3]))
-
-
 def test_the_form_of_an_answer():
     text = "Ann is 9;\tBob"
     spans = [Span(0, 3, "NAME"), Span(7, 9, "AGE"), Span(10, 13, "NAME")]
     assert answer_of(text, spans) == r"NAME|Ann;;AGE| 9\;;;NAME|Bob"
     assert answer_of(text, []) == ""
-
-
-def test_fields_and_separators_in_names_and_mentions_are_escaped():
-    text = r"a|b;;c\d"
-    span = Span(0, len(text), r"X|Y;\;;Z")
-    assert answer_of(text, [span]) == r"X\|Y\;\\\;\;Z|a\|b\;\;c\\d"
-    assert parse(answer_of(text, [span])) == [(span.type, text)]
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,6 @@ from wxb.tasks.ner.generation.method import Method
 from wxb.tasks.ner.params import Generation
 from wxb.tasks.ner.record.alignment import Status
 from wxb.tasks.ner.record.spans import Span
-from wxb.training.backbones.generator import Generator, language_model
 from wxb.training.batches import collate
 
 TYPES = ["AGE", "NAME"]
@@ -149,11 +148,6 @@ def test_special_markers_are_one_token_each(backbone):
     assert [row.tolist() for row in ids] == [[size + index] for index in range(4)]
 
 
-def test_without_special_tokens_the_vocabulary_is_unchanged(backbone):
-    tokenizer, before = vocabulary(backbone, False), load(backbone)
-    assert tokenizer.backend_tokenizer.to_str() == before.backend_tokenizer.to_str()
-
-
 # Targets
 
 
@@ -225,19 +219,6 @@ def test_answers_name_all_spans_that_their_window_holds_whole(backbone, special,
     assert named == set(LONG.gold)
 
 
-def test_a_span_at_the_end_of_a_text_is_kept(backbone, tmp_path):
-    unprintable = record("\u0000\u200b 9", "9/AGE")
-    _, statuses = write_targets(backbone, True, [unprintable], tmp_path)
-    assert statuses == [[Status.KEPT]]
-
-
-@each_vocabulary
-def test_without_records_there_are_no_answers(backbone, special, tmp_path):
-    tokenizer, statuses = write_targets(backbone, special, [], tmp_path)
-    assert statuses == []
-    assert not items_of(tmp_path, tokenizer, [])
-
-
 # Training
 
 
@@ -284,36 +265,6 @@ def test_prompts_of_training_and_prediction_are_equal(backbone, special, tmp_pat
     ]
     assert sorted(predictor.model.prompts) == sorted(training_prompts)
     assert [len(prompt) for prompt in predictor.model.prompts] == sorted(map(len, training_prompts))
-
-
-@each_vocabulary
-def test_answers_are_at_most_as_long_as_in_training(backbone, special, tmp_path):
-    tokenizer, _ = write_targets(backbone, special, RECORDS, tmp_path)
-    predictor = Method.Predictor.from_training(
-        Recorder(), Method(experiment(special), TYPES, tokenizer), tmp_path / "targets.arrow"
-    )
-    assert predictor.settings["longest"] == max(map(len, answer_rows(tmp_path)))
-
-
-@each_vocabulary
-def test_accuracy_is_the_share_of_correct_answer_tokens(backbone, special, tmp_path):
-    tokenizer, _ = write_targets(backbone, special, RECORDS, tmp_path)
-    model = Generator(language_model(backbone, tokens=len(tokenizer))).eval()
-    items = items_of(tmp_path, tokenizer, RECORDS)
-    batch = collate(items, tokenizer.pad_token_id)
-    with torch.no_grad():
-        logits = model(**batch)["logits"]
-    # Correct some tokens: those of the untrained model would all be wrong.
-    labels = batch["labels"]
-    gold = labels[labels != IGNORED]
-    even = gold % 2 == 0
-    logits[even] = torch.nn.functional.one_hot(gold[even], logits.shape[-1]).float()
-    predicted = Method.summarize(logits, labels)
-    assert predicted.shape == labels.shape
-    metrics = Method.compute_metrics(predicted.numpy(), labels.numpy())
-    correct = int((logits.argmax(-1) == gold).sum())
-    assert metrics == {Method.BEST.key: pytest.approx(correct / len(gold))}
-    assert 0 < metrics["accuracy"] < 1
 
 
 # Predicting
@@ -417,20 +368,6 @@ def test_spans_of_windows_are_merged(backbone, special, tmp_path):
         oracle, Method(experiment(special), TYPES, tokenizer), tmp_path / "targets.arrow"
     )
     assert without_scores(predictor.predict([r.input for r in records])) == gold_of(records)
-
-
-@each_vocabulary
-def test_any_model_finds_spans_inside_the_text(trained, special):
-    """Of new, long and empty texts, too."""
-    predictor = trained[special]
-    texts = ["", " \n", LONG.input, LOOKALIKES[0].input, "Eve is 9.", "\u0000", "x" * 500]
-    for text, row in zip(texts, predictor.candidates(texts, label="test"), strict=True):
-        spans = [scored.span for scored in row]
-        assert spans == sorted(spans)
-        for span in spans:
-            assert 0 <= span.start < span.end <= len(text)
-            assert span.type in TYPES
-        assert all(left.end <= right.start for left, right in pairwise(spans))
 
 
 def test_unknown_types_are_left_out(trained, monkeypatch):

@@ -56,13 +56,3 @@ def test_repaired_offsets_select_their_values_without_overlaps(text, spans):
         others = list(repaired_offsets)
         others.remove((start, end))
         assert all(end <= a or b <= start for a, b in others)
-
-
-@given(st.text("ab", min_size=3, max_size=20), st.integers(0, 19), st.integers(-5, 5))
-def test_a_shifted_span_gets_its_nearest_occurrence(text, start, shift):
-    start %= len(text)
-    value = text[start : start + 2]
-    shifted = start + shift
-    ((nearest, end),), _ = repair_offsets(text, [(shifted, shifted + len(value))], [value])
-    assert text[nearest:end] == value
-    assert abs(nearest - shifted) <= abs(shift)

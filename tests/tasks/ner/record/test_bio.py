@@ -10,7 +10,7 @@ from seqeval.scheme import IOB2, Entities
 
 from wxb.corpora.text.encoded import IGNORED, Encoded
 from wxb.corpora.text.windows import sliding_windows
-from wxb.tasks.ner.record.alignment import Status, count_statuses
+from wxb.tasks.ner.record.alignment import Status
 from wxb.tasks.ner.record.bio import align, best_tags, decode_tags, tag_names
 from wxb.tasks.ner.record.spans import Span
 
@@ -163,13 +163,6 @@ def test_each_status():
     assert align_text(Span(3, 9, "AGE"), size=2, stride=1) == ([Span(3, 9, "AGE")], [Status.KEPT])
 
 
-@given(st.lists(st.sampled_from(Status), max_size=9))
-def test_status_counts_add_up(statuses):
-    counts = count_statuses(np.array(statuses, np.int8))
-    assert counts.pop("gold") == len(statuses) == sum(counts.values())
-    assert list(counts) == ["kept", "repaired", "split", "lost"]
-
-
 tags = st.lists(st.integers(0, 2 * len(TYPES)), max_size=12)
 
 
@@ -251,7 +244,3 @@ def test_texts_decoded_together_have_the_tags_of_each_alone(lengths, types, digi
     assert [len(tags) for tags in together] == lengths
     for tags, own, inner in zip(together, scores, continues, strict=True):
         assert not len(tags) or tags.tolist() == best_tags_of_one(own, inner)
-
-
-def test_names_of_tags():
-    assert tag_names(["AGE", "CITY"]) == ["O", "B-AGE", "I-AGE", "B-CITY", "I-CITY"]

@@ -121,24 +121,6 @@ def without_scores(rows):
 # Training
 
 
-@pytest.mark.parametrize("count", [0, 1, 3])
-def test_a_text_that_fits_a_window_is_one_item(tmp_path, count):
-    gold = [[Span(0, 3, "NAME")], [], [Span(2, 5, "NAME")]][:count]
-    items, statuses = write_items("wordpiece", TEXTS[:count], gold, tmp_path)
-    tokenizer = TOKENIZERS["wordpiece"]
-    encoded = encode(tokenizer, TEXTS[:count])
-    targets, expected = align(encoded, windows_of(encoded, tokenizer), gold, TYPES)
-    assert statuses.tolist() == expected.tolist()
-    assert len(items) == count
-    cls, sep = tokenizer.cls_token_id, tokenizer.sep_token_id
-    for row, item in enumerate(items):
-        tokens = slice(encoded.splits[row], encoded.splits[row + 1])
-        assert list(item) == ["input_ids", *Method.TARGETS]
-        assert item["input_ids"].tolist() == [cls, *encoded.ids[tokens], sep]
-        for name, values in targets._asdict().items():
-            assert item[name].tolist() == [IGNORED, *values[tokens], IGNORED]
-
-
 @each_kind
 def test_the_items_of_a_long_text_are_its_windows(kind, tmp_path):
     text, tokenizer = TEXTS[6], TOKENIZERS[kind.partition(",")[0]]
