@@ -8,7 +8,6 @@ from ruamel.yaml import YAML
 
 from tests.benchmarks.script import script
 from wxb.cli.new.studies import first_study
-from wxb.core.errors import WxbError
 from wxb.core.params import check, read_yaml
 from wxb.corpora.records import Record
 from wxb.project.params_file import parse
@@ -28,13 +27,6 @@ def test_a_set_is_limited_to_a_size():
     }
     assert limited["train"] == splits["train"][:40]
     assert len(sets.limit(splits, None, 20)["train"]) == 100
-
-
-def test_cells_are_named_by_task_set_size_and_row():
-    assert [*benchmark.parse_cells(["conll-300-decoder"])] == [("conll", 300, ["decoder"])]
-    assert [*benchmark.parse_cells(["tatoeba"])] == [*benchmark.parse_cells(["translation"])]
-    with pytest.raises(WxbError, match="unknown set 'conl'"):
-        list(benchmark.parse_cells(["conl"]))
 
 
 def test_a_gain_is_positive_if_the_first_study_is_better():

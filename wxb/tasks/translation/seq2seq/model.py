@@ -160,7 +160,8 @@ class PromptedGPT2(nn.Module):
         self, shape: gpt2.Config, special: Special, *, label_smoothing: float = 0.0
     ) -> None:
         super().__init__()
-        self.config, self.label_smoothing = special, label_smoothing
+        self.config = special
+        self.smoothed = partial(smoothed_loss, smoothing=label_smoothing, ignored=special.pad)
         self.gpt2 = gpt2.GPT2LMHeadModel(shape)
 
     def encode(self, input_ids: Tensor, attention_mask: Tensor) -> DecoderState:
@@ -181,13 +182,13 @@ class PromptedGPT2(nn.Module):
     ) -> dict[str, Tensor]:
         """Logits (B, T, V) of the labels, and the loss over those that are not padding."""
         logits = self.gpt2.lm_head(self.hidden(input_ids, attention_mask, labels))
-        return {"loss": self._smoothed_loss(logits, labels), "logits": logits}
+        return {"loss": self.smoothed(logits, labels), "logits": logits}
 
     def loss(self, input_ids: Tensor, attention_mask: Tensor, labels: Tensor) -> Tensor:
         """The loss of `forward`, without computing the logits of padding."""
         mask = labels != self.config.pad
         hidden = self.hidden(input_ids, attention_mask, labels)[mask]
-        return self._smoothed_loss(self.gpt2.lm_head(hidden), labels[mask])
+        return self.smoothed(self.gpt2.lm_head(hidden), labels[mask])
 
     def hidden(self, input_ids: Tensor, attention_mask: Tensor, labels: Tensor) -> Tensor:
         """The last hidden states (B, T, C), from which the labels (B, T) are predicted."""
@@ -203,10 +204,6 @@ class PromptedGPT2(nn.Module):
         )
         hidden: Tensor = output.last_hidden_state
         return hidden[:, ids.shape[1] :]
-
-    def _smoothed_loss(self, logits: Tensor, labels: Tensor) -> Tensor:
-        smoothing = self.label_smoothing
-        return smoothed_loss(logits, labels, smoothing=smoothing, ignored=self.config.pad)
 
 
 def pad_left(ids: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
