@@ -16,7 +16,7 @@ BUDGET = {
     "wxb/tasks": 9340,
     "wxb/reporting": 1590,
     "wxb/project": 3850,
-    "wxb/cli": 3250,
+    "wxb/cli": 2710,
     "wxb/lessons": 700,
     "wxb/runtime": 600,
     "wxb/masking": 857,
