@@ -39,7 +39,7 @@ test test-all:
 
 # DVC flushes what it writes, which takes long on a disk.
 trust: .venv/test ## try 2,000 random edits, faults and interrupted runs, and 10,000 inputs of each reader; takes an hour or two, and writes reports/benchmarks/trust.json
-	TMPDIR=$$(test -w /dev/shm && echo /dev/shm || echo /tmp) python -m tests.project.integrity.trust reports/benchmarks/trust.json
+	TMPDIR=$$(test -w /dev/shm && echo /dev/shm || echo /tmp) python -m tests.project.trust reports/benchmarks/trust.json
 
 bench: .venv/bench ## time the project and its peers; writes reports/benchmarks/speed.json
 	python benchmarks/speed/speed.py
@@ -75,9 +75,9 @@ portable: .venv/run ## run the profile tiny in a clone of HEAD, and write the ha
 
 seeds: .venv/run $(EXTRAS) ## run a study (STUDY=ner) with three seeds in a clone of HEAD, and keep it in reports/seeds/
 	clone=$$(mktemp -d) && trap "rm -rf $$clone" EXIT && git clone --quiet . $$clone && cd $$clone && \
-	  $(if $(PROFILE),wxb params $(STUDY) &&) python -m wxb.project.reproduction.seeds set $(STUDY) && \
+	  $(if $(PROFILE),wxb params $(STUDY) &&) python -m wxb.project.provenance seeds $(STUDY) && \
 	  snakemake --cores $(CORES) $(STUDY) && \
-	  python -m wxb.project.reproduction.seeds print $(STUDY) > made.json && \
+	  python -m wxb.project.provenance print $(STUDY) > made.json && \
 	  mkdir -p $(CURDIR)/reports/seeds && mv made.json $(CURDIR)/reports/seeds/$(STUDY).json
 
 docs: .venv-docs ## render docs/ as a site in site/, and check its links

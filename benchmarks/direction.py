@@ -21,8 +21,8 @@ from own_data_sets import SETS, Data
 from wxb import tasks
 from wxb.core import paths
 from wxb.metrics.intervals import intervals, paired_difference
+from wxb.project import benchmarks
 from wxb.project.params_file import parse, to_yaml
-from wxb.project.reproduction import benchmarks
 
 TASK, TEMPLATE = "ner", Path(__file__).with_suffix(".yaml")
 MASKS = ("causal", "bidirectional")

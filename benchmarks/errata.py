@@ -35,7 +35,7 @@ from wxb.core.params import load
 from wxb.corpora import clean
 from wxb.corpora.records import Record
 from wxb.metrics.intervals import Groups, paired_difference
-from wxb.project.reproduction import benchmarks
+from wxb.project import benchmarks
 from wxb.tasks.ner.metrics import Scorer
 from wxb.tasks.ner.record import Labelling
 

@@ -32,7 +32,7 @@ from wxb.models import decoding, llama, whisper
 from wxb.models.attention import MultiHeadAttention, softmax
 from wxb.models.lstm import LSTMClassifier, without_special_tokens
 from wxb.models.seq2seq import Config, Seq2Seq, State, teacher_forcing
-from wxb.project.reproduction import benchmarks
+from wxb.project import benchmarks
 
 app = typer.Typer(pretty_exceptions_enable=False, add_completion=False)
 

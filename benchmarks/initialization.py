@@ -24,7 +24,7 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase, set_seed
 from wxb.core.params import load
 from wxb.core.params.backbones import Backbone
 from wxb.corpora.text.tokenizers import load as load_tokenizer
-from wxb.project.reproduction import benchmarks
+from wxb.project import benchmarks
 from wxb.training.backbones import weights
 from wxb.training.pretraining import pretrain
 

@@ -20,7 +20,7 @@ from scipy.special import expit, logit
 from wxb.metrics import Metric
 from wxb.metrics.intervals import Groups, intervals, paired_difference
 from wxb.metrics.scorer import ratio
-from wxb.project.reproduction import benchmarks
+from wxb.project import benchmarks
 
 app = typer.Typer(pretty_exceptions_enable=False, add_completion=False)
 

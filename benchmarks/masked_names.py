@@ -21,8 +21,7 @@ from numpy.typing import NDArray
 from wxb.core.params import load
 from wxb.metrics import Metric
 from wxb.metrics.intervals import Groups, intervals
-from wxb.project import trained
-from wxb.project.reproduction import benchmarks
+from wxb.project import benchmarks, trained
 from wxb.tasks.ner.params import Conll
 from wxb.tasks.ner.reading.conll import raw_records
 

@@ -36,8 +36,8 @@ from wxb.core.files import publish, read_json, write_json
 from wxb.core.params import PARAMS, load
 from wxb.metrics import evaluation
 from wxb.metrics.intervals import Groups, intervals, paired_difference
+from wxb.project import benchmarks
 from wxb.project.params_file import parse, to_yaml
-from wxb.project.reproduction import benchmarks
 from wxb.tasks import recognition
 
 PEER, FIRST = "peer", "first"  # systems; others are rows of the first study, such as `tfidf`

@@ -14,8 +14,8 @@ import typer
 
 from wxb.core import paths
 from wxb.core.files import read_json
-from wxb.project.reproduction import benchmarks
-from wxb.project.reproduction.ranges import Range, ranges
+from wxb.project import benchmarks
+from wxb.project.comparison import Range, ranges
 from wxb.reporting.charts.pairs import headline
 from wxb.reporting.tables import test_sets
 

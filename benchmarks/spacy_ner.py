@@ -32,7 +32,7 @@ from wxb.core.params import Params, load
 from wxb.corpora import clean
 from wxb.corpora.records import Record
 from wxb.metrics import evaluation
-from wxb.project.reproduction import benchmarks
+from wxb.project import benchmarks
 from wxb.tasks.ner import metrics
 from wxb.tasks.ner.record import Labelling
 

@@ -18,8 +18,7 @@ from wxb.core.params import load
 from wxb.corpora import clean
 from wxb.corpora.records import Record
 from wxb.metrics.intervals import Groups, Interval, intervals
-from wxb.project import trained
-from wxb.project.reproduction import benchmarks
+from wxb.project import benchmarks, trained
 from wxb.tasks.chat import metrics
 from wxb.tasks.chat.predictor import Replier
 from wxb.tasks.chat.record import Labelling

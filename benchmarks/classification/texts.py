@@ -26,7 +26,7 @@ from wxb.core.files import publish, read_json, write_json
 from wxb.core.params import check, read_yaml
 from wxb.corpora import clean
 from wxb.corpora.records import Record
-from wxb.project.reproduction import benchmarks
+from wxb.project import benchmarks
 
 RECIPES = Path(__file__).with_suffix(".yaml")
 NAME = "texts"  # of the corpus and of the study

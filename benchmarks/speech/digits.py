@@ -47,7 +47,7 @@ from wxb.core.progress import track
 from wxb.corpora.text.tokenizers import train
 from wxb.metrics import Metric
 from wxb.metrics.intervals import Groups, paired_difference
-from wxb.project.reproduction import benchmarks
+from wxb.project import benchmarks
 from wxb.tasks.speech.record.audio import RATE, change_speed
 
 app = typer.Typer(pretty_exceptions_enable=False, add_completion=False)

@@ -32,7 +32,7 @@ from timing import Comparison
 from wxb.core import paths
 from wxb.core.errors import WxbError, error_line
 from wxb.core.progress import Progress
-from wxb.project.reproduction import benchmarks
+from wxb.project import benchmarks
 
 PACKAGES = ("torch", "transformers", "tokenizers", "dvc", "snakemake", "numpy", "pyarrow")
 CHARACTERS = 150  # of each text that the tagger reads

@@ -35,7 +35,7 @@ from wxb.corpora.records import Record
 from wxb.corpora.text.encoded import Encoded
 from wxb.corpora.text.tokenizers import encode, train
 from wxb.corpora.text.windows import text_windows
-from wxb.project.reproduction import benchmarks
+from wxb.project import benchmarks
 from wxb.tasks.ner.record.bio import IGNORED, align
 from wxb.tasks.ner.record.spans import Span
 

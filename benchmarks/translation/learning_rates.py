@@ -24,7 +24,7 @@ from wxb.core.params import load
 from wxb.corpora import clean
 from wxb.corpora.text.tokenizers import load as load_tokenizer
 from wxb.models.seq2seq import State
-from wxb.project.reproduction import benchmarks
+from wxb.project import benchmarks
 from wxb.tasks.translation.record import Labelling
 from wxb.tasks.translation.seq2seq.method import Method
 

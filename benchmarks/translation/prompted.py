@@ -23,8 +23,7 @@ from wxb.corpora import clean
 from wxb.corpora.records import Record
 from wxb.corpora.text.tokenizers import token_ids
 from wxb.metrics.intervals import Groups, intervals
-from wxb.project import trained
-from wxb.project.reproduction import benchmarks
+from wxb.project import benchmarks, trained
 from wxb.tasks.translation import metrics
 from wxb.tasks.translation.predictor import Translator, decode, source_ids
 from wxb.tasks.translation.record import Labelling

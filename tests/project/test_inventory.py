@@ -7,7 +7,6 @@ import re
 import shutil
 from contextlib import chdir
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 from dvc.exceptions import ReproductionError
@@ -19,7 +18,6 @@ from rich.console import Console
 from tests.commands import sleeping_process, wxb
 from tests.project_copy import BIN
 from tests.project_copy import Project as Folder
-from wxb import tasks
 from wxb.cli import listing
 from wxb.core.errors import WxbError
 from wxb.core.files import write_json
@@ -28,7 +26,6 @@ from wxb.core.params.section import flatten
 from wxb.corpora import clean
 from wxb.corpora.profile import profile
 from wxb.corpora.records import Record, Reject
-from wxb.metrics import Metric
 from wxb.project.dag import steps
 from wxb.project.engines import repaired
 from wxb.project.inventory import Inventory, headlines
@@ -44,8 +41,6 @@ COST = {
     "finished": "2026-11-21T06:48:02+00:00",
     "device": "x86_64, 1 CPU thread(s)",
 }
-# The best value occurs twice.
-CURVE = "step,valid_f1\n10,0.25\n20,0.75\n30,0.75\n40,0.5\n"
 
 
 def make(folder):
@@ -67,10 +62,6 @@ def make(folder):
 def write(path, verb):
     if "reports/cost" in str(path):
         write_json(path, COST)
-    elif "reports/training" in str(path):
-        path.mkdir(parents=True)
-        (path / "valid_f1.csv").write_text(CURVE)
-        (path / "valid_loss.csv").write_text("step,valid_loss\n10,5.5\n20,5.25\n")
     elif path.suffix == ".json":
         metrics = {"perplexity": 148.9, **SIZE} if verb == "pretrain" else {**F1, **SIZE}
         write_json(path, metrics)
@@ -287,7 +278,6 @@ def test_show_prints_all_facts_on_an_experiment(project):
     for row in (
         "f1 0.444 (0.400–0.500), 95% interval",
         "trainable parameters 108.1 k",
-        "best valid f1 0.750 at step 20, epoch 2 of 4, stopped early (8 allowed)",
         "Cost, on x86_64, 1 CPU thread(s)",
         "train 2 min 07 s 762.0 MiB 2026-11-21 06:48:02 UTC",
         "test 9 5 1 2 1",
@@ -300,23 +290,6 @@ def test_show_prints_all_facts_on_an_experiment(project):
     ):
         assert tuple(row.split()) in rows, row
     assert "training.learning_rate: 0.002 -> 0.003" in " ".join(process.stdout.split())
-
-
-def test_the_best_evaluation_has_the_lowest_score_if_lower_is_better(project, monkeypatch):
-    folder = project / "reports/training/ner/ner-encoder"
-    curve = folder / "valid_f1.csv"
-    (folder / "valid_cer.csv").write_text(curve.read_text().replace("f1", "cer"))
-    curve.unlink()
-
-    def best():
-        return inventory(Staleness()).details("ner-encoder")["experiments"]["best"]
-
-    assert (best()["metric"], best()["value"], best()["step"]) == ("valid_cer", 0.75, 20)
-    scorer = SimpleNamespace(METRICS=[Metric("cer", "CER", lower_is_better=True, scale=None)])
-    monkeypatch.setattr(tasks, "get", lambda task: SimpleNamespace(metrics=scorer))
-    assert (best()["value"], best()["step"]) == (0.25, 10)
-    (folder / "valid_cer.csv").unlink()
-    assert (best()["metric"], best()["value"]) == ("valid_loss", 5.25)
 
 
 def test_show_marks_defaults(project):
@@ -333,7 +306,6 @@ def test_show_prints_corpora_backbones_and_studies(project):
     assert "empty text  1" in corpus
     assert re.search(r"\ntweets +1 +0 +2 ", corpus)
     assert "used by encoder, decoder, words, ner-encoder" in corpus
-    assert "best valid loss  5.250 at step 20, evaluation 2 of 2" in backbone
     assert "pretraining.steps" in backbone
     assert "0.444 (0.400–0.500)" in study
     assert "wxb table ner" in study

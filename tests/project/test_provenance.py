@@ -9,8 +9,8 @@ from tests.reporting.conftest import Tree
 from tests.repository import commit, git, write
 from wxb.core.errors import WxbError
 from wxb.core.params import Params
+from wxb.core.paths import PROVENANCE
 from wxb.project import provenance, revisions
-from wxb.project.provenance import PROVENANCE
 from wxb.project.readme import refreshed
 from wxb.reporting.charts.pairs import claim
 

@@ -178,7 +178,7 @@ def test_settings_of_training_are_refused(changes):
 def test_a_baseline_has_no_card(monkeypatch):
     from tests.project_copy import ROOT
     from wxb.core.params import load
-    from wxb.project.sharing.card import card
+    from wxb.project.sharing import card
 
     monkeypatch.chdir(ROOT)
     params = load(ROOT / "params.yaml")

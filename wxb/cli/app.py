@@ -24,6 +24,7 @@ from wxb.core.errors import WxbError, require_output, storage_error
 from wxb.core.files import read_json
 from wxb.core.params import load, missing_paths, read_yaml
 from wxb.project import (
+    comparison,
     doctor,
     engines,
     inventory,
@@ -32,10 +33,9 @@ from wxb.project import (
     provenance,
     revisions,
     staleness,
+    verify,
 )
 from wxb.project.completion import name_completer, require_shell
-from wxb.project.integrity import command as verification
-from wxb.project.reproduction import command as reproduction
 from wxb.project.root import at_root
 from wxb.reporting import terminal
 from wxb.runtime import signals
@@ -185,22 +185,22 @@ def table(
             metrics = _read_output(paths.metrics(paths.LESSONS, name), "lesson")
             console.print(listing.metrics_table(params.lessons[name].title, metrics))
         elif everything:
-            comparison = _read_output(paths.study(name), "report")
-            text = tables.markdown(comparison, costs.read_training_seconds(comparison))
+            content = _read_output(paths.study(name), "report")
+            text = tables.markdown(content, costs.read_training_seconds(content))
             console.print(TerminalMarkdown(text)) if console.is_terminal else print(text, end="")
         else:
-            comparison = _read_output(paths.study(name), "report")
-            console.print(Text(comparison["title"], style="bold"))
-            scores = tables.score_table(comparison, counts=False)
-            required = len(tables.headline_table(comparison).header)
+            content = _read_output(paths.study(name), "report")
+            console.print(Text(content["title"], style="bold"))
+            scores = tables.score_table(content, counts=False)
+            required = len(tables.headline_table(content).header)
             console.print(
                 terminal.fitted(scores.header, scores.rows, required=required, width=console.width)
             )
-            if caption := tables.caption(comparison):
+            if caption := tables.caption(content):
                 console.print(Text(caption))
-            console.print(Text(pairs.claim(comparison)))
+            console.print(Text(pairs.claim(content)))
         if everything:
-            print(f"\n{reproduction.page_line(name, params)}")
+            print(f"\n{comparison.page_line(name, params)}")
     status = staleness.staleness()
     for name in page_names(params, study):
         last = f"{'lesson' if name in params.lessons else 'report'}@{name}"
@@ -257,13 +257,13 @@ def card_(
 
     Example: wxb card ner-encoder --output ner-encoder
     """
-    from wxb.project.sharing import card
+    from wxb.project import sharing
 
     if output:
-        card.share(load(), name, output)
+        sharing.share(load(), name, output)
         print(f"Model and card: {output.resolve()}")
     else:
-        print(card.card(load(), name))
+        print(sharing.card(load(), name))
 
 
 @app.command("merge")
@@ -275,15 +275,15 @@ def merge_(
 
     Example: wxb merge chat-lora --output chat-merged
     """
-    from wxb.project.sharing import merging
+    from wxb.project import sharing
 
-    merging.merge(name, output)
+    sharing.merge(name, output)
     print(f"Model: {output.resolve()}")
 
 
 app.add_typer(new.app, name="new")
-app.command("compare")(reproduction.compare_results)
-app.command()(verification.verify)
+app.command("compare")(comparison.compare_results)
+app.command("verify")(verify.verify_command)
 # Further options are settings of the experiment.
 app.command(context_settings={"ignore_unknown_options": True})(prediction.predict)
 app.command()(conversation.chat)

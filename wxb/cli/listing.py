@@ -84,8 +84,6 @@ def details(name: str, section: str, facts: Facts, unknown: str) -> Iterator[Ren
         yield grid(_by_stage(facts["changes"]), title="Changed since the last run, by stage")
     if metrics := facts.get("metrics"):
         yield metrics_table("Metrics", metrics)
-    if best := facts["best"]:
-        yield grid([_best_evaluation(best)], title="Training")
     if facts["members"]:
         yield _members(facts["members"])
     if facts["cost"]:
@@ -219,15 +217,6 @@ def _by_stage(changes: Sequence[Mapping[str, str]]) -> list[tuple[str, str]]:
         stage = next(c["stage"] for c in changes if (c["what"], c["how"]) == (what, how))
         by_stage.setdefault(stage, []).append(what if how == "modified" else f"{what}: {how}")
     return [(stage, ", ".join(sorted(texts))) for stage, texts in by_stage.items()]
-
-
-def _best_evaluation(best: Facts) -> tuple[str, str]:
-    unit = "epoch" if "max_epochs" in best else "evaluation"  # experiments: one per epoch
-    text = f"{rounded(best['value'])} at step {best['step']:,}"
-    text += f", {unit} {best['evaluation']} of {best['evaluations']}"
-    if best["evaluations"] < (best.get("max_epochs") or 0):
-        text += f", stopped early ({best['max_epochs']} allowed)"
-    return f"best {words(best['metric'])}", text
 
 
 def _costs(costs: Mapping[str, Mapping[str, Any]]) -> RenderableType:

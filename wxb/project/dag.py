@@ -34,6 +34,11 @@ class PlanError(WxbError):
     """DVC cannot read the project, or a run cannot start; the message has no full stop."""
 
 
+def unreadable(reason: object) -> PlanError:
+    """The error for a project that DVC cannot read."""
+    return PlanError(f"DVC cannot read this project: {' '.join(str(reason).split())}")
+
+
 @dataclass(frozen=True)
 class Step:
     """A stage of dvc.yaml, and what changed since it ran.
@@ -68,17 +73,23 @@ def steps() -> list[Step]:
     from dvc.exceptions import DvcException
 
     for _ in range(ATTEMPTS):
-        version, result, fault = file_version(LOCKFILE), [], ""
+        version, result, fault = file_version(LOCKFILE), [], None
         try:
             result = _steps()
         except DvcException as error:
-            fault = f"DVC cannot read this project: {' '.join(str(error).split())}"
+            fault = unreadable(error)
         if file_version(LOCKFILE) == version:  # else it may have been half written
             if fault:
-                raise PlanError(fault)
+                raise fault
             return result
         time.sleep(SECONDS_BETWEEN)
     raise PlanError(f"{LOCKFILE} is being written again and again; try again later")
+
+
+def outputs(stage: Mapping[str, Any]) -> list[str]:
+    """The outputs of a stage of dvc.yaml, with its variables such as `${key}`."""
+    outs = [out for kind in ("outs", "metrics", "plots") for out in stage.get(kind, [])]
+    return [out if isinstance(out, str) else next(iter(out)) for out in outs]  # or with options
 
 
 def paths_in_use() -> dict[str, int]:

@@ -14,18 +14,15 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import asdict, dataclass
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import psutil  # type: ignore[import-untyped]
 
 from wxb.core import paths
 from wxb.core.files import read_json, write_json
-from wxb.project import dag
-from wxb.project.dag import PlanError
-from wxb.project.integrity import dvc, repair
+from wxb.project import dag, dvc, repair
+from wxb.project.dag import PlanError, unreadable
 from wxb.runtime import locks
 
 if TYPE_CHECKING:
@@ -42,12 +39,6 @@ class ActiveRunError(PlanError):
         )
 
 
-# The stages that write a page, each with the path of the table that belongs to it.
-TABLES: dict[str, Callable[[str], Path]] = {
-    "report": partial(paths.study, suffix="csv"),
-    "lesson": partial(paths.metrics, paths.LESSONS),
-}
-
 # The variable with the folder of stamps and plan; jobs of a run, on any machine, read it.
 RUN = "WXB_RUN"
 SNAKEMAKE = Path(".snakemake")
@@ -56,8 +47,7 @@ SNAKEMAKE = Path(".snakemake")
 REPRO = [sys.executable, "-m", dvc.__name__, "--wait-for-lock", "repro", "--single-item"]
 
 
-@dataclass(frozen=True)
-class Stage:
+class Stage(NamedTuple):
     """One stage of dvc.yaml: its name in DVC (`train@NAME`) and the stages that must run before it.
 
     `is_due`: DVC calls the stage or one upstream of it stale. A due stage whose inputs kept their
@@ -102,7 +92,7 @@ def prepare() -> None:
         raise PlanError(f"no run started: a stage is running ({evidence}); wait, or stop it")
     is_due = False
     # Not every dvc.yaml has the stage.
-    with repaired(partial(print, file=sys.stderr)) as repo, suppress(StageNotFound):
+    with repaired(lambda line: print(line, file=sys.stderr)) as repo, suppress(StageNotFound):
         is_due = repo.stage.load_one("dvc.yaml", dag.CHECK).changed()
     if is_due and subprocess.run([*REPRO, dag.CHECK], check=False).returncode:
         raise PlanError(f"the stage {dag.CHECK} failed; its error is above")
@@ -110,26 +100,21 @@ def prepare() -> None:
 
 @contextmanager
 def repaired(
-    report: Callable[[str], None], consequence: str = "no run started"
+    report: Callable[[str], object], consequence: str = "no run started"
 ) -> Iterator["Repo"]:
     """Repair what a killed run left, and yield DVC's view of the project, as in `exclude_runs`.
 
     Calls `report` with a sentence for each repair. Raises PlanError if there is no DVC project.
     """
-    from dvc.exceptions import DvcException
-
-    try:
-        for sentence in repair.rwlock():
-            report(sentence)
-        with exclude_runs(consequence) as repo:
-            if repo is None:
-                raise PlanError(f"DVC cannot read this project: {Path.cwd()} has no folder .dvc")
-            for step in (repair.run_cache, repair.lockfile, repair.cache):
-                for sentence in step(repo):
-                    report(sentence)
-            yield repo
-    except DvcException as error:
-        raise PlanError(f"DVC cannot read this project: {error}") from error
+    for sentence in repair.rwlock():
+        report(sentence)
+    with exclude_runs(consequence) as repo:
+        if repo is None:
+            raise unreadable(f"{Path.cwd()} has no folder .dvc")
+        for step in (repair.run_cache, repair.lockfile, repair.cache):
+            for sentence in step(repo):
+                report(sentence)
+        yield repo
 
 
 @contextmanager
@@ -137,13 +122,12 @@ def exclude_runs(consequence: str = "no run started") -> Iterator["Repo | None"]
     """Hold DVC's lock so that no run starts meanwhile, and yield DVC's view of the project.
 
     Yields None if the working folder has no DVC project. A `dvc` that starts meanwhile retries for
-    3 seconds. Raises PlanError, which begins with `consequence`, if a run of DVC or Snakemake is
-    active.
+    3 seconds. Raises PlanError if DVC cannot read the project. If a run of DVC or Snakemake is
+    active, it begins with `consequence`.
     """
     if processes := {*dag.paths_in_use().values(), *_snakemake_pids()}:
-        evidence = ", ".join(map(_process, sorted(processes)))
-        raise ActiveRunError(consequence, evidence)
-    from dvc.exceptions import NotDvcRepoError
+        raise ActiveRunError(consequence, ", ".join(map(_process, sorted(processes))))
+    from dvc.exceptions import DvcException, NotDvcRepoError
     from dvc.lock import LockError
     from dvc.repo import Repo
 
@@ -151,13 +135,14 @@ def exclude_runs(consequence: str = "no run started") -> Iterator["Repo | None"]
     with ExitStack() as stack:
         repo = None
         try:
-            repo = stack.enter_context(Repo())
-            stack.enter_context(repo.lock)
-        except NotDvcRepoError:
-            pass
+            with suppress(NotDvcRepoError):
+                repo = stack.enter_context(Repo())
+                stack.enter_context(repo.lock)
+            yield repo
         except LockError as error:
             raise ActiveRunError(consequence, "it holds DVC's lock") from error
-        yield repo
+        except DvcException as error:
+            raise unreadable(error) from error
 
 
 def exclude_experiments() -> None:
@@ -204,8 +189,7 @@ def _process(pid: int) -> str:
         return f"PID {pid}"
 
 
-@dataclass(frozen=True)
-class Target:
+class Target(NamedTuple):
     """A study or lesson: its last stage, and the paths of its page and table in the project.
 
     `files` is empty if the stage is due: existing files may belong to other inputs.
@@ -220,8 +204,11 @@ def targets(stages: Iterable[Stage]) -> dict[str, Target]:
     result = {}
     for stage in stages:
         verb, _, name = stage.name.partition("@")
-        if table := TABLES.get(verb):
-            files = [file.as_posix() for file in (paths.page(name), table(name))]
+        if verb in ("report", "lesson"):
+            table = paths.study(name, "csv")
+            if verb == "lesson":
+                table = paths.metrics(paths.LESSONS, name)
+            files = [file.as_posix() for file in (paths.page(name), table)]
             result[name] = Target(stage.name, [] if stage.is_due else files)
     return result
 
@@ -238,12 +225,12 @@ def write_stamps(stages: Iterable[Stage], folder: Path) -> None:
 
 def write_plan(stages: Iterable[Stage], path: Path) -> None:
     """Write a plan as JSON, for jobs of the same run on other machines."""
-    write_json(path, [asdict(stage) for stage in stages])
+    write_json(path, list(stages))
 
 
 def read_plan(path: Path) -> list[Stage]:
     """Read a plan that `write_plan` wrote."""
-    return [Stage(**{**stage, "upstream": tuple(stage["upstream"])}) for stage in read_json(path)]
+    return [Stage(name, tuple(upstream), is_due) for name, upstream, is_due in read_json(path)]
 
 
 # How Snakemake's warnings in `--report` and `-n` begin: fresh stamps have no history.
@@ -251,11 +238,7 @@ NO_HISTORY = ("Missing metadata", "missing provenance/metadata")
 
 
 class LogFilter(logging.Filter):
-    """Drops messages of Snakemake that do not help the user.
-
-    These are warnings that stamps have no history, and errors of jobs after the user has stopped
-    the run.
-    """
+    """Drops warnings that stamps have no history, and errors of jobs that the user has stopped."""
 
     stopped = False
 

@@ -5,12 +5,10 @@ wxb/cli/listing.py formats it for display.
 
 from __future__ import annotations
 
-import csv
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from wxb import tasks
 from wxb.core import paths
 from wxb.core.errors import WxbError, did_you_mean
 from wxb.core.files import read_json
@@ -34,7 +32,6 @@ MAIN_STAGES = {
     "lessons": "lesson",
 }
 LAST_STAGES = {**MAIN_STAGES, "experiments": "evaluate"}
-VALID, LOSS = "valid_", "valid_loss"  # the prefix and a name of curves on validation records
 
 Facts = dict[str, Any]
 
@@ -88,6 +85,8 @@ class Inventory(NamedTuple):
         costs = {
             stage: _read(paths.cost(*stage.split("@"))) for stage in self._stages(section, name)
         }
+        settings = flatten(block.model_dump(mode="json"))
+        set_keys = flatten(block.model_dump(mode="json", exclude_unset=True))
         return {
             "changes": [
                 {"stage": stage, "what": change.what, "how": change.how}
@@ -98,7 +97,6 @@ class Inventory(NamedTuple):
                 member: self._brief("experiments", member)
                 for member in getattr(block, "experiments", [])
             },
-            "best": self._best(name, block),
             "profile": _read(paths.clean(corpus) / paths.PROFILE),
             "alignment": _read(paths.targets(name) / paths.ALIGNMENT)
             if isinstance(block, Experiment)
@@ -106,19 +104,9 @@ class Inventory(NamedTuple):
             "cost": {stage: cost for stage, cost in costs.items() if cost},
             "files": dict(self._files(section, name, block)),
             "commands": _commands(section, name, block),
-            "settings": flatten(block.model_dump(mode="json")),
-            "defaults": _defaults(block),
+            "settings": settings,
+            "defaults": [key for key in settings if key not in set_keys],
         }
-
-    def _best(self, name: str, block: Section) -> Facts:
-        """The best evaluation of training; `max_epochs` is None if unknown or changed since."""
-        best = _best(name, block)
-        if not best or not isinstance(block, Experiment):
-            return best
-        changed = {change.what for change in self.staleness.changes.get(f"train@{name}", ())}
-        key = f"experiments.{name}.training.epochs"
-        is_known = not self.staleness.unknown and key not in changed
-        return {**best, "max_epochs": block.max_epochs if is_known else None}
 
     def _users(self, section: str, name: str) -> list[str]:
         """The backbones and experiments that use a block."""
@@ -135,18 +123,17 @@ class Inventory(NamedTuple):
             if stage.get("foreach") == f"${{{section}}}"
         ]
 
-    def _files(self, section: str, name: str, block: Section) -> list[tuple[str, int]]:
+    def _files(self, section: str, name: str, block: Section) -> Iterator[tuple[str, int]]:
         """The existing outputs and logs of a block's stages, with their sizes in bytes."""
-        outputs = []
         for stage in self._stages(section, name):
-            block_of_stage = self.stages[stage.partition("@")[0]]["do"]
-            kinds = ("outs", "metrics", "plots")
-            outs = [out for kind in kinds for out in block_of_stage.get(kind, [])]
-            outputs += [out if isinstance(out, str) else next(iter(out)) for out in outs]
-            outputs.append(paths.log(stage).as_posix())
-        study = getattr(block, "study", "")
-        files = [p.replace("${key}", name).replace("${item.study}", study) for p in outputs]
-        return [(path, _size(Path(path))) for path in files if Path(path).exists()]
+            outs = dag.outputs(self.stages[stage.partition("@")[0]]["do"])
+            for out in [*outs, paths.log(stage).as_posix()]:
+                study = getattr(block, "study", "")
+                path = Path(out.replace("${key}", name).replace("${item.study}", study))
+                files = [path] if path.is_file() else path.rglob("*")
+                if path.exists():
+                    size = sum(file.stat().st_size for file in files if file.is_file())
+                    yield path.as_posix(), size
 
 
 def sections(params: Params, name: str) -> list[str]:
@@ -218,38 +205,6 @@ def _origin(corpus: Corpus) -> str:
     return ", ".join(download.file for download in corpus.urls or ()) or corpus.path
 
 
-def _best(name: str, block: Section) -> Facts:
-    """The best evaluation of training on validation records; empty without training curves.
-
-    By a score of the task if there is one, else, and for backbones, by the loss.
-    """
-    lower_is_better = {LOSS}
-    match block:
-        case Experiment():
-            files = paths.training(block.study, name).glob(f"{VALID}*.csv")
-            scores = tasks.get(block.task).metrics.METRICS
-            lower_is_better |= {f"{VALID}{score.key}" for score in scores if score.lower_is_better}
-        case Backbone():
-            files = paths.training(paths.PRETRAIN, name).glob(f"{LOSS}.csv")
-        case _:
-            return {}
-    curves = sorted(files, key=lambda path: (path.stem == LOSS, path.stem))
-    if not curves:
-        return {}
-    key = curves[0].stem
-    with curves[0].open(encoding="utf-8", newline="") as file:
-        points = [(int(row["step"]), float(row[key])) for row in csv.DictReader(file)]
-    values = [value for _, value in points]
-    index = values.index((min if key in lower_is_better else max)(values))
-    return {
-        "metric": key,
-        "value": values[index],
-        "step": points[index][0],
-        "evaluation": index + 1,
-        "evaluations": len(points),
-    }
-
-
 def _commands(section: str, name: str, block: Section) -> dict[str, str]:
     """Commands for a block, by what they do."""
     commands = {
@@ -266,19 +221,7 @@ def _commands(section: str, name: str, block: Section) -> dict[str, str]:
     return commands
 
 
-def _defaults(block: Section) -> list[str]:
-    """The keys that params.yaml does not set."""
-    set_keys = flatten(block.model_dump(mode="json", exclude_unset=True))
-    return [key for key in flatten(block.model_dump(mode="json")) if key not in set_keys]
-
-
 def _read(path: Path) -> Facts:
     """The content of a JSON file; empty if it does not exist."""
     content: Facts = read_json(path) if path.is_file() else {}
     return content
-
-
-def _size(path: Path) -> int:
-    """The bytes of a file, or of all files in a folder."""
-    files = [path] if path.is_file() else path.rglob("*")
-    return sum(file.stat().st_size for file in files if file.is_file())

@@ -2,12 +2,16 @@
 
 Bytes are the same on one type of CPU only. So `wxb readme` writes for each study the machines that
 its stages ran on (from reports/cost, which is not committed) and the hash of its table.
+
+`make seeds` calls this module in a clone for reports/seeds/<study>.json, which also has `made`:
+`seeds STUDY` before the run, `print STUDY` after it.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -15,21 +19,17 @@ from typing import Any
 from wxb.core import paths
 from wxb.core.errors import WxbError
 from wxb.core.files import read_json, write_json
-from wxb.core.params import Params
+from wxb.core.params import PARAMS, Params, load
+from wxb.project import params_file
 from wxb.project.revisions import Tree, WorkingTree
 from wxb.reporting.costs import experiment_stages, read_training_seconds
 
-PROVENANCE = paths.PROVENANCE.as_posix()
 MACHINE = ("device", "cpu", "capability", "torch")  # optional keys of files in reports/cost
+SEEDS = [1, 2, 3]
 
 # An entry of provenance.json: `sha256` of the study's table as JSON, `finished` (time), `machines`,
 # `seconds` of training by experiment, and `trained_on`, the number of training records.
 Provenance = Mapping[str, Any]
-
-
-def study_file(study: str) -> str:
-    """The path of a study's table as JSON."""
-    return paths.study(study).as_posix()
 
 
 def studies(tree: Tree) -> list[str]:
@@ -38,31 +38,26 @@ def studies(tree: Tree) -> list[str]:
     return [path.stem for path in files if path.suffix == ".json"]
 
 
-def find(study: str, tree: Tree, source: Tree | None = None) -> Provenance | None:
-    """The provenance of a study's table in `tree`, from the reports/provenance.json of `source`.
-
-    `source` is `tree` by default. None if the tree has no such table (`study_file`), or if
-    provenance.json has no entry of the study with the sha256 of this table.
-    """
-    table, provenances = tree.read(study_file(study)), (source or tree).read(PROVENANCE)
-    provenance = json.loads(provenances).get(study) if provenances else None
-    is_current = provenance and table and provenance["sha256"] == _sha256(table)
-    return provenance if is_current else None
-
-
 def require(study: str, tree: Tree) -> Provenance:
     """The provenance of a study's table in `tree`, from the working tree's provenance.json.
 
-    Raises WxbError, with the command that adds it, if `find` returns None.
+    Raises WxbError, with the command that adds it, if that file has no entry of the study with the
+    sha256 of this table.
     """
-    provenance = find(study, tree, WorkingTree())
-    if provenance is None:
-        raise WxbError(
-            f"{PROVENANCE} lacks the sha256 of {study_file(study)} in {tree.name}, and this machine"
-            f" has no run of it. Run `make run STUDY={study}`, `git add dvc.lock reports`, then"
-            " `wxb readme`"
-        )
-    return provenance
+    if provenance := _find(study, tree):
+        return provenance
+    raise WxbError(
+        f"{paths.PROVENANCE} lacks the sha256 of {paths.study(study)} in {tree.name}, and this"
+        f" machine has no run of it. Run `make run STUDY={study}`, `git add dvc.lock reports`,"
+        " then `wxb readme`"
+    )
+
+
+def _find(study: str, tree: Tree) -> Provenance | None:
+    path = paths.PROVENANCE
+    provenance: Provenance | None = read_json(path).get(study) if path.is_file() else None
+    is_current = provenance and provenance["sha256"] == _sha256(_table(study, tree))
+    return provenance if is_current else None
 
 
 def record(params: Params, index: Tree) -> None:
@@ -71,17 +66,15 @@ def record(params: Params, index: Tree) -> None:
     Known studies keep their entry. A new one is added if the working tree has the same table with
     the costs of its stages. Raises WxbError for a study that is neither known nor added.
     """
-    working_tree = WorkingTree()
     provenances: dict[str, Provenance] = {}
     for study in studies(index):
-        known, run = find(study, index, working_tree), from_costs(params, study)
-        table = index.read(study_file(study)) or b""
-        if run and known is None and table == working_tree.read(study_file(study)):
+        table, run = _table(study, index), from_costs(params, study)
+        if run and not _find(study, index) and table == _table(study, WorkingTree()):
             seconds = read_training_seconds(json.loads(table))
             provenances[study] = {"sha256": _sha256(table), **run, "seconds": seconds}
         else:
             provenances[study] = require(study, index)
-    write_json(Path(PROVENANCE), provenances)
+    write_json(paths.PROVENANCE, provenances)
 
 
 def from_costs(params: Params, study: str) -> dict[str, Any]:
@@ -111,17 +104,53 @@ def from_costs(params: Params, study: str) -> dict[str, Any]:
 
 
 def sentence(provenance: Provenance) -> str:
-    """Where and when a study was run, without a full stop."""
-    machines = " and ".join(machine_text(machine) for machine in provenance["machines"])
-    return f"Made on {machines}, finished on {provenance['finished'][:10]}"
+    """Where and when a study was run: `Made on AMD EPYC (AVX512, torch 2.13.0), finished on ...`"""
+    machines = []
+    for machine in provenance["machines"]:
+        version = f"torch {machine['torch']}" if "torch" in machine else ""
+        details = ", ".join(filter(None, [machine.get("capability"), version]))
+        machines.append(f"{machine['device']} ({details})" if details else machine["device"])
+    return f"Made on {' and '.join(machines)}, finished on {provenance['finished'][:10]}"
 
 
-def machine_text(machine: Mapping[str, str]) -> str:
-    """A machine as text: `AMD EPYC, 1 CPU thread(s) (AVX512, torch 2.13.0+cpu)`."""
-    version = f"torch {machine['torch']}" if "torch" in machine else ""
-    details = ", ".join(filter(None, [machine.get("capability"), version]))
-    return f"{machine['device']} ({details})" if details else machine["device"]
+def set_seeds(study: str, path: Path = PARAMS) -> None:
+    """Set the seeds of one study in params.yaml to SEEDS.
+
+    Only its own experiments are trained with all of them: backbones, also those that another study
+    trains, keep their weights.
+    """
+    text = params_file.read(path)
+    content = params_file.parse(text)
+    content["studies"][study]["seed"] = SEEDS
+    params_file.write(params_file.update(text, content), path)
+
+
+def study_with_seeds(study: str) -> dict[str, Any]:
+    """The comparison of a study that ran here with all its seeds, and its machines as `made`.
+
+    Raises WxbError if it did not run with several seeds.
+    """
+    params, path = load(), paths.study(study)
+    content: dict[str, Any] = read_json(path) if path.is_file() else {"seeds": []}
+    made = from_costs(params, study)
+    if not made or len(content["seeds"]) < 2 or content["seeds"] != params.studies[study].seeds:
+        raise WxbError(
+            f"{study} did not run here with several seeds; run `make seeds STUDY={study}`"
+        )
+    return {**content, "made": made}
+
+
+def _table(study: str, tree: Tree) -> bytes:
+    return tree.read(paths.study(study).as_posix()) or b""
 
 
 def _sha256(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
+
+
+if __name__ == "__main__":
+    _, action, name = sys.argv
+    if action == "seeds":
+        set_seeds(name)
+    else:
+        print(json.dumps(study_with_seeds(name), ensure_ascii=False, indent=2))

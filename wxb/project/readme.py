@@ -12,8 +12,7 @@ from wxb.core import paths
 from wxb.core.errors import WxbError, choices
 from wxb.core.files import publish
 from wxb.core.params import read_yaml
-from wxb.project import profiles, provenance, revisions
-from wxb.project.reproduction import benchmarks
+from wxb.project import benchmarks, dag, profiles, provenance, revisions
 from wxb.project.revisions import Tree
 from wxb.reporting.charts.formatting import listed
 from wxb.reporting.charts.pairs import claim, without_baselines
@@ -126,11 +125,9 @@ def _artifacts_table(_: Tree) -> Iterator[str]:
     yield "| stage | for each of | what it does | writes |"
     yield "|---|---|---|---|"
     for verb, section, block in stages():
-        outs = [out for kind in ("outs", "metrics", "plots") for out in block.get(kind, [])]
-        files = [out if isinstance(out, str) else next(iter(out)) for out in outs]  # with options
         files = [
             f"`{file.replace('${key}', '*').replace('${item.study}', '<study>')}`"
-            for file in files
+            for file in dag.outputs(block)
             if paths.COST.as_posix() not in file
         ]
         yield f"| `{verb}` | {section} | {block['desc']} | {', '.join(files)} |"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import subprocess
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from wxb.core.errors import WxbError
 
@@ -12,49 +12,41 @@ Process = subprocess.CompletedProcess[bytes]
 EMPTY = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"  # the hash of git's empty tree
 
 
-class Tree(Protocol):
-    """Read access to files by their paths, relative to the project."""
-
-    @property
-    def name(self) -> str:
-        """Its name in a sentence, such as `HEAD (03ec366)`."""
-
-    def read(self, path: str) -> bytes | None:
-        """The content of a file; None if it does not exist."""
-
-    def files(self, folder: str) -> list[str]:
-        """The paths of all files under a folder, sorted."""
-
-
 class WorkingTree(NamedTuple):
-    """The files in the working folder."""
+    """The files in the working folder; paths are relative to the project."""
 
     name: str = "here"
 
     def read(self, path: str) -> bytes | None:
-        """See Tree."""
+        """The content of a file; None if it does not exist."""
         return Path(path).read_bytes() if Path(path).is_file() else None
 
     def files(self, folder: str) -> list[str]:
-        """See Tree."""
+        """The paths of all files under a folder, sorted."""
         return sorted(str(path) for path in Path(folder).rglob("*") if path.is_file())
 
 
 class GitTree(NamedTuple):
-    """The files of a commit, or of git's index: those that git would commit."""
+    """The files of a commit, or of git's index: those that git would commit.
+
+    `name`: its name in a sentence, such as `HEAD (03ec366)`. `sha` is empty for the index.
+    """
 
     name: str
-    sha: str  # empty for the index
+    sha: str
 
     def read(self, path: str) -> bytes | None:
-        """See Tree."""
+        """As in WorkingTree."""
         process = _git("cat-file", "blob", f"{self.sha}:./{path}")
         return None if process.returncode else process.stdout
 
     def files(self, folder: str) -> list[str]:
-        """See Tree."""
+        """As in WorkingTree."""
         command = ("ls-tree", "-r", "--name-only", self.sha) if self.sha else ("ls-files",)
         return _names(_git(*command, "-z", "--", folder))
+
+
+Tree = WorkingTree | GitTree
 
 
 def index() -> GitTree:

@@ -114,7 +114,7 @@ class Watch:
 
 def _leading_to(name: str | None, stages: Sequence[engines.Stage]) -> list[engines.Stage]:
     """The stages that the page of a study or lesson depends on; all if `name` is None."""
-    wanted = {f"{verb}@{name}" for verb in engines.TABLES}
+    wanted = {f"{verb}@{name}" for verb in ("report", "lesson")}
     chosen = []
     for stage in reversed(stages):  # downstream first
         if name is None or stage.name in wanted:

@@ -5,13 +5,13 @@ from pathlib import Path
 import pytest
 from dvc.repo import Repo
 
-from tests.project.integrity.toy import DVC_YAML, git
+from tests.project.toy import DVC_YAML, git
 
 
 @pytest.fixture(scope="session")
 def committed_project(tmp_path_factory):
     """A committed project with three stages that are up to date."""
-    folder = tmp_path_factory.mktemp("integrity") / "project"
+    folder = tmp_path_factory.mktemp("toy") / "project"
     folder.mkdir()
     with chdir(folder):
         git("init", "-q")
@@ -27,7 +27,7 @@ def committed_project(tmp_path_factory):
 
 
 @pytest.fixture
-def project(committed_project, tmp_path, monkeypatch):
+def toy_project(committed_project, tmp_path, monkeypatch):
     """The working folder: a copy of the committed project."""
     monkeypatch.chdir(shutil.copytree(committed_project, tmp_path / "project"))
     return tmp_path / "project"

@@ -12,18 +12,17 @@ from dvc.repo import Repo
 from ruamel.yaml import YAML
 
 from tests.commands import sleeping_process
-from tests.project.integrity.toy import flip, git, stages_run
-from wxb.project import dag
+from tests.project.toy import flip, git, stages_run
+from wxb.project import dag, repair
 from wxb.project.dag import LOCKFILE
 from wxb.project.engines import PlanError, prepare
-from wxb.project.integrity import repair
 from wxb.runtime.engine import RWLOCK
 
 DAMAGED = ["", "{", '{"write": {"/a": {"pi', "[]", '{"write": []}', "\0\0\0"]
 
 
 @pytest.mark.parametrize("content", DAMAGED)
-def test_a_damaged_rwlock_is_removed(project, capsys, content):
+def test_a_damaged_rwlock_is_removed(toy_project, capsys, content):
     RWLOCK.write_text(content)
     if content != '{"write": []}':
         with pytest.raises((DvcException, AttributeError)):
@@ -37,7 +36,7 @@ def test_a_damaged_rwlock_is_removed(project, capsys, content):
     assert capsys.readouterr().err == ""
 
 
-def test_an_rwlock_that_dvc_is_writing_is_left_alone(project):
+def test_an_rwlock_that_dvc_is_writing_is_left_alone(toy_project):
     from dvc.lock import make_lock
 
     RWLOCK.write_text("{")
@@ -46,7 +45,7 @@ def test_an_rwlock_that_dvc_is_writing_is_left_alone(project):
     assert RWLOCK.read_text() == "{"
 
 
-def test_locks_of_dead_processes_and_reused_pids_are_removed(project, capsys):
+def test_locks_of_dead_processes_and_reused_pids_are_removed(toy_project, capsys):
     with sleeping_process() as pid:
         owner = {"pid": pid, "cmd": "dvc repro"}
         content = json.dumps({"write": {"/a": owner}, "read": {"/b": [owner]}})
@@ -62,7 +61,7 @@ def test_locks_of_dead_processes_and_reused_pids_are_removed(project, capsys):
     assert "had locks of a killed run" in capsys.readouterr().err
 
 
-def test_no_run_starts_while_a_stage_runs(project):
+def test_no_run_starts_while_a_stage_runs(toy_project):
     path = Path(".wxb/locks/train@x.lock")
     path.parent.mkdir(parents=True)
     with sleeping_process("stages.train", "x") as pid:
@@ -73,7 +72,7 @@ def test_no_run_starts_while_a_stage_runs(project):
 
 
 @pytest.mark.parametrize("is_committed", [True, False])
-def test_any_cut_of_the_lock_file_is_repaired(project, capsys, is_committed):
+def test_any_cut_of_the_lock_file_is_repaired(toy_project, capsys, is_committed):
     """Also within a line, and at the end of a record; other records are in DVC's run cache."""
     if not is_committed:
         git("rm", "-q", "--cached", "dvc.lock")
@@ -96,7 +95,7 @@ def hashes(text):
     return {n: [(entry["path"], entry["md5"]) for entry in e] for n, e in entries.items()}
 
 
-def test_a_removed_lock_file_and_a_conflict_are_left_to_the_user(project, capsys):
+def test_a_removed_lock_file_and_a_conflict_are_left_to_the_user(toy_project, capsys):
     text = LOCKFILE.read_text()
     LOCKFILE.write_text(f"<<<<<<< HEAD\n{text}")
     with pytest.raises(PlanError, match=r"dvc\.lock"):
@@ -109,7 +108,7 @@ def test_a_removed_lock_file_and_a_conflict_are_left_to_the_user(project, capsys
     assert stages_run() == []  # from the run cache
 
 
-def test_a_lost_cache_is_filled_from_the_workspace(project, capsys):
+def test_a_lost_cache_is_filled_from_the_workspace(toy_project, capsys):
     shutil.rmtree(".dvc/cache")
     assert {how for step in dag.steps() for how in step.changes.values()} == {"not in cache"}
     assert not any(step.is_due for step in dag.steps())
@@ -122,14 +121,14 @@ def test_a_lost_cache_is_filled_from_the_workspace(project, capsys):
     assert Path("made/other").read_text() == "1\n"
 
 
-def test_any_lost_object_reruns_no_stage(project):
+def test_any_lost_object_reruns_no_stage(toy_project):
     for path in [path for path in Path(".dvc/cache/files").rglob("*") if path.is_file()]:
         path.unlink()
         prepare()
         assert stages_run() == [], path
 
 
-def test_an_empty_folder_in_the_run_cache_is_removed(project, capsys):
+def test_an_empty_folder_in_the_run_cache_is_removed(toy_project, capsys):
     """DVC fails at each run that looks into it."""
     runs = Path(".dvc/cache/runs")
     before, empty = {*runs.rglob("*")}, runs / "aa/aa1"
@@ -140,7 +139,7 @@ def test_an_empty_folder_in_the_run_cache_is_removed(project, capsys):
     assert before <= {*runs.rglob("*")}
 
 
-def test_bytes_that_differ_are_not_put_into_the_cache(project):
+def test_bytes_that_differ_are_not_put_into_the_cache(toy_project):
     """DVC trusts the time of a file; here it is known and unchanged."""
     shutil.rmtree(".dvc/cache")
     flip(Path("made/other"))

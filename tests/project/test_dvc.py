@@ -16,10 +16,10 @@ from dvc.stage import serialize
 from dvc.utils.serialize import _yaml
 from dvc_objects.fs.local import FsspecLocalFileSystem
 
-from tests.project.integrity.toy import git
+from tests.project.toy import git
+from wxb.project import dvc
 from wxb.project.dag import LOCKFILE
 from wxb.project.engines import REPRO
-from wxb.project.integrity import dvc
 from wxb.runtime.engine import RWLOCK
 
 
@@ -28,7 +28,7 @@ def open_in_place(fs, path, mode="r", encoding=None, **_):
 
 
 @pytest.fixture(params=[True, False])
-def is_atomic(request, monkeypatch, project):
+def is_atomic(request, monkeypatch, toy_project):
     """Whether DVC writes atomically; as it is installed, it does not."""
     monkeypatch.setattr(FsspecLocalFileSystem, "open", open_in_place)
     if request.param:
@@ -82,7 +82,7 @@ VALUES = {
 
 
 @pytest.fixture
-def lockfile(project, monkeypatch):
+def lockfile(toy_project, monkeypatch):
     """The dvc.lock of a project; changes of `split_lockfile` are undone after the test."""
     for name in ("dump_stages", "_load_yaml"):
         monkeypatch.setattr(Lockfile, name, getattr(Lockfile, name))
@@ -154,7 +154,7 @@ def test_a_faulty_dvc_lock_is_reported(lockfile, added):
         dict(lockfile.load()["stages"])
 
 
-def test_snakemake_starts_this_dvc(project):
+def test_snakemake_starts_this_dvc(toy_project):
     assert REPRO[:3] == [sys.executable, "-m", dvc.__name__]
     Path("source").write_text("other\n")
     done = subprocess.run([*REPRO, "make"], check=True, capture_output=True, text=True)

@@ -1,4 +1,4 @@
-"""The command `dvc` with atomic and faster writes: `python -m wxb.project.integrity.dvc repro`.
+"""The command `dvc` with atomic and faster writes: `python -m wxb.project.dvc repro`.
 
 DVC rewrites its rwlock and dvc.lock in place, so a signal or a full disk at that moment damages
 them. Both are written through `open` of one class, which DVC has no setting for.

@@ -13,7 +13,7 @@ from wxb.cli.app import app
 from wxb.core.errors import WxbError
 from wxb.core.params import load
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[2]
 WIDTH = 80
 
 
@@ -25,7 +25,7 @@ def wxb(*arguments):
     return result.exit_code, result.output
 
 
-def write_results(shift=0.0, weights="a", cpu="Abacus"):
+def write_results(shift=0.0, weights="a"):
     """Write the results of a run; `shift` is added to all scores."""
     names = load().studies["ner"].experiments
     scores = {name: 0.5 + index / 100 + shift for index, name in enumerate(names)}
@@ -41,8 +41,7 @@ def write_results(shift=0.0, weights="a", cpu="Abacus"):
     stages = [(verb, name) for verb in ("train", "evaluate") for name in names]
     stages += [("pretrain", backbone) for backbone in backbones] + [("lesson", "images")]
     for verb, name in stages:
-        machine = {"device": cpu, "cpu": cpu, "capability": "AVX2", "torch": "2"}
-        write(f"reports/cost/{verb}/{name}.json", {**machine, "finished": "2030-01-01"})
+        write(f"reports/cost/{verb}/{name}.json", {"device": "a CPU", "finished": "2030-01-01"})
 
 
 @pytest.fixture

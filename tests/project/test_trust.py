@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.project.integrity import trust
+from tests.project import trust
 
 
 @pytest.mark.slow

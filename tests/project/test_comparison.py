@@ -1,14 +1,18 @@
 """Comparisons of results: equal, within their ranges, or outside."""
 
 import json
+import math
+from random import Random
+from statistics import fmean
 from typing import NamedTuple
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.stats import t
 
 from tests.reporting.conftest import comparison as study_content
-from wxb.project.reproduction.comparison import Results, Verdict, compare, worst
+from wxb.project.comparison import Range, Results, Verdict, compare, ranges, worst
 
 LESSON = "reports/metrics/lessons/images.json"
 PRETRAIN = "reports/metrics/pretrain/encoder.json"
@@ -63,7 +67,7 @@ def with_seeds(seeds):
 
 
 def verdicts(before, after, name="ner"):
-    return worst(compare(name, before, after))
+    return {key[1]: verdict for key, verdict in worst(compare(name, before, after)).items()}
 
 
 def test_scores_are_compared_with_their_intervals():
@@ -185,3 +189,38 @@ def test_a_mean_of_several_seeds_has_a_narrower_range():
     near, far = (compare("ner", before, after)[0] for after in (before, results(means)))
     assert near.trainings == far.trainings == 3
     assert near.range.high - near.range.low < far.range.high - far.range.low
+
+
+RUNS = {"f1": {"one": [0.5, 0.52, 0.51], "two": [0.3, 0.33, 0.36]}}
+
+
+def test_the_wider_interval_of_students_t_is_used():
+    """Around the mean of all seeds: the pooled interval of `one`, its own of `two`."""
+    one, two = ranges(RUNS)["f1"].values()
+    pooled = math.sqrt((0.01**2 + 0.03**2) / 2)
+    both, alone = t.ppf((1 + math.sqrt(0.95)) / 2, 4), t.ppf(0.975, 2)
+    assert one.high - 0.51 == pytest.approx(both * pooled * math.sqrt(4 / 3))
+    assert two.high - 0.33 == pytest.approx(alone * 0.03 * math.sqrt(4 / 3))
+    assert [fmean(one), fmean(two)] == pytest.approx([0.51, 0.33])
+
+
+def test_about_95_of_100_valid_reruns_are_inside():
+    random, inside, times = Random(1), 0, 1000
+    deviations = [0.006, 0.003, 0.018, 0.013, 0.005, 0.014, 0.031]  # of the demo's experiments
+    for _ in range(times):
+        runs = {str(d): [random.gauss(0.5, d) for _ in range(3)] for d in deviations}
+        bounds = ranges({"f1": runs})["f1"]
+        inside += all(random.gauss(0.5, d) in bounds[str(d)] for d in deviations)
+    assert 0.92 <= inside / times <= 0.98
+
+
+def test_experiments_that_do_not_vary_have_no_range_and_narrow_no_other():
+    constant = {"crf": [0.901759] * 3, "mentions": [0.4] * 3}
+    both = ranges({"f1": {**RUNS["f1"], **constant}})["f1"]
+    assert {name: both[name] for name in RUNS["f1"]} == ranges(RUNS)["f1"]
+    assert ranges({"f1": constant})["f1"].keys() == constant.keys()
+
+
+def test_both_ends_of_a_range_are_inside():
+    limits = Range(0.5, 0.6)
+    assert [x in limits for x in (0.5, 0.6, 0.61, None, math.nan)] == [True] * 2 + [False] * 3

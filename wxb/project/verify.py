@@ -1,4 +1,4 @@
-"""`wxb verify`: compare the bytes of all outputs, and of DVC's cache, with dvc.lock.
+"""The command `wxb verify`: compare the bytes of all outputs, and of DVC's cache, with dvc.lock.
 
 DVC does not read a file again whose size, time and inode it knows, nor a cache object of mode 0444.
 """
@@ -12,10 +12,13 @@ import re
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Annotated, NamedTuple
+
+import typer
 
 from wxb.core.errors import WxbError
 from wxb.core.files import publish
+from wxb.core.wording import counted
 from wxb.project import engines, revisions
 
 if TYPE_CHECKING:
@@ -30,46 +33,54 @@ DIRECTORY = ".dir"  # the suffix of objects that list the files of a folder
 class Fault(NamedTuple):
     """A file whose bytes are not those of dvc.lock, or of its name in DVC's cache.
 
-    `remedy`: what was done about it. `is_restored`: the file is now as it should be.
+    `kind`: altered, missing or unexpected. `remedy`: what was done about it. `is_restored`: the
+    file is now as it should be.
     """
 
-    kind: Literal["altered", "missing", "unexpected"]
-    path: Path  # relative to the project
+    kind: str
+    path: Path  # relative to the project, if it is inside
     remedy: str = ""
     is_restored: bool = False
 
 
-class Report(NamedTuple):
-    """The number of files that were hashed, and the faults."""
+def verify_command(
+    repair: Annotated[
+        bool,
+        typer.Option("--repair", help="restore files from a copy; without one, make stages stale"),
+    ] = False,
+) -> None:
+    """Hash all outputs, their sources and DVC's cache, and compare them with dvc.lock.
 
-    files: int
-    faults: list[Fault]
+    Names each file that is altered, missing or unexpected. DVC itself does not read a file again
+    whose time is unchanged. Exit code 1 if a file is not as it should be.
+
+    Example: wxb verify --repair
+    """
+    files, faults = verify(repair)
+    for fault in faults:
+        print(f"{fault.kind}: {fault.path}" + (f" ({fault.remedy})" if fault.remedy else ""))
+    print(f"{counted(files, 'files')} hashed, {counted(len(faults), 'faults')}")
+    if not all(fault.is_restored for fault in faults):
+        raise typer.Exit(1)
 
 
-def verify(repair: bool = False) -> Report:
+def verify(repair: bool = False) -> tuple[int, list[Fault]]:
     """Hash the outputs and sources of all stages in dvc.lock, and DVC's cache.
 
-    A source that DVC knows to have changed is no fault: its stages are stale. An output that
-    neither the workspace nor the cache has is none: a clone has no models.
+    Returns the number of files and the faults. A source that DVC knows to have changed is no fault:
+    its stages are stale. An output that neither the workspace nor the cache has is none: a clone
+    has no models.
 
     `repair` restores files from a copy with the right hash: in the workspace, the cache, or
     git's index. Without a copy it removes the cache object, or sets the time of the file, so that
     DVC runs the stage again. Raises PlanError if a run is active, or if DVC cannot read the
     project.
     """
-    from dvc.exceptions import DvcException
-
-    try:
-        with engines.exclude_runs("nothing was verified") as repo:
-            if repo is None:
-                raise engines.PlanError(f"{Path.cwd()} has no DVC project")
-            verification = _Verification(repo, repair)
-            return Report(len(verification.hashes), list(verification.faults()))
-    except DvcException as error:
-        reason = " ".join(str(error).split())
-        raise engines.PlanError(
-            f"DVC cannot read this project: {reason}; `wxb doctor` repairs what a killed run left"
-        ) from error
+    with engines.exclude_runs("nothing was verified") as repo:
+        if repo is None:
+            raise engines.unreadable(f"{Path.cwd()} has no folder .dvc")
+        verification = _Verification(repo, repair)
+        return len(verification.hashes), list(verification.faults())
 
 
 class _Verification:
@@ -81,12 +92,13 @@ class _Verification:
         self.copies: dict[str, Path | bytes] = {}  # content by hash
         stages = repo.index.stages
         self.outs = [out for stage in stages for out in stage.outs if out.hash_info]
-        deps = [dep for stage in stages for dep in stage.deps if dep.hash_info.name == "md5"]
+        deps = {dep.fs_path: dep for s in stages for dep in s.deps if dep.hash_info.name == "md5"}
         made = [Path(out.fs_path) for out in self.outs]
         self.sources = [
             dep
-            for dep in {dep.fs_path: dep for dep in deps}.values()
-            if not any(_overlap(Path(dep.fs_path), out) for out in made) and dep.exists
+            for path, dep in deps.items()
+            if dep.exists
+            and not any(Path(path).is_relative_to(o) or o.is_relative_to(path) for o in made)
         ]
         self.objects = {
             path.parent.name + path.name: path
@@ -102,7 +114,12 @@ class _Verification:
             if out.hash_info.isdir and out.exists:
                 tree = self._tree(out)
                 self.copies.setdefault(str(tree.oid), tree.as_bytes())
-        self.source_hashes = {dep.fs_path: self._oid(dep) for dep in self.sources}
+        self.source_hashes = {
+            dep: str(self._tree(dep).oid)
+            if Path(dep.fs_path).is_dir()
+            else self._hash(Path(dep.fs_path))
+            for dep in self.sources
+        }
 
     def faults(self) -> Iterator[Fault]:
         """Each fault, after its repair."""
@@ -112,9 +129,9 @@ class _Verification:
         unexpected: list[Path] = []
         for out in self.outs:
             yield from self._output(out, unexpected)
-        for dep in self.sources:
+        for dep, digest in self.source_hashes.items():
             is_known = bool(dep.workspace_status())
-            if not is_known and self.source_hashes[dep.fs_path] != dep.hash_info.value:
+            if not is_known and digest != dep.hash_info.value:
                 yield self._fault("altered", Path(dep.fs_path), str(dep.hash_info.value))
         for path in unexpected:  # they may have been copies
             if self.repairs:
@@ -138,18 +155,18 @@ class _Verification:
             if needed not in self.objects:
                 target = self.objects[needed] = Path(self.repo.cache.local.oid_to_path(needed))
                 yield self._fault("missing", target, needed)
-        for file, hash_ in expected.items():
+        for file, digest in expected.items():
             if not file.is_file():
-                yield self._fault("missing", file, hash_)
-            elif self._hash(file) != hash_:
-                yield self._fault("altered", file, hash_)
+                yield self._fault("missing", file, digest)
+            elif self._hash(file) != digest:
+                yield self._fault("altered", file, digest)
         unexpected += [file for file in self._files(out) if file not in expected]
 
-    def _fault(self, kind: Literal["altered", "missing"], path: Path, oid: str) -> Fault:
+    def _fault(self, kind: str, path: Path, oid: str) -> Fault:
         """A fault of the file that should have a hash; restores it if repairs are wanted."""
         if not self.repairs:
             return Fault(kind, _relative(path))
-        content = None if path.is_dir() else self.copies.get(oid) or self._staged(path, oid)
+        content = None if path.is_dir() else self.copies.get(oid) or _staged(path, oid)
         is_object = self.objects.get(oid) == path
         if content is not None:
             with publish(path) as (draft,):
@@ -166,15 +183,6 @@ class _Verification:
             for file in [path, *path.rglob("*")] if path.exists() else ():
                 os.utime(file)  # so that DVC reads it
         return Fault(kind, _relative(path), "no copy; its stage is stale now")
-
-    def _staged(self, path: Path, oid: str) -> bytes | None:
-        """The content of a file in git's index, if it has this hash."""
-        try:
-            content = revisions.index().read(str(_relative(path))) or b""
-        except WxbError:  # no repository
-            return None
-        is_right = hashlib.md5(content, usedforsecurity=False).hexdigest() == oid
-        return content if is_right else None
 
     def _files(self, entry: Output) -> list[Path]:
         """The files of an output or dependency that DVC does not ignore."""
@@ -195,11 +203,6 @@ class _Verification:
         tree.digest()
         return tree
 
-    def _oid(self, entry: Output) -> str:
-        """The hash of an output or dependency, as in dvc.lock."""
-        is_folder = Path(entry.fs_path).is_dir()
-        return str(self._tree(entry).oid) if is_folder else self._hash(Path(entry.fs_path))
-
     def _hash(self, path: Path) -> str:
         from dvc_data.hashfile.hash import file_md5
 
@@ -208,11 +211,14 @@ class _Verification:
         return self.hashes[path]
 
 
-def _overlap(path: Path, other: Path) -> bool:
-    """Whether one path is the other, or contains it."""
-    return path.is_relative_to(other) or other.is_relative_to(path)
+def _staged(path: Path, oid: str) -> bytes | None:
+    """The content of a file in git's index, if it has this hash."""
+    try:
+        content = revisions.index().read(str(_relative(path))) or b""
+    except WxbError:  # no repository
+        return None
+    return content if hashlib.md5(content, usedforsecurity=False).hexdigest() == oid else None
 
 
 def _relative(path: Path) -> Path:
-    """A path relative to the project, if it is inside."""
     return path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path

@@ -1,6 +1,6 @@
 """Random edits, faults and runs of a small project, each compared with an oracle: `make trust`.
 
-`python -m tests.project.integrity.trust FILE --steps 2000` writes the counts as a table, and exits
+`python -m tests.project.trust FILE --steps 2000` writes the counts as a table, and exits
 with 1 if anything failed. Each stage writes a hash of all that it depends on, so the oracle knows
 the right bytes without a run. After each run all outputs have these bytes, and no stage ran whose
 inputs and outputs were as its last run left them.
@@ -39,11 +39,11 @@ from hypothesis.stateful import (
 from ruamel.yaml import YAML
 
 from tests.project import toy_dag
-from tests.project.integrity.toy import flip, git
+from tests.project.toy import flip, git
+from wxb.project import benchmarks
 from wxb.project.dag import LOCKFILE
 from wxb.project.engines import plan, repaired
-from wxb.project.integrity.verify import verify
-from wxb.project.reproduction import benchmarks
+from wxb.project.verify import verify
 
 # Commands are `stage.py OUTPUT PARAMETER DEPENDENCY...`. An output without a suffix is a folder.
 DVC_YAML = """
@@ -313,7 +313,7 @@ class Project(RuleBasedStateMachine):
         if paths:
             path = self.pick(n, paths)
             flip(path)
-            faults = [str(fault.path) for fault in verify(repair=True).faults]
+            faults = [str(fault.path) for fault in verify(repair=True)[1]]
             assert any(str(path).startswith(fault) for fault in faults), (path, faults)
 
     @rule(n=numbers, whole=st.booleans())

@@ -1,4 +1,4 @@
-"""Model cards of trained experiments, in the format of the Hugging Face hub."""
+"""Share trained experiments: model cards of the Hugging Face hub, and merged adapters."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ from pathlib import Path
 from wxb import tasks
 from wxb.core import paths
 from wxb.core.errors import WxbError, error_line, require_output
-from wxb.core.files import publish, read_json
+from wxb.core.files import publish, read_json, write_json
 from wxb.core.params import Params
 from wxb.core.params.experiments import Experiment
 from wxb.core.params.tasks import FOLDER
+from wxb.core.pretrained import ADAPTER
 from wxb.metrics import TEST
 from wxb.project import trained
 from wxb.reporting.about import tuning_text
@@ -97,3 +98,29 @@ def share(params: Params, name: str, folder: Path) -> None:
         raise WxbError(
             f"{folder}: cannot copy the model ({error_line(error)}); nothing was written"
         ) from error
+
+
+def merge(experiment: str | Path, output: Path) -> None:
+    """Merge a trained adapter, and write the full model to a new folder.
+
+    Its logits are those of the adapter except for rounding. A backbone in 4 bits is dequantized to
+    float32. Raises WxbError if the model is not an adapter, or if `output` exists.
+    """
+    from wxb.training.backbones import tuning
+
+    folder = trained.find(experiment)
+    if not (folder / ADAPTER).exists():
+        raise WxbError(f"{folder}: expected an adapter, with {ADAPTER}; this is a full model")
+    if output.exists():
+        raise WxbError(f"{output} already exists; name a new folder")
+    model = trained.load(folder).model
+    model.backbone = tuning.merge_adapter(model.backbone, folder)
+    with publish(output) as (draft,):
+        draft.mkdir()
+        for file in folder.iterdir():
+            if file.is_file() and file.suffix != ".safetensors" and file.name != ADAPTER:
+                shutil.copyfile(file, draft / file.name)
+        model.save_pretrained(draft)
+        write_json(
+            draft / paths.SETTINGS, {**read_json(folder / paths.SETTINGS), "four_bit": False}
+        )

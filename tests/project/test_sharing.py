@@ -6,15 +6,16 @@ import shutil
 from pathlib import Path
 
 import pytest
+import torch
 from huggingface_hub import ModelCard
 
+from tests import chat_models
 from tests.ner_project import create_project
 from wxb import tasks
 from wxb.core import params
 from wxb.core.errors import WxbError
 from wxb.core.files import read_json, write_json
-from wxb.project import trained
-from wxb.project.sharing import card
+from wxb.project import sharing, trained
 
 
 @pytest.fixture(scope="module")
@@ -39,7 +40,7 @@ def row(text, test_set, title):
 
 
 def test_scores_and_data_are_those_of_the_reports(project):
-    text = card.card(params.load(), "ner-encoder")
+    text = sharing.card(params.load(), "ner-encoder")
     scores = read_json(METRICS)
     interval = "{f1_low:.3f}–{f1_high:.3f}".format(**scores)
     assert row(text, "test", "F1") == ("24", f"{scores['f1']:.3f}", interval)
@@ -60,7 +61,7 @@ def test_further_test_sets_are_named(project):
     write_json(profile, content)
     further = {"situations_f1": 0.5, "situations_f1_low": 0.4, "situations_f1_high": 0.6}
     write_json(METRICS, {**read_json(METRICS), **further})
-    text = card.card(params.load(), "ner-encoder")
+    text = sharing.card(params.load(), "ner-encoder")
     assert row(text, "situations", "F1") == ("24", "0.500", "0.400–0.600")
 
 
@@ -69,15 +70,15 @@ def test_several_seeds_share_the_first_model(project, tmp_path):
     study = one.studies["ner"].model_copy(update={"seed": [4, 5]})
     (project / "models/ner-encoder/seed-5").mkdir()
     several = one.model_copy(update={"studies": {"ner": study}})
-    card.share(several, "ner-encoder", tmp_path / "shared")
+    sharing.share(several, "ner-encoder", tmp_path / "shared")
     assert "seeds 4, 5" in (tmp_path / "shared/README.md").read_text(encoding="utf-8")
     assert not (tmp_path / "shared/seed-5").exists()
 
 
 def test_a_shared_folder_works_elsewhere(project, tmp_path, monkeypatch):
-    card.share(params.load(), "ner-encoder", tmp_path / "shared")
+    sharing.share(params.load(), "ner-encoder", tmp_path / "shared")
     with pytest.raises(WxbError, match="already exists"):
-        card.share(params.load(), "ner-encoder", tmp_path / "shared")
+        sharing.share(params.load(), "ner-encoder", tmp_path / "shared")
     (tmp_path / "new").touch()
     files = [path for path in (tmp_path / "shared").rglob("*") if path.is_file()]
     assert {path.stat().st_mode for path in files} == {(tmp_path / "new").stat().st_mode}
@@ -90,22 +91,38 @@ def test_a_shared_folder_works_elsewhere(project, tmp_path, monkeypatch):
 def test_an_impossible_folder_is_an_error(project, tmp_path):
     (tmp_path / "file").touch()
     with pytest.raises(WxbError, match="cannot copy the model"):
-        card.share(params.load(), "ner-encoder", tmp_path / "file/shared")
+        sharing.share(params.load(), "ner-encoder", tmp_path / "file/shared")
 
 
 def test_missing_experiments_and_metrics_are_errors(project):
     with pytest.raises(WxbError, match="did you mean 'ner-encoder'"):
-        card.card(params.load(), "ner-encodr")
+        sharing.card(params.load(), "ner-encodr")
     shutil.rmtree("reports/metrics")
     with pytest.raises(WxbError, match="run `dvc repro evaluate@ner-encoder` first"):
-        card.card(params.load(), "ner-encoder")
+        sharing.card(params.load(), "ner-encoder")
 
 
 @pytest.mark.parametrize("task", ["chat", "classification", "speech", "translation"])
 def test_every_task_has_cards(project, monkeypatch, task):
     part = tasks.get(task).card
     monkeypatch.setattr(tasks.Task, "card", part, raising=False)
-    text = card.card(params.load(), "ner-encoder")
+    text = sharing.card(params.load(), "ner-encoder")
     assert ModelCard(text).data.pipeline_tag == part.HUB_TASK
     assert part.EXAMPLE in text
     json.loads(part.EXAMPLE)
+
+
+def test_a_merged_model_answers_like_the_adapter(tmp_path):
+    adapter = chat_models.train_model(tmp_path / "adapter", chat_models.LORA)
+    sharing.merge(adapter, tmp_path / "merged")
+    original, merged = trained.load(adapter), trained.load(tmp_path / "merged")
+    assert not (tmp_path / "merged/adapter_config.json").exists()
+    ids = torch.tensor([[1, 40, 41, 42]])
+    with torch.inference_mode():
+        expected, actual = (p.model.backbone(ids).logits for p in (original, merged))
+    torch.testing.assert_close(actual, expected, rtol=1e-4, atol=1e-4)
+    assert merged.predict([*chat_models.ANSWERS]) == original.predict([*chat_models.ANSWERS])
+    with pytest.raises(WxbError, match="new folder"):
+        sharing.merge(adapter, tmp_path)
+    with pytest.raises(WxbError, match="expected an adapter"):
+        sharing.merge(tmp_path / "merged", tmp_path / "again")

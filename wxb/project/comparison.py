@@ -1,0 +1,378 @@
+"""The command `wxb compare`: compare results of two versions of the project.
+
+On the same type of CPU, a rerun must have the same bytes. On another type, kernels add in another
+order, so training ends with other weights, as with another seed. Then each score must be within the
+variation between trainings. If only one seed is known, that variation is unknown: scores are then
+compared with their 95% intervals, which only cover the choice of test records.
+
+Two runs of a study score two trainings on the same test records. Write a score as `m + r + a`: `m`
+is the mean of the recipe, `r` the effect of these records on every training, and `a` the effect of
+this training on these records. A rerun has another `a`; `m` and `r` are the same in both runs and
+cancel. So the 95% interval of a study, which covers the choice of records, does not apply to a
+rerun. The deviation of `a` does. It is estimated from seeds: trainings scored on the same records.
+
+From `n` trainings with mean `x` and deviation `s`, the mean of `k` further ones lies within
+`x ± t * s * sqrt(1/k + 1/n)` (the prediction interval of a normal variable, t of Student's
+distribution). Three seeds are few, and a study has many scores. So a score is outside only if it is
+outside two such intervals:
+
+- A pooled one: `s` is pooled over the experiments of a test set, which have the same metric. The
+  95% hold for all scores of the study together (Sidak's correction). It is narrow, and correct if
+  all experiments vary alike.
+- One of the experiment's own seeds. The 95% hold for its scores on all test sets. It is for
+  experiments that vary more than the others.
+
+An experiment whose seeds all have the same score, such as one without random numbers, does not vary
+and is left out of the pooled deviation. A rerun must have its score, except for rounding: scores
+have DIGITS decimals, so sums that differ in their last bits round to the same or to neighbours.
+
+`benchmarks/reproduction.py` simulates how many valid reruns are inside, and how many broken ones
+are outside. A rerun with the same seed on another CPU varies no more than one with another seed.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from enum import StrEnum
+from functools import cached_property
+from pathlib import PurePath
+from statistics import fmean, variance
+from typing import Annotated, Any, NamedTuple
+
+import typer
+
+from wxb.core import paths
+from wxb.core.errors import WxbError, choices
+from wxb.core.params import PARAMS, Params, load, parse_yaml
+from wxb.metrics import DIGITS, LEVEL
+from wxb.project import revisions
+from wxb.project.inventory import headlines
+from wxb.project.revisions import Tree, WorkingTree
+from wxb.reporting.terminal import show, show_json, table
+
+# The distance of neighbours; the binary forms of scores up to 1,000 are at most 1e-12 wrong.
+ROUNDING = 10**-DIGITS + 1e-12
+# Folders of metrics that belong to no study, and the stage that writes them.
+STAGES = {paths.LESSONS: "lesson", paths.PRETRAIN: "pretrain"}
+
+Metrics = Mapping[str, float]
+Runs = Mapping[str, Mapping[str, Sequence[float]]]  # scores of each seed, by metric and experiment
+
+
+class Range(NamedTuple):
+    """An interval with both ends included."""
+
+    low: float
+    high: float
+
+    def __contains__(self, value: object) -> bool:
+        return isinstance(value, (int, float)) and self.low <= value <= self.high
+
+
+def ranges(runs: Runs, trainings: int = 1) -> dict[str, dict[str, Range]]:
+    """The ranges of a rerun's scores by metric and experiment; see the module.
+
+    `runs` are the known trainings, two or more of each experiment. A score of the rerun is the mean
+    of `trainings` new ones.
+    """
+    varying = {
+        metric: {name: scores for name, scores in members.items() if len({*scores}) > 1}
+        for metric, members in runs.items()
+    }
+    pooled_level = LEVEL ** (1 / max(1, sum(map(len, varying.values()))))
+    own_level = LEVEL ** (1 / len(runs))
+    result: dict[str, dict[str, Range]] = {}
+    for metric, members in runs.items():
+        freedom = {name: len(scores) - 1 for name, scores in varying[metric].items()}
+        variances = {name: variance(scores) for name, scores in varying[metric].items()}
+        total = sum(freedom.values())
+        result[metric] = {}
+        for name, scores in members.items():
+            center, reach = scores[0], ROUNDING
+            if name in variances:
+                pooled = sum(freedom[each] * variances[each] for each in freedom) / total
+                center = fmean(scores)
+                reach = math.sqrt(1 / trainings + 1 / len(scores)) * max(
+                    _quantile(pooled_level, total) * math.sqrt(pooled),
+                    _quantile(own_level, freedom[name]) * math.sqrt(variances[name]),
+                )
+            result[metric][name] = Range(center - reach, center + reach)
+    return result
+
+
+def _quantile(level: float, freedom: int) -> float:
+    """The bound that Student's t stays below in absolute value with probability `level`."""
+    from scipy.special import stdtrit  # scipy.stats takes a second to import
+
+    return float(stdtrit(freedom, (1 + level) / 2))
+
+
+class Results:
+    """The results in a tree by name: studies, lessons and `pretrain`."""
+
+    def __init__(self, tree: Tree) -> None:
+        self.tree = tree
+
+    @cached_property
+    def members(self) -> dict[str, list[PurePath]]:
+        """The metrics files of each result: one for each experiment or backbone of it."""
+        members: dict[str, list[PurePath]] = {}
+        for file in map(PurePath, self.tree.files(paths.METRICS.as_posix())):
+            if file.suffix == ".json":
+                is_lesson = file.parent.name == paths.LESSONS
+                members.setdefault(file.stem if is_lesson else file.parent.name, []).append(file)
+        for name, files in members.items():
+            if systems := [*self.study(name).get("systems", [])]:
+                # In the order of the study, without files of removed experiments.
+                present = [file for file in files if file.stem in systems]
+                members[name] = sorted(present, key=lambda file: systems.index(file.stem))
+        return members
+
+    def metrics(self, result: str) -> dict[str, Metrics]:
+        """The metrics of a result by experiment, lesson or backbone."""
+        return {file.stem: self._json(file) for file in self.members.get(result, [])}
+
+    def study(self, name: str) -> dict[str, Any]:
+        """The comparison of a study by the stage `compare`; empty if it does not exist."""
+        return self._json(paths.study(name))
+
+    def records(self, result: str) -> tuple[float, ...]:
+        """Numbers of test records and units of a study, or of test items; empty if unknown."""
+        if study := self.study(result):
+            return study["documents"], study["support"]
+        support = self.metrics(result).get(result, {}).get("support")
+        return () if support is None else (support,)
+
+    def trainings(self, study: str) -> Runs:
+        """The scores of every seed by metric and experiment; empty if only one seed is known.
+
+        They come from the study, or from the same study in reports/seeds. That file may be older
+        than the study, or lack an experiment: it counts only if the study's scores are within the
+        ranges of its seeds.
+        """
+        contents = (self.study(study), self._json(paths.seeds(study)))
+        content = next((each for each in contents if len(each.get("seeds", [])) > 1), None)
+        if content is None:
+            return {}
+        headline = content["headline"]
+        test_sets = {headline: content} | {
+            f"{name}_{headline}": test_set for name, test_set in content["further"].items()
+        }
+        runs = {
+            key: {name: system[f"{headline}_by_run"] for name, system in part["systems"].items()}
+            for key, part in test_sets.items()
+        }
+        metrics = self.metrics(study)
+        is_complete = all(metrics.keys() == scores.keys() for scores in runs.values())
+        is_current = is_complete and all(
+            metrics[name].get(key) in limits
+            for key, bounds in ranges(runs).items()
+            for name, limits in bounds.items()
+        )
+        return runs if is_current else {}
+
+    def has_run(self, result: str, member: str) -> bool:
+        """Whether one metrics file was written by a run in this tree.
+
+        True for commits. In a working tree, only a run leaves the cost of a stage.
+        """
+        if not isinstance(self.tree, WorkingTree):
+            return True
+        folders = (file.parent.name for file in self.members.get(result, []))
+        stage = STAGES.get(next(folders, ""))
+        verbs = (stage,) if stage else ("train", "evaluate")
+        return any(self.tree.read(paths.cost(verb, member).as_posix()) for verb in verbs)
+
+    @cached_property
+    def models(self) -> dict[str, str]:
+        """The hash of each model in dvc.lock by experiment or backbone."""
+        lock = parse_yaml((self.tree.read("dvc.lock") or b"{}").decode(), PARAMS)
+        outs = [out for stage in lock.get("stages", {}).values() for out in stage.get("outs", [])]
+        hashes = {PurePath(out["path"]): out["md5"] for out in outs}
+        return {path.name: hashes[path] for path in hashes if path.parent == paths.MODELS}
+
+    def _json(self, path: PurePath) -> dict[str, Any]:
+        content: dict[str, Any] = json.loads(self.tree.read(path.as_posix()) or b"{}")
+        return content
+
+
+class Verdict(StrEnum):
+    """The comparison of one score, from the best to the worst."""
+
+    NOT_RUN = "not run"  # it is the committed result
+    EQUAL = "equal"  # the same bytes of metrics and model
+    ROUNDING = "rounding"  # the same score, except for its last digit
+    WITHIN = "within"  # its range
+    NEW = "new"
+    MISSING = "missing"
+    OTHER_RECORDS = "other records"  # other test records, so not comparable
+    DIFFERS = "differs"  # no range is known
+    OUTSIDE = "outside"  # of its range
+
+
+class Score(NamedTuple):
+    """A metric of an experiment, lesson or backbone in both versions; None if absent."""
+
+    result: str
+    name: str
+    metric: str
+    before: float | None
+    after: float | None
+    range: Range | None  # for a rerun
+    trainings: int  # for the range; 1: it is the 95% interval, 0: there is no range
+    verdict: Verdict
+
+
+def compare(result: str, before: Results, after: Results) -> list[Score]:
+    """The scores of one result: those with an interval, else those that differ."""
+    first, second = before.metrics(result), after.metrics(result)
+    records = before.records(result), after.records(result)
+    is_comparable = not all(records) or records[0] == records[1]
+    runs = before.trainings(result)
+    seeds = after.study(result).get("seeds", [])
+    bounds = ranges(runs, max(1, len(seeds))) if runs else {}
+    count = min((len(scores) for system in runs.values() for scores in system.values()), default=1)
+    scores = []
+    for name in {**first, **second}:
+        old, new = first.get(name), second.get(name)
+        models = {each.models[name] for each in (before, after) if name in each.models}
+        verdict = None
+        if old is None or new is None:
+            verdict = Verdict.NEW if old is None else Verdict.MISSING
+        elif not is_comparable:
+            verdict = Verdict.OTHER_RECORDS
+        elif old == new and len(models) <= 1:
+            verdict = Verdict.EQUAL if after.has_run(result, name) else Verdict.NOT_RUN
+        for metric in _metrics(old or {}, new or {}):
+            pair = (old or {}).get(metric), (new or {}).get(metric)
+            limits, trainings = bounds.get(metric, {}).get(name), count
+            if limits is None:
+                limits = _interval(old or {}, metric)
+                trainings = int(limits is not None)
+            kind = verdict or _verdict(*pair, limits)
+            scores.append(Score(result, name, metric, *pair, limits, trainings, kind))
+    return scores
+
+
+def worst(scores: Sequence[Score]) -> dict[tuple[str, str], Verdict]:
+    """The worst verdict on each experiment, lesson or backbone, by result and name."""
+    order = [*Verdict]
+    verdicts: dict[tuple[str, str], Verdict] = {}
+    for score in scores:
+        known = verdicts.get(score[:2], score.verdict)
+        verdicts[score[:2]] = max(known, score.verdict, key=order.index)
+    return verdicts
+
+
+def _metrics(before: Metrics, after: Metrics) -> Sequence[str]:
+    """The metrics with an interval; of results without one those that differ, or the first."""
+    keys = [*{**before, **after}]
+    differing = [key for key in keys if before.get(key) != after.get(key)]
+    return headlines(before or after) or (before and after and differing) or keys[:1]
+
+
+def _verdict(before: float | None, after: float | None, limits: Range | None) -> Verdict:
+    if before is not None and after is not None and abs(after - before) <= ROUNDING:
+        return Verdict.ROUNDING
+    if limits is None:
+        return Verdict.DIFFERS
+    return Verdict.WITHIN if after in limits else Verdict.OUTSIDE
+
+
+def _interval(metrics: Metrics, metric: str) -> Range | None:
+    """The 95% interval of a metric."""
+    low, high = metrics.get(f"{metric}_low"), metrics.get(f"{metric}_high")
+    return None if low is None or high is None else Range(low, high)
+
+
+def compare_results(
+    revision: Annotated[str, typer.Argument(help="a commit, branch or tag")] = "HEAD",
+    other: Annotated[
+        str | None, typer.Argument(help="another one, instead of the working tree")
+    ] = None,
+    study: Annotated[
+        str, typer.Option(help="a study or lesson, or pretrain; default: all")
+    ] = "all",
+    brief: Annotated[
+        bool, typer.Option("--brief", help="print only the summary, and the page")
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="as JSON, for other programs")] = False,
+    exit_code: Annotated[
+        bool, typer.Option("--exit-code", help="exit with 1 if a score is outside its range")
+    ] = False,
+) -> None:
+    """Compare the results in the working tree with those of a commit.
+
+    On the same type of CPU, a rerun has the same bytes: `equal`. On another type, a score is
+    `within` the variation between trainings, or `outside`. Without several seeds in reports/seeds,
+    the range is the 95% interval, which only covers the choice of test records.
+
+    Example: wxb compare HEAD~1 --study NAME
+    """
+    params = load()
+    before = Results(revisions.commit(revision))
+    after = Results(revisions.commit(other) if other else WorkingTree())
+    known = {**params.studies, **params.lessons, **before.members, **after.members}
+    if study not in ("all", *known):
+        raise WxbError(f"no study or lesson {study!r}{choices(study, known)}")
+    names = [*known] if study == "all" else [study]
+    if not any(name in after.members for name in names):
+        name = "" if study == "all" else f" STUDY={study}"
+        raise WxbError(f"{after.tree.name}: no results to compare; run `make run{name}` first")
+    scores = [score for name in names for score in compare(name, before, after)]
+    is_outside = any(score.verdict is Verdict.OUTSIDE for score in scores)
+    if as_json:
+        show_json(
+            {
+                "before": before.tree.name,
+                "after": after.tree.name,
+                "outside": is_outside,
+                "scores": [score._asdict() for score in scores],
+            }
+        )
+    else:
+        rows = [_row(score, study) for score in scores if score.verdict is not Verdict.NOT_RUN]
+        if rows and not brief:
+            header = ["result", "metric", "before", "after", "range", "verdict"]
+            show(table(header, rows), "")
+        show(f"{study}, compared with {before.tree.name}: {_summary(scores)}")
+        if study in {**params.studies, **params.lessons} and not other:
+            print(page_line(study, params))
+    if exit_code and is_outside:
+        raise typer.Exit(1)
+
+
+def page_line(name: str, params: Params) -> str:
+    """The path of the page of a study or lesson, or the command that writes it."""
+    path = paths.page(name)
+    if path.exists():
+        return f"Page: {path.resolve()}"
+    verb = "lesson" if name in params.lessons else "report"
+    return f"Page: {path} does not exist; run `dvc repro {verb}@{name}`"
+
+
+def _summary(scores: Sequence[Score]) -> str:
+    """How many results have the same bytes, and the number of each other verdict."""
+    counts = Counter(worst(scores).values())
+    not_run, equal = counts.pop(Verdict.NOT_RUN, 0), counts.pop(Verdict.EQUAL, 0)
+    reruns = equal + counts.total()
+    parts = [f"{equal} of {reruns} have the same bytes"] if reruns else []
+    parts += [f"{counts[verdict]} {verdict}" for verdict in Verdict if counts[verdict]]
+    parts += [f"{not_run} not run here"] if not_run else []
+    if counts[Verdict.WITHIN] or counts[Verdict.OUTSIDE]:
+        trainings = max(score.trainings for score in scores)
+        ranges_ = f"{trainings} seeds" if trainings > 1 else "95% intervals of test records"
+        parts[-1] += f" (ranges: {ranges_})"
+    return ", ".join(parts)
+
+
+def _row(score: Score, study: str) -> Iterator[str]:
+    is_clear = score.result in (study, score.name)
+    yield score.name if is_clear else f"{score.result}/{score.name}"
+    yield score.metric
+    yield from ("–" if value is None else f"{value:.4f}" for value in (score.before, score.after))
+    yield f"{score.range.low:.4f}–{score.range.high:.4f}" if score.range else "–"
+    yield score.verdict.value

@@ -1,1 +1,0 @@
-"""What kills and damaged files leave in DVC's records: prevented, repaired and found."""

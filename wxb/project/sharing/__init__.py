@@ -1,1 +1,0 @@
-"""Share trained experiments: model cards, and adapters merged into full models."""
