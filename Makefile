@@ -10,7 +10,7 @@ export PATH := $(CURDIR)/.venv/bin:$(PATH)
 # What was installed is compiled when it is first imported, and must be kept: see install.py.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help run test test-all trust bench audit docs portable seeds cluster lock lines clean FORCE
+.PHONY: help run test test-all bench audit docs portable seeds cluster lock lines clean FORCE
 .DEFAULT_GOAL := help
 
 help: ## show the targets
@@ -36,10 +36,6 @@ test test-all:
 	snakemake --lint
 	pytest $(if $(filter test,$@),-m "not slow")
 	$(if $(filter test-all,$@),timeout 120 $(MAKE) audit || echo "No audit: it takes the network.")
-
-# DVC flushes what it writes, which takes long on a disk.
-trust: .venv/test ## try 2,000 random edits, faults and interrupted runs, and 10,000 inputs of each reader; takes an hour or two, and writes reports/benchmarks/trust.json
-	TMPDIR=$$(test -w /dev/shm && echo /dev/shm || echo /tmp) python -m tests.project.trust reports/benchmarks/trust.json
 
 bench: .venv/bench ## time the project and its peers; writes reports/benchmarks/speed.json
 	python benchmarks/speed/speed.py

@@ -14,9 +14,8 @@ from pathlib import Path
 from wxb.project.engines import (
     REPRO,
     RUN,
-    LogFilter,
     PlanError,
-    exclude_experiments,
+    is_helpful,
     plan,
     prepare,
     read_plan,
@@ -36,7 +35,6 @@ try:
     if workflow.is_main_process:
         if not workflow.output_settings.dryrun:
             prepare()
-            exclude_experiments()
         # The folder is removed when this variable goes, at the end of the run.
         folder = run_folder("look" if workflow.output_settings.dryrun else "run")
         os.environ[RUN] = folder.name
@@ -51,7 +49,7 @@ try:
 except (ParamsError, PlanError) as error:
     raise WorkflowError(str(error)) from None
 
-logger.addFilter(LogFilter())
+logger.addFilter(is_helpful)
 
 # The slowest experiments start first, so that no core is idle at the end.
 slow = {name for name, block in params.experiments.items() if block.is_slow}

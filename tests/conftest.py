@@ -71,9 +71,3 @@ LONGEST = (
 
 def pytest_collection_modifyitems(items):
     items.sort(key=lambda item: item.path.name not in LONGEST)
-
-
-def pytest_addoption(parser):
-    parser.addoption(
-        "--kills", type=int, default=3, help="how often test_resume.py kills training (default: 3)"
-    )

@@ -1,6 +1,6 @@
 """Random bytes and texts: readers, answers, masking formats and parameters raise only WxbError.
 
-`FUZZ=10000` sets how many are tried; `make trust` sets it.
+`FUZZ=10000` sets how many are tried.
 """
 
 import os

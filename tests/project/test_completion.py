@@ -2,11 +2,7 @@
 
 from pathlib import Path
 
-import pytest
-import shellingham
-
 from tests.commands import wxb
-from wxb.cli.app import main
 
 ROOT = Path(__file__).parents[2]
 
@@ -26,16 +22,3 @@ def test_names_of_blocks_are_completed(tmp_path, monkeypatch):
     assert complete("wxb table ", 2) == ["all", "ner"]
     monkeypatch.chdir("/")
     assert complete("wxb mask -e ner-", 3) == []
-
-
-@pytest.mark.parametrize("option", ["--install-completion", "--show-completion"])
-def test_without_a_shell_the_error_says_what_to_do(option, monkeypatch, capsys):
-    def fail():
-        raise shellingham.ShellDetectionFailure
-
-    monkeypatch.setattr(shellingham, "detect_shell", fail)
-    monkeypatch.setattr("sys.argv", ["wxb", option])
-    with pytest.raises(SystemExit) as stopped:
-        main()
-    assert stopped.value.code == 1
-    assert "at the prompt of bash, zsh, fish or PowerShell" in capsys.readouterr().err

@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 from dvc.output import Output
 from dvc.repo import Repo
-from dvc.utils.serialize import LOADERS, load_yaml
 
 from wxb.project import dag
 from wxb.project.dag import LOCKFILE, PlanError, paths_in_use, steps
@@ -68,19 +67,6 @@ def test_values_of_parameters_are_those_that_dvc_reads(project):
         assert dag._values(params) == params.read_params() == {}
 
 
-def test_a_file_that_many_stages_read_is_hashed_once(project, monkeypatch):
-    stages = {f"use-{i}": {"cmd": "true", "deps": ["source"]} for i in range(5)}
-    Path("dvc.yaml").write_text(json.dumps({"stages": stages}))
-    with Repo() as repo:
-        repo.commit(force=True)
-    Path("source").write_text("edited")
-    hashed = []
-    status = dag._differences
-    monkeypatch.setattr(dag, "_differences", lambda entry: hashed.append(entry) or status(entry))
-    assert [step.changes for step in steps()] == [{"source": "modified"}] * 5
-    assert len(hashed) == 1
-
-
 def test_no_stage_is_due_without_changes(project):
     make, use = steps()
     assert (make.name, make.upstream) == ("make", ())
@@ -116,19 +102,6 @@ def test_a_changed_parameter_is_listed_with_its_block(project):
         assert (step.before["block"], step.after["block"]) == ({"key": 1}, {"key": 2})
 
 
-def test_params_are_parsed_once_for_all_stages(project, monkeypatch):
-    parsed = []
-
-    def load(path, fs):
-        parsed.append(path)
-        return load_yaml(path, fs)
-
-    monkeypatch.setitem(LOADERS, ".yaml", load)
-    steps()
-    assert len(parsed) == 1
-    assert LOADERS[".yaml"] is load
-
-
 def test_no_lock_is_needed_or_held(project, monkeypatch):
     status = Output.status
     entries = []
@@ -160,15 +133,6 @@ def test_outputs_in_use_mean_running_and_not_changed(project):
     assert not make.is_running
     assert make.changes == {"source": "modified", "made": "modified"}
     assert use.changes == {"made/file": "modified"}
-
-
-def test_files_that_vanish_while_read_are_deleted(project, monkeypatch):
-    def status(entry):
-        raise FileNotFoundError(entry.fs_path)
-
-    monkeypatch.setattr(Output, "status", status)
-    make, _ = steps()
-    assert make.changes == {"source": "deleted", "made": "deleted"}
 
 
 @pytest.mark.parametrize("part", [0.0, 0.3, 0.6, 0.9])

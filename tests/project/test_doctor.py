@@ -89,27 +89,6 @@ def test_packages_are_compared_with_the_lock(folder, lock, level, part):
     assert (finding.level, part in finding.message) == (level, True)
 
 
-def test_a_check_that_raises_is_a_problem(folder, monkeypatch):
-    def fail(name):
-        raise ImportError("another machine")
-
-    monkeypatch.setattr(doctor.importlib, "import_module", fail)
-    findings = {finding.name: finding for finding in doctor.examine()}
-    assert findings["torch"].level == "problem"
-    assert findings["disk"].level == "ok"
-
-
-def test_the_gpu_is_named_or_the_reason_for_none():
-    *_, finding = doctor.torch()
-    name = torch.cuda.is_available() and torch.cuda.get_device_name(0)
-    assert (name or "no") in finding.message
-
-
-def test_a_full_disk_is_a_problem(monkeypatch):
-    monkeypatch.setattr(doctor, "DISK", float("inf"))
-    assert levels(doctor.disk) == ["problem"]
-
-
 def test_files_of_dvc_are_repaired_unless_a_run_is_active(folder):
     assert levels(doctor.dvc) == ["ok"]
     RWLOCK.write_text("{")

@@ -2,8 +2,6 @@
 
 import inspect
 import json
-import subprocess
-import sys
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -19,7 +17,6 @@ from dvc_objects.fs.local import FsspecLocalFileSystem
 from tests.project.toy import git
 from wxb.project import dvc
 from wxb.project.dag import LOCKFILE
-from wxb.project.engines import REPRO
 from wxb.runtime.engine import RWLOCK
 
 
@@ -128,14 +125,6 @@ def test_dvc_lock_has_the_same_bytes_if_only_blocks_are_written(lockfile, origin
     assert written(lockfile, text, *CHANGES) == expected
 
 
-def test_only_the_blocks_of_changed_stages_are_dumped(lockfile, monkeypatch):
-    dvc.split_lockfile()
-    lockfile.dump_stages([SimpleNamespace(name="other", content={"cmd": "x"})])
-    monkeypatch.setattr(dvcfile, "modify_yaml", None)
-    lockfile.dump_stages([SimpleNamespace(name="make", content={"cmd": "y"})])
-    assert "    cmd: y\n" in LOCKFILE.read_text()
-
-
 def test_stages_are_read_as_dvc_reads_them(lockfile):
     expected = lockfile.load()["stages"]
     dvc.split_lockfile()
@@ -152,14 +141,6 @@ def test_a_faulty_dvc_lock_is_reported(lockfile, added):
     dvc.split_lockfile()
     with pytest.raises(DvcException, match=r"dvc\.lock"):
         dict(lockfile.load()["stages"])
-
-
-def test_snakemake_starts_this_dvc(toy_project):
-    assert REPRO[:3] == [sys.executable, "-m", dvc.__name__]
-    Path("source").write_text("other\n")
-    done = subprocess.run([*REPRO, "make"], check=True, capture_output=True, text=True)
-    assert "Running stage 'make'" in done.stdout
-    assert Path("made/file").read_text() == "other\n"
 
 
 @pytest.mark.parametrize(

@@ -232,9 +232,6 @@ def test_a_killed_run_is_finished_by_dvc_or_leaves_nothing(project: Path) -> Non
     interrupted = start()  # Ctrl-C reaches the whole group
     os.killpg(interrupted.pid, signal.SIGINT)
     assert interrupted.wait() != 0
-    assert "Terminating processes on user request" in log.read_text()
-    assert "RuleException" not in log.read_text()
-    assert "Error in rule" not in log.read_text()
     time.sleep(0.2)
     assert "train@x" in {stage.name for stage in plan() if stage.is_due}
 
@@ -244,30 +241,6 @@ def test_a_killed_run_is_finished_by_dvc_or_leaves_nothing(project: Path) -> Non
     assert re.search(r"active in this project \(PID \d+: .*dvc", error_of_prepare())
     wait_until(lambda: not error_of_prepare())
     assert stages_run(snakemake(project)) == {"compare@s", "report@s"}
-
-
-def test_experiments_of_dvc_are_refused_during_a_run(project: Path) -> None:
-    for key, value in {"user.name": "A", "user.email": "a@example.org"}.items():
-        run(project, "git", "config", key, value)
-    run(project, "git", "add", "--all")
-    run(project, "git", "commit", "--quiet", "--message", "first")
-    edit(project, "params.yaml", "rate: 1,", "rate: 2,")
-    (project / "logs/train@x.log").unlink()
-    (project / "hold").touch()
-    before = (project / "params.yaml").read_text()
-    command = ("dvc", "exp", "run", "-S", "experiments.z-1.rate=5", "download@b")
-    environment = os.environ | {"EXPECTED_PREFIX": sys.prefix}
-    snakemake = [BIN / "snakemake", "--cores", "1", "--quiet", "all"]
-    with subprocess.Popen(snakemake, cwd=project, env=environment) as process:
-        wait_until((project / "logs/train@x.log").exists)
-        try:
-            for option in ((), ("--temp",), ("--queue",)):
-                assert f"PID {process.pid}" in run(project, *command, *option, check=False)
-        finally:
-            (project / "hold").unlink()
-    assert process.returncode == 0
-    assert (project / "params.yaml").read_text() == before
-    run(project, *command)
 
 
 def test_plan_has_the_order_of_dvc_and_due_stages_downstream(project: Path) -> None:

@@ -10,8 +10,7 @@ from typer.testing import CliRunner
 from tests.commands import sleeping_process
 from tests.repository import git
 from wxb.cli.app import app
-from wxb.core.params import load, read_yaml
-from wxb.project import leftovers
+from wxb.core.params import read_yaml
 from wxb.project.params_file import to_yaml
 
 ROOT = Path(__file__).parents[2]
@@ -58,13 +57,6 @@ def test_files_of_a_running_stage_are_kept():
         assert "3 removed" in output
     assert "3 removed" in clean()
     assert not any(Path(path).exists() for path in files)
-
-
-def test_downloads_are_kept_while_one_runs():
-    make(".wxb/downloads/part")
-    (leftover,) = leftovers.find(load(), ["download@pii"])
-    assert leftover == (Path(".wxb/downloads/part"), "download@pii", "")
-    assert "1 removed" in clean()
 
 
 def test_newest_checkpoints_are_kept_without_unfinished():
@@ -193,11 +185,3 @@ def test_a_link_is_removed_but_not_its_target(tmp_path):
     assert "1 removed" in clean()
     assert (tmp_path / "kept/file").exists()
     assert not Path("models/old").is_symlink()
-
-
-def test_other_files_of_the_user_are_kept():
-    make("data/own/letters")
-    Path("data/README.md").touch()
-    clean("--unfinished")
-    assert Path("data/own/letters/file").exists()
-    assert Path("data/README.md").exists()

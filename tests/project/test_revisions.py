@@ -48,11 +48,6 @@ def test_absent_files_have_no_content(repository):
         assert tree.files("none") == []
 
 
-def test_the_name_of_a_hash_is_its_short_form(repository):
-    assert revisions.commit(repository[:9]).name == repository[:7]
-    assert revisions.commit(repository[:9]).sha == repository
-
-
 def test_an_unknown_revision_is_an_error(repository):
     for unknown in ("no-such-branch", "HEAD~7", "0000000", "HEAD:reports"):
         with pytest.raises(WxbError, match=rf"'{unknown}'.*git log"):

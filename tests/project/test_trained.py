@@ -1,10 +1,7 @@
 """Trained experiments: found by name, loaded, and used by `wxb mask`."""
 
 import json
-import os
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -13,7 +10,6 @@ import wxb
 from tests.commands import wxb as run
 from tests.ner_project import SENTENCES, create_project
 from wxb.core.errors import WxbError
-from wxb.core.files import write_json
 from wxb.core.params import check, read_yaml
 from wxb.project import trained
 from wxb.tasks.ner.record.spans import Span
@@ -55,20 +51,6 @@ def test_a_trained_experiment_masks_in_python(project, monkeypatch):
     assert trained.load("ner-encoder").mask([text, None, ""]) == masked
 
 
-def test_only_names_of_params_are_known_to_have_generated_records(project, monkeypatch):
-    monkeypatch.chdir(project)
-    assert trained.has_generated_records("ner-encoder")
-    assert not trained.has_generated_records("models/ner-encoder")
-
-
-def test_the_warning_of_mask_has_the_share_of_a_benchmark(project):
-    file = project / "reports/benchmarks/masked_names.json"
-    write_json(file, {"rows": [{"experiment": "ner-encoder", "masked": [0.258, 0.2, 0.3]}]})
-    masked = run("mask", "-e", "ner-encoder", SENTENCES[0][0], cwd=project)
-    file.unlink()
-    assert "it masks 26% of the names of persons in real English news" in masked.stderr
-
-
 def test_a_name_is_found_from_any_folder_of_the_project(project, monkeypatch):
     (project / "deep/er").mkdir(parents=True)
     monkeypatch.chdir(project / "deep/er")
@@ -94,12 +76,12 @@ def test_errors_of_names_and_folders(project, monkeypatch, tmp_path):
         trained.load("ner-encodr")
     with pytest.raises(WxbError, match=r"not trained yet.*`dvc repro train@ner-decoder` first"):
         trained.load("ner-decoder")
-    with pytest.raises(WxbError, match=r"which contains wxb\.json \(it has none\)"):
+    with pytest.raises(WxbError, match=r"with wxb\.json \(it has none\)"):
         trained.load(project / "bert")
     with pytest.raises(WxbError, match="no such folder"):
         trained.load("models/none")
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(WxbError, match="so 'ner-encoder' is unknown"):
+    with pytest.raises(WxbError, match=r"no params\.yaml here"):
         trained.load("ner-encoder")
 
 
@@ -117,25 +99,8 @@ def test_an_unreadable_file_is_reported_as_such(project, tmp_path, monkeypatch):
     shutil.copytree(project / "models/ner-encoder", tmp_path / "m")
     (tmp_path / "m" / name).write_bytes(b"")
     monkeypatch.setattr("os.access", lambda path, mode: path.name != name)
-    with pytest.raises(WxbError, match=rf"m/{name}: no permission to read it; ask its owner"):
+    with pytest.raises(WxbError, match=rf"m/{name}: no permission to read it"):
         trained.load(tmp_path / "m")
-
-
-def test_a_model_of_an_unknown_task_is_an_error(project, tmp_path):
-    shutil.copytree(project / "models/ner-encoder", tmp_path / "m")
-    settings = json.loads((tmp_path / "m/wxb.json").read_text())
-    (tmp_path / "m/wxb.json").write_text(json.dumps({**settings, "task": "os.path"}))
-    with pytest.raises(WxbError, match=r"No module named .wxb\.tasks\.os"):
-        trained.load(tmp_path / "m")
-
-
-def test_find_does_not_import_torch(project):
-    code = (
-        "import sys; from wxb.project.trained import find; find('ner-encoder')\n"
-        "assert not {'torch', 'transformers'} & {*sys.modules}"
-    )
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    subprocess.run([sys.executable, "-c", code], cwd=project, env=environment, check=True)
 
 
 def test_load_is_exported_by_the_package(project, monkeypatch):
@@ -148,9 +113,3 @@ def test_load_is_exported_by_the_package(project, monkeypatch):
         wxb.load("ner-encoder").predict("Yesterday Ann Lee said hello.")
     with pytest.raises(AttributeError, match="no attribute 'lode'"):
         wxb.lode  # noqa: B018
-
-
-def test_the_package_imports_no_large_library():
-    code = "import sys, wxb; assert not {'torch', 'transformers', 'pydantic'} & {*sys.modules}"
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    subprocess.run([sys.executable, "-c", code], env=environment, check=True)

@@ -35,7 +35,7 @@ from wxb.project import (
     staleness,
     verify,
 )
-from wxb.project.completion import name_completer, require_shell
+from wxb.project.completion import name_completer
 from wxb.project.root import at_root
 from wxb.reporting import terminal
 from wxb.runtime import signals
@@ -372,8 +372,6 @@ def main() -> None:
     # As in stages: importing torch's compiler takes half as long as torch, and nothing uses it.
     os.environ.setdefault("TORCHDYNAMO_DISABLE", "1")
     try:
-        if {"--install-completion", "--show-completion"} & {*sys.argv[1:]}:
-            require_shell()
         app(prog_name="wxb")
     except (WxbError, OSError) as error:
         line = str(error) if isinstance(error, WxbError) else storage_error(error)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import shellingham
-
 from wxb.core.errors import WxbError
 from wxb.core.params import PARAMS, read_yaml
 from wxb.project.root import find_root
@@ -29,14 +27,3 @@ def name_completer(*sections: str, extra: tuple[str, ...] = ()) -> Callable[[str
         return [word for word in dict.fromkeys(words) if word.startswith(incomplete)]
 
     return complete
-
-
-def require_shell() -> None:
-    """Raise WxbError unless a parent process is a shell, for which completion can be installed."""
-    try:
-        shellingham.detect_shell()
-    except (shellingham.ShellDetectionFailure, OSError) as error:
-        raise WxbError(
-            "no shell found to install completion for; run `wxb --install-completion` yourself"
-            " at the prompt of bash, zsh, fish or PowerShell"
-        ) from error

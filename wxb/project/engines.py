@@ -5,7 +5,6 @@ of stamps: an empty file for every stage that is up to date. The folder goes whe
 nothing is kept between runs that could contradict DVC.
 """
 
-import atexit
 import logging
 import os
 import shlex
@@ -145,23 +144,6 @@ def exclude_runs(consequence: str = "no run started") -> Iterator["Repo | None"]
             raise unreadable(error) from error
 
 
-def exclude_experiments() -> None:
-    """Make `dvc exp run` fail until this process ends: it would edit params.yaml during the run.
-
-    Raises PlanError if DVC is starting an experiment now.
-    """
-    from dvc.lock import LockError
-    from dvc.repo import Repo
-    from dvc.repo.experiments.utils import get_exp_rwlock
-
-    with Repo() as repo, ExitStack() as stack:
-        try:
-            stack.enter_context(get_exp_rwlock(repo, writes=["workspace"]))
-        except LockError as error:
-            raise ActiveRunError("no run started", str(error)) from error
-        atexit.register(stack.pop_all().close)
-
-
 def run_folder(kind: str) -> "tempfile.TemporaryDirectory[str]":
     """Create the temporary folder of a Snakemake process, in .snakemake.
 
@@ -233,19 +215,7 @@ def read_plan(path: Path) -> list[Stage]:
     return [Stage(name, tuple(upstream), is_due) for name, upstream, is_due in read_json(path)]
 
 
-# How Snakemake's warnings in `--report` and `-n` begin: fresh stamps have no history.
-NO_HISTORY = ("Missing metadata", "missing provenance/metadata")
-
-
-class LogFilter(logging.Filter):
-    """Drops warnings that stamps have no history, and errors of jobs that the user has stopped."""
-
-    stopped = False
-
-    def filter(self, record: logging.LogRecord) -> bool:
-        """Whether a message is to be shown."""
-        message = record.getMessage()
-        self.stopped = self.stopped or message.startswith("Terminating processes on user request")
-        if self.stopped and record.levelno >= logging.ERROR:
-            return False
-        return not any(phrase in message for phrase in NO_HISTORY)
+def is_helpful(record: logging.LogRecord) -> bool:
+    """Whether a message of Snakemake is no warning that stamps, which are new, have no history."""
+    message = record.getMessage()
+    return "Missing metadata" not in message and "missing provenance/metadata" not in message

@@ -93,8 +93,8 @@ def _is_committed(path: Path) -> bool:
 
 def _inputs(params: Params) -> Iterator[Path]:
     """The files and folders that params.yaml names."""
-    blocks = [*params.corpora.values(), *params.backbones.values()]
-    for block in [*blocks, *params.lessons.values()]:
+    sections = (params.corpora, params.backbones, params.lessons)
+    for block in (block for section in sections for block in section.values()):
         for key in ("path", "checkpoint"):
             if path := getattr(block, key, None):
                 yield Path(path)

@@ -147,8 +147,7 @@ WRITERS: dict[str, Callable[[Tree], Iterator[str]]] = {
 
 def _demo(index: Tree) -> list[str]:
     """The studies that no profile adds."""
-    added = _studies_of_profiles(index)
-    return [name for name in provenance.studies(index) if name not in added]
+    return [name for name in provenance.studies(index) if name not in _studies_of_profiles(index)]
 
 
 def _demo_with_seeds(index: Tree) -> list[Study]:
@@ -160,11 +159,10 @@ def _added(index: Tree, *, demo_tasks: bool) -> dict[str, Study]:
     """The studies that profiles add, either for tasks of the demo or for others; seeds first."""
     demo = profiles.contents(index).get(profiles.BASE, {}).get("studies", {})
     tasks = {block["task"] for block in demo.values()}
-    present = provenance.studies(index)
     return {
         name: _json(paths.seeds(name), index) or _json(paths.study(name), index)
         for name, task in _studies_of_profiles(index).items()
-        if name in present and (task in tasks) == demo_tasks
+        if name in provenance.studies(index) and (task in tasks) == demo_tasks
     }
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from wxb.core.params.section import flatten
 from wxb.project import dag
@@ -68,13 +68,9 @@ def running() -> list[str]:
 
 def _changes(step: dag.Step) -> Iterator[Change]:
     """The changes of a step, with parameters one by one: DVC compares whole blocks."""
-    for what, how in step.changes.items():
-        yield Change(what, how)
+    yield from map(Change._make, step.changes.items())
     before, after = flatten(step.before), flatten(step.after)
     for key in sorted(before.keys() | after.keys()):
-        if before.get(key) != after.get(key):
-            yield Change(key, f"{_value_text(before, key)} -> {_value_text(after, key)}")
-
-
-def _value_text(values: Mapping[str, Any], key: str) -> str:
-    return "absent" if key not in values else "null" if values[key] is None else str(values[key])
+        values = [blocks.get(key, "absent") for blocks in (before, after)]
+        if values[0] != values[1]:
+            yield Change(key, " -> ".join("null" if v is None else str(v) for v in values))

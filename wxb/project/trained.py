@@ -24,6 +24,9 @@ from wxb.project.root import find_root
 if TYPE_CHECKING:
     from wxb.tasks.methods import Trained
 
+# Of damaged files in any library that reads them.
+ERRORS = (OSError, ValueError, LookupError, TypeError, RuntimeError, ImportError, SafetensorError)
+
 
 def load(experiment: str | Path, **prediction: Any) -> Trained:
     """Load the predictor of a trained experiment: `load(name).predict(inputs)`.
@@ -67,23 +70,12 @@ def _load_errors(folder: Path) -> Iterator[None]:
     """
     try:
         yield
-    except (
-        OSError,
-        ValueError,
-        KeyError,
-        TypeError,
-        RuntimeError,
-        ImportError,
-        SafetensorError,
-    ) as error:
+    except ERRORS as error:
         if type(error).__name__ == "OutOfMemoryError":  # torch's: training again would not help
             raise
-        unreadable = [path for path in [folder, *folder.rglob("*")] if not os.access(path, os.R_OK)]
-        if unreadable:
-            raise WxbError(
-                f"{unreadable[0]}: no permission to read it; ask its owner for"
-                f" `chmod --recursive a+rX {folder}`"
-            ) from error
+        for path in [folder, *folder.rglob("*")]:
+            if not os.access(path, os.R_OK):
+                raise WxbError(f"{path}: no permission to read it") from error
         raise WxbError(
             f"{folder}: cannot load the model ({type(error).__name__}: {error}). Train it again:"
             f" dvc repro --force --single-item train@{folder.name}"
@@ -99,31 +91,14 @@ def _from_params(experiment: str | Path, form: type[Prediction]) -> dict[str, An
     return block.prediction.model_dump() if block and isinstance(block.prediction, form) else {}
 
 
-def has_generated_records(experiment: str) -> bool:
-    """Whether the corpus of an experiment of params.yaml is generated; False for a folder."""
+def caveat(experiment: str) -> str:
+    """A warning about an experiment that was trained on generated texts; empty for others."""
     params = _params()
     block = params.experiments.get(experiment) if params else None
-    return bool(params and block and params.corpora[block.corpus].generate)
-
-
-def caveat(experiment: str) -> str:
-    """What a model that was trained on generated texts misses in real ones; empty for others.
-
-    With the published share of an experiment of the demo, if benchmarks/masked_names.py has it.
-    """
-    root = find_root()
-    if root is None or not has_generated_records(experiment):
+    if not params or not block or not params.corpora[block.corpus].generate:
         return ""
-    file = root / paths.BENCHMARKS / "masked_names.json"
-    rows = read_json(file)["rows"] if file.is_file() else []
-    masked = {row["experiment"]: row["masked"][0] for row in rows}
-    evidence = "It misses more in real ones"
-    if experiment in masked:
-        evidence = (
-            f"With the demo's settings, it masks {masked[experiment]:.0%} of the names of persons"
-            " in real English news (CoNLL-2003)"
-        )
-    return f"{experiment} was trained on generated texts. {evidence}: check the output."
+    warning = "was trained on generated texts. It misses more in real ones: check the output."
+    return f"{experiment} {warning}"
 
 
 def _params() -> Params | None:
@@ -149,17 +124,12 @@ def find(experiment: str | Path) -> Path:
     folder = Path(experiment)
     if (folder / paths.SETTINGS).is_file():
         return folder
-    if isinstance(experiment, Path) or len(folder.parts) != 1:
-        raise WxbError(
-            f"{folder}: expected the folder of a trained experiment, which contains"
-            f" {paths.SETTINGS} ({'it has none' if folder.is_dir() else 'no such folder'}); give a"
-            " name of params.yaml or another path"
-        )
     root = find_root()
-    if root is None:
+    if isinstance(experiment, Path) or len(folder.parts) != 1 or root is None:
+        place = f"no {PARAMS} here or in a parent folder" if root is None else "no such folder"
         raise WxbError(
-            f"{Path.cwd()}: no {PARAMS} here or in a parent folder, so {experiment!r} is unknown;"
-            " change to a project, or give the path of a trained experiment's folder"
+            f"{folder}: expected a name of params.yaml, or the folder of a trained experiment with"
+            f" {paths.SETTINGS} ({'it has none' if folder.is_dir() else place})"
         )
     folder = root / paths.model(folder.name)
     if not (folder / paths.SETTINGS).is_file():
