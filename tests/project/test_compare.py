@@ -86,13 +86,6 @@ def test_a_partial_run_counts_the_rest(project):
     assert summary("--study", "ner") == "8 of 8 have the same bytes, 1 not run here"
 
 
-def test_a_new_study(project):
-    shutil.rmtree(".git")
-    git("init", "-q")
-    write_results()
-    assert summary("--study", "ner") == "0 of 9 have the same bytes, 9 new"
-
-
 def test_the_table_fits_80_columns(project):
     write_results(shift=0.005, weights="b")
     code, output = wxb("--study", "ner")

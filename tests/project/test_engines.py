@@ -16,7 +16,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from dvc.repo import Repo
 
 from tests.project import toy_dag
 from wxb.project import dag
@@ -194,21 +193,6 @@ def test_a_failure_names_its_stage_and_can_be_repaired(project: Path) -> None:
 
     edit(project, "params.yaml", "rate: -1,", "rate: 8,")
     assert stages_run(snakemake(project, "s")) == {"train@x", "compare@s", "report@s"}
-
-
-def test_errors_of_planning_are_clear(project: Path) -> None:
-    with Repo().lock:
-        assert "a run of dvc or snakemake is active" in error_of_prepare()
-        assert not any(stage.is_due for stage in plan())
-
-    edit(project, "params.yaml", "rate: 1", "rat: 1")
-    output = snakemake(project, "-n", check=False)
-    assert "unknown key rat, did you mean rate?" in output
-    assert "Traceback" not in output
-
-    (project / "dvc.yaml").write_text("stages: [")
-    with pytest.raises(PlanError, match=r"dvc\.yaml"):
-        plan()
 
 
 def test_a_killed_run_is_finished_by_dvc_or_leaves_nothing(project: Path) -> None:

@@ -77,15 +77,6 @@ def test_newest_checkpoints_are_kept_without_unfinished():
     assert not any(Path(CHECKPOINTS).iterdir())
 
 
-def test_downloads_are_kept_until_their_corpus_is_complete():
-    address = {"address": "https://example.org/a.jsonl", "sha256": "0" * 64}
-    edit(lambda content: content["corpora"]["pii"].update(generate=None, urls=[address]))
-    make(".wxb/downloads/part")
-    assert "a stopped run would resume from it" in clean()
-    make("data/raw/pii")
-    assert "1 removed" in clean()
-
-
 def test_inputs_in_output_folders_are_kept():
     """Users may put raw records and checkpoints into the folders that stages write to."""
     edit(lambda content: content["lessons"]["attention"].update(path="models/mine"))
@@ -167,13 +158,13 @@ def test_only_outputs_of_removed_blocks_are_removed():
     outputs = ["models/{}", "reports/predictions/ner/{}", "reports/metrics/ner/{}.json"]
     outputs += ["reports/headlines/{}.json", "data/features/{}"]
     kept, gone = ([name.format(block) for name in outputs] for block in ("ner-encoder", "old"))
-    gone += [f"{CHECKPOINTS}/train@old-1", ".wxb/downloads/old.part"]
+    gone += [f"{CHECKPOINTS}/train@old-1"]
     make(*kept, *gone, "models/encoder")
     git("init", "-q")
     git("add", "reports/headlines/ner-encoder.json")
-    assert "7 to remove" in clean("--dry-run")
+    assert "6 to remove" in clean("--dry-run")
     assert all(Path(path).exists() for path in gone)
-    assert sorted(clean().splitlines()) == sorted([*gone, "7 removed"])
+    assert sorted(clean().splitlines()) == sorted([*gone, "6 removed"])
     assert not any(Path(path).exists() for path in gone)
     assert all(Path(path).exists() for path in [*kept, "models/encoder"])
 

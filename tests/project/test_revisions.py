@@ -54,7 +54,7 @@ def test_an_unknown_revision_is_an_error(repository):
             revisions.commit(unknown)
 
 
-def test_a_repository_without_commits_has_a_head_without_files(tmp_path, monkeypatch):
+def test_an_empty_index_is_an_error(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     git("init", "-q")
     with pytest.raises(WxbError, match=r"index is empty.*git add"):
@@ -62,11 +62,6 @@ def test_a_repository_without_commits_has_a_head_without_files(tmp_path, monkeyp
     write("a.json", "staged")
     git("add", "--all")
     assert revisions.index().read("a.json") == b"staged"
-    head = revisions.commit("HEAD")
-    assert head.name == "HEAD (no commits yet)"
-    assert (head.files("."), head.read("a.json")) == ([], None)
-    with pytest.raises(WxbError, match="'main'"):
-        revisions.commit("main")
 
 
 def test_a_folder_without_repository_is_an_error(tmp_path, monkeypatch):

@@ -300,8 +300,7 @@ def clean(
         bool,
         typer.Option(
             "--unfinished",
-            help="also remove what stopped runs would resume from (the newest checkpoints of each"
-            " stage, unfinished downloads)",
+            help="also remove what stopped runs would resume from: the newest checkpoints",
         ),
     ] = False,
 ) -> None:

@@ -33,9 +33,8 @@ class Leftover(NamedTuple):
 def find(params: Params, running: Sequence[str]) -> Iterator[Leftover]:
     """Yield all leftovers in the working folder, those that a stage is using included.
 
-    They are outputs of blocks that params.yaml no longer has, unfinished drafts, checkpoints,
-    and partial downloads. `running` are the stages that run now. Raises WxbError if git cannot list
-    the committed results.
+    They are outputs of blocks that params.yaml no longer has, unfinished drafts, and checkpoints.
+    `running` are the stages that run now. Raises WxbError if git cannot list the committed results.
     """
     blocks = {stage.partition("@")[2]: stage for stage in running}
     tracked = [Path(file) for file in revisions.tracked("data", "models", "reports")]
@@ -46,7 +45,6 @@ def find(params: Params, running: Sequence[str]) -> Iterator[Leftover]:
         name = path.name.removeprefix(".").removesuffix(".partial")
         yield Leftover(path, blocks.get(name) or blocks.get(Path(name).stem, ""))
     yield from _checkpoints(params, running)
-    yield from _downloads(params, running)
 
 
 def remove(path: Path) -> None:
@@ -123,15 +121,3 @@ def _checkpoints(params: Params, running: Sequence[str]) -> Iterator[Leftover]:
         use = RESUMABLE if is_listed and is_newest else ""
         yield Leftover(path, stage if stage in running else "", use)
         counts[stage] += 1
-
-
-def _downloads(params: Params, running: Sequence[str]) -> Iterator[Leftover]:
-    """Partial downloads. They are named by hashes, so they may belong to any absent corpus."""
-    stage = next((stage for stage in running if stage.startswith("download@")), "")
-    is_incomplete = any(
-        corpus.urls and not paths.raw(name).exists() for name, corpus in params.corpora.items()
-    )
-    from wxb.corpora.web import FOLDER as DOWNLOADS  # imports requests, which is slow
-
-    for path in sorted(DOWNLOADS.glob("*")):
-        yield Leftover(path, stage, RESUMABLE if is_incomplete else "")

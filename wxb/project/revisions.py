@@ -9,7 +9,6 @@ from typing import NamedTuple
 from wxb.core.errors import WxbError
 
 Process = subprocess.CompletedProcess[bytes]
-EMPTY = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"  # the hash of git's empty tree
 
 
 class WorkingTree(NamedTuple):
@@ -74,8 +73,7 @@ def tracked(*folders: str) -> list[str]:
 def commit(revision: str) -> GitTree:
     """The commit of a revision: HEAD, HEAD~1, a branch, a tag or a hash.
 
-    HEAD of a repository without commits has no files. Raises WxbError for an unknown revision, and
-    if there is no repository.
+    Raises WxbError for an unknown revision, and if there is no repository.
     """
     _require_repository()
     process = _git("rev-parse", "--verify", "--quiet", f"{revision}^{{commit}}")
@@ -83,8 +81,6 @@ def commit(revision: str) -> GitTree:
         sha = process.stdout.decode().strip()
         short = _git("rev-parse", "--short", sha).stdout.decode().strip()
         return GitTree(short if sha.startswith(revision) else f"{revision} ({short})", sha)
-    if revision == "HEAD" and _git("rev-list", "-n", "1", "--all").stdout == b"":
-        return GitTree("HEAD (no commits yet)", EMPTY)
     raise WxbError(f"no commit {revision!r} in this repository; `git log --oneline` lists commits")
 
 
