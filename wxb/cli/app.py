@@ -123,8 +123,7 @@ def show(
 ) -> None:
     """Show one block of params.yaml, and why it is stale.
 
-    Prints metrics, training, cost, records, files, settings with defaults, and the commands
-    that run it again.
+    Prints metrics, cost, records, files, and settings with defaults.
 
     Example: wxb show ner-encoder
     """

@@ -102,7 +102,6 @@ def details(name: str, section: str, facts: Facts, unknown: str) -> Iterator[Ren
         files = [(path, size(length)) for path, length in facts["files"].items()]
         yield grid(files, title="Files", numbers=True)
     yield grid(_settings(facts["settings"], facts["defaults"]), title="Settings")
-    yield grid(facts["commands"].items(), title="Commands")
 
 
 def metrics_table(title: str, metrics: Mapping[str, float]) -> RenderableType:

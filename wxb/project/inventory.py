@@ -103,7 +103,6 @@ class Inventory(NamedTuple):
             else {},
             "cost": {stage: cost for stage, cost in costs.items() if cost},
             "files": dict(self._files(section, name, block)),
-            "commands": _commands(section, name, block),
             "settings": settings,
             "defaults": [key for key in settings if key not in set_keys],
         }
@@ -203,22 +202,6 @@ def _origin(corpus: Corpus) -> str:
     if corpus.hub:
         return f"{corpus.hub.repository} (hub)"
     return ", ".join(download.file for download in corpus.urls or ()) or corpus.path
-
-
-def _commands(section: str, name: str, block: Section) -> dict[str, str]:
-    """Commands for a block, by what they do."""
-    commands = {
-        "run what is stale or missing": f"dvc repro {LAST_STAGES[section]}@{name}",
-        "run again": f"dvc repro --force --single-item {MAIN_STAGES[section]}@{name}",
-    }
-    if isinstance(block, (Study, Lesson)):
-        commands["run in parallel"] = f"snakemake --cores 2 {name}"
-        commands["print the table"] = f"wxb table {name}"
-    if isinstance(block, Experiment):
-        commands["run the study"] = f"snakemake --cores 2 {block.study}"
-    if isinstance(block, (Corpus, Experiment)):
-        commands["export to other tools"] = f"wxb export {name}"
-    return commands
 
 
 def _read(path: Path) -> Facts:
