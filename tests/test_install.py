@@ -78,13 +78,6 @@ def test_changed_requirements_are_installed_into_it(commands, name):
     assert commands.since(install.main) == ["uv"]
 
 
-def test_another_python_creates_it_again(commands, monkeypatch):
-    install.main()
-    monkeypatch.setattr(install.platform, "python_version", lambda: "3.99.0")
-    assert commands.since(install.main) == FRESH
-    assert commands.since(install.main) == []
-
-
 def test_a_moved_environment_is_created_again(commands, monkeypatch):
     install.main()
     shutil.copytree(".", "moved/x")
@@ -99,18 +92,6 @@ def test_a_failed_installation_starts_again(commands):
     assert stopped.value.code == 3
     commands.failures = {}
     assert commands.since(install.main) == FRESH
-
-
-def test_failed_additions_leave_it_complete(commands):
-    install.main()
-    installed = age(install.COMPLETE, -60)
-    age(Path("requirements.txt"), -120)
-    age(Path("pyproject.toml"), -120)
-    commands.failures = {"uv": FAILURE, "pip": FAILURE}
-    with pytest.raises(SystemExit):
-        install.main("--editable", ".[dev]")
-    assert commands.since(install.main) == []
-    assert install.COMPLETE.stat().st_mtime == installed
 
 
 def test_interrupted_additions_do_not(commands):

@@ -148,21 +148,6 @@ class TestPipeline:
             exec(code, {})
 
     @pytest.mark.slow
-    def test_metrics_are_shown_and_compared(self, by_snakemake):
-        shown = by_snakemake.run("dvc", "metrics", "show")
-        assert "reports/headlines/ner-encoder.json" in shown
-        assert "f1_low" not in shown
-        assert "f1" in by_snakemake.run("dvc", "metrics", "diff", "--all")
-        assert "train@ner-generative" in by_snakemake.run("dvc", "dag", "--dot")
-        assert "train@ner-generative" in by_snakemake.run("snakemake", "--rulegraph")
-        assert "loss" in (
-            by_snakemake.folder
-            / by_snakemake.run("dvc", "plots", "show").strip().split("file://")[-1]
-        ).read_text(encoding="utf-8")
-        by_snakemake.run("snakemake", "--report", "report.html")
-        assert (by_snakemake.folder / "report.html").stat().st_size > 100_000
-
-    @pytest.mark.slow
     def test_invalid_params_stop_both_engines(self, by_dvc):
         before = by_dvc.hashes()
         by_dvc.edit(lambda params: params["experiments"]["ner-encoder"].update(bakbone="encoder"))

@@ -287,14 +287,6 @@ def test_an_unknown_name_is_an_error_with_the_nearest(project):
         inventory(Staleness()).details("xyz")
 
 
-def test_a_project_that_dvc_cannot_read_is_listed(project):
-    shutil.rmtree(project / ".git")
-    process = wxb("list")
-    assert process.returncode == 0
-    assert "ner-encoder" in process.stdout
-    assert "DVC cannot read this project" in process.stdout
-
-
 def test_headlines_are_the_metrics_with_intervals():
     assert headlines(F1) == ["f1"]
     assert headlines({"bleu": 1.0, "bleu_low": 0.5, "bleu_high": 2.0, "chrf": 3.0}) == ["bleu"]

@@ -157,10 +157,3 @@ def test_scores_are_in_the_order_of_the_seeds(tmp_path, monkeypatch):
     assert Path("reports/studies/ner.json").read_bytes() == study
     with pytest.raises(WxbError, match=r"not with the seeds \[3, 2, 4\]; run `dvc repro evaluate@"):
         compare.main(params_of([3, 2, 4]), "ner")
-
-
-def test_a_repeated_seed_is_an_error():
-    with pytest.raises(
-        Exception, match=r"studies\.ner.*found seeds \[1, 1\]; expected each seed once"
-    ):
-        params_of([1, 1])
