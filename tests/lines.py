@@ -15,7 +15,7 @@ BUDGET = {
     "wxb/training": 1800,
     "wxb/tasks": 9340,
     "wxb/reporting": 1590,
-    "wxb/project": 3850,
+    "wxb/project": 3170,
     "wxb/cli": 2710,
     "wxb/lessons": 700,
     "wxb/runtime": 600,

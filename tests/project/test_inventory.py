@@ -264,7 +264,7 @@ def test_show_prints_all_facts_on_an_experiment(project):
         "models/ner-encoder 2.0 KiB",
         "logs/train@ner-encoder.log 4 B",
         "training.batch_size 8",
-        "model.word_features null (default)",
+        "model.word_features null",
     ):
         assert tuple(row.split()) in rows, row
     assert "training.learning_rate: 0.002 -> 0.003" in " ".join(process.stdout.split())
@@ -277,6 +277,7 @@ def test_show_prints_corpora_backbones_and_studies(project):
     assert re.search(r"\ntweets +1 +0 +2 ", corpus)
     assert "used by encoder, decoder, words, ner-encoder" in corpus
     assert "pretraining.steps" in backbone
+    assert "(default)" in backbone
     assert "0.444 (0.400–0.500)" in study
 
 
