@@ -277,7 +277,7 @@ def test_show_prints_corpora_backbones_and_studies(project):
     assert re.search(r"\ntweets +1 +0 +2 ", corpus)
     assert "used by encoder, decoder, words, ner-encoder" in corpus
     assert "pretraining.steps" in backbone
-    assert "(default)" in backbone
+    assert "(default)" in shown("ner-decoder")
     assert "0.444 (0.400–0.500)" in study
 
 

@@ -27,7 +27,7 @@ def test_a_trained_experiment_masks_and_its_mapping_unmasks(project):
     path = project / "in.jsonl"
     path.write_text(content)
     mask = ("mask", "in.jsonl", "--mapping", "m.json", "-e")
-    masked = run(*mask, "ner-encoder", "--verify", "--report", "report.json", cwd=project)
+    masked = run(*mask, "ner-encoder", cwd=project)
     warning = "ner-encoder was trained on generated texts. It misses more in real ones"
     assert masked.returncode == 0
     assert masked.stderr.startswith(warning)
@@ -36,8 +36,6 @@ def test_a_trained_experiment_masks_and_its_mapping_unmasks(project):
         json.dumps({"id": 1, "text": text.replace(name, placeholders[name])}) + "\n"
         for text, name in SENTENCES
     )
-    report = json.loads((project / "report.json").read_text())
-    assert (report["masked"], report["left"]) == ({"NAME": 24}, {})
     unmask = ("unmask", "--mapping", "m.json", "--format", "jsonl")
     assert run(*unmask, cwd=project, stdin=masked.stdout).stdout == content
     again = run(*mask, "models/ner-encoder", cwd=project)
