@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from demos.pii import generate, scenes
+from demos.pii import generate
 from demos.pii.persona import Persona
 from demos.pii.pools import load_pools
-from demos.pii.scenes import load_scenes, load_templates, parse, slots, wording_text
+from demos.pii.scenes import load_scenes, load_templates, parse, wording_text
 from demos.pii.values import LANGUAGES, LOOKALIKES, TYPES
 
 each_language = pytest.mark.parametrize("language", LANGUAGES)
@@ -43,34 +43,11 @@ def test_texts_and_spans_are_clean_and_depend_on_the_seed(language, seed):
             assert value == value.strip()
 
 
-def test_spans_are_not_next_to_letters():
-    for record in records("en", labelled=500):
-        text = f" {record['input']} "
-        for span in record["spans"]:
-            assert not text[span["start"]].isalnum(), text
-            assert not text[span["end"] + 1].isalnum(), text
-
-
 @each_language
 def test_every_type_is_labelled_and_a_few_records_have_none(language):
     labelled = records(language, labelled=2000)
     assert {span["type"] for record in labelled for span in record["spans"]} == {*TYPES}
     assert 0.05 < sum(not record["spans"] for record in labelled) / 2000 < 0.11
-
-
-@each_language
-def test_scenes_have_six_sentences_with_slots_in_three_paraphrases(language):
-    counts = Counter()
-    for sentences in load_scenes(language).values():
-        assert [len(paraphrases) for paraphrases in sentences] == 6 * [3]
-        scene_slots = [slots(paraphrase) for paraphrase in chain(*sentences)]
-        assert all(scene_slots)
-        for slot in chain(*scene_slots):
-            assert slot.type == (slot.kind if slot.kind in TYPES else None)
-            assert slot.type or slot.kind in LOOKALIKES
-        counts.update({slot.type for slot in chain(*scene_slots)})
-    assert len(load_scenes(language)) >= 60
-    assert min(counts[type_] for type_ in TYPES) >= 5
 
 
 @each_language
@@ -82,37 +59,6 @@ def test_labels_follow_the_template(language, monkeypatch):
         labelled = Counter(text[s["start"] : s["end"]] for s in record["spans"])
         assert labelled == Counter({f"<{t}>": text.count(f"<{t}>") for t in TYPES})
         assert all(text[s["start"] : s["end"]] == f"<{s['type']}>" for s in record["spans"])
-
-
-@each_language
-def test_a_record_keeps_its_persona(language, monkeypatch):
-    calls, personas = [], []  # personas are kept, so that their ids are distinct
-    draw = Persona._draw
-
-    def spy(self, kind, digit):
-        personas.append(self)
-        calls.append((id(self), kind, digit))
-        return draw(self, kind, digit)
-
-    monkeypatch.setattr(Persona, "_draw", spy)
-    records(language, unlabelled=100)
-    assert len(calls) == len(set(calls))
-
-
-@pytest.mark.parametrize(
-    ("counts", "lengths"), [({"unlabelled": 300}, range(1, 7)), ({"labelled": 300}, range(1, 3))]
-)
-def test_labelled_records_are_shorter_than_documents(counts, lengths, monkeypatch):
-    module, sizes = sys.modules[generate.__module__], set()
-    render = module._render
-
-    def spy(sentences, *args):
-        sizes.add(len(sentences))
-        return render(sentences, *args)
-
-    monkeypatch.setattr(module, "_render", spy)
-    assert {r["spans"] is None for r in records("en", **counts)} == {"unlabelled" in counts}
-    assert sizes == {*lengths}
 
 
 @each_language
@@ -143,21 +89,6 @@ def test_templates_share_no_wording_and_tear_no_paraphrase(language):
         # Wordings of another paraphrase may belong to that one; the rest are together.
         assert sum(shared[:-1]) <= 2
         assert sum(shared) == len(own)
-
-
-@each_language
-def test_templates_have_all_sentences_of_a_scene_and_mix_styles(language):
-    templates = load_templates(language)
-    assert len(templates) == 3 * len(load_scenes(language))
-    for name, template in templates.items():
-        assert min(map(len, template)) >= 3
-        styles = [
-            [wordings([sentence]) <= texts(paraphrase) for paraphrase in paraphrases].index(True)
-            for sentence, paraphrases in zip(
-                template, load_scenes(language)[name.partition("/")[0]], strict=True
-            )
-        ]
-        assert sorted(styles) == [0, 0, 1, 1, 2, 2]
 
 
 def test_scenes_have_the_same_names_in_every_language():
@@ -215,26 +146,6 @@ def test_invalid_arguments_are_errors_before_iteration(change, message):
 def test_malformed_templates_are_errors(text):
     with pytest.raises(ValueError, match="template"):
         parse(text)
-
-
-def test_a_scene_in_two_files_is_an_error(tmp_path, monkeypatch):
-    monkeypatch.setattr(scenes, "_TEMPLATES", tmp_path)
-    for name in ("home", "work"):
-        path = tmp_path / "xx" / f"{name}.yaml"
-        path.parent.mkdir(exist_ok=True)
-        path.write_text("visit:\n  - - Age {AGE}\n")
-    with pytest.raises(ValueError, match="visit"):
-        load_scenes("xx")
-
-
-def test_alternatives_may_be_empty_or_have_slots():
-    sentence = parse("On {DATE2}[| at {TIME}|, {order}] we met.")
-    assert [len(segment) for segment in sentence] == [1, 3, 1]
-    assert [(s.kind, s.digit, s.type) for s in slots(sentence)] == [
-        ("DATE", "2", "DATE"),
-        ("TIME", "", "TIME"),
-        ("order", "", None),
-    ]
 
 
 @each_language

@@ -79,12 +79,6 @@ def test_other_changes_do_not_matter(folder, change):
     inputs.require_unchanged("toy@x", before)
 
 
-def test_a_stage_that_dvc_yaml_lacks_has_no_inputs(folder):
-    assert inputs.read("other@x") == {}
-    Path("dvc.yaml").unlink()
-    assert inputs.read("toy@x") == {}
-
-
 def test_inputs_are_those_of_dvc(monkeypatch):
     """For each stage of this project, with all parameters and files."""
     monkeypatch.chdir(ROOT)

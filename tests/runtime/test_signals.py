@@ -53,14 +53,3 @@ def test_wxb_can_be_stopped_while_it_imports():
         [sys.executable, "-c", code], capture_output=True, text=True, check=False
     )
     assert (result.returncode, result.stderr) == (130, "wxb: interrupted\n")
-
-
-def test_a_stage_that_waits_can_be_stopped(project):
-    with start(project, "toy.py", "slow"):
-        events(project, 1)
-        with start(project, "toy.py", "slow") as second:
-            assert "waiting" in second.stderr.readline()
-            second.send_signal(signal.SIGINT)
-            assert second.wait() == 130
-            assert second.stderr.read() == ""
-    assert events(project, 1) == ["begin"]

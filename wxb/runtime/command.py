@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import argparse
-import atexit
-import gc
+import os
 import sys
 import time
 import traceback
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
+from typing import TextIO
 
 from wxb.core import paths
 from wxb.core.errors import WxbError, error_line, storage_error
 from wxb.core.files import publish, publish_checks, write_json
 from wxb.core.params import Params, load
-from wxb.runtime import costs, engine, gpus, inputs, kernels, locks, logs, signals
+from wxb.core.progress import Progress
+from wxb.runtime import costs, engine, gpus, inputs, kernels, locks, signals
 
 LINES_SHOWN = 12
 
@@ -34,11 +35,8 @@ def run(verb: str, main: Main, doc: str | None) -> None:
     Ctrl-C, and 143 on SIGTERM. If several processes train together, all but the first only call
     `main`.
     """
-    # What was imported stays until the end: searching it for garbage, also at the exit, takes time.
-    gc.freeze()
-    atexit.register(gc.freeze)  # what is imported later
     if not signals.IS_FIRST_PROCESS:
-        with logs.discard():
+        with discard():
             main(load(), sys.argv[1])
         return
     signals.raise_interrupts()
@@ -53,7 +51,7 @@ def run(verb: str, main: Main, doc: str | None) -> None:
     except OSError as error:
         print(f"{stage}: {storage_error(error) or error_line(error)}", file=sys.stderr)
         sys.exit(1)
-    with locks.hold(stage), logs.redirect_to(log) as console:
+    with locks.hold(stage), redirect_to(log) as console:
         start = time.monotonic()
         try:
             process, before = engine.find(stage), inputs.read(stage)
@@ -81,6 +79,32 @@ def run(verb: str, main: Main, doc: str | None) -> None:
             print(f"{stage}: {fault}" if fault else _failure(stage, log), file=console)
             sys.exit(1)
         print(f"{stage}: done in {cost['seconds']:.1f} s", file=console)
+
+
+@contextmanager
+def redirect_to(log: Path) -> Iterator[TextIO]:
+    """Redirect standard output and error, including those of C libraries, to a new log.
+
+    Yields the terminal, which Progress then prints to.
+    """
+    log.parent.mkdir(parents=True, exist_ok=True)
+    sys.stdout.flush()
+    sys.stderr.flush()
+    terminal = os.dup(2)
+    with log.open("w", encoding="utf-8") as file:
+        os.dup2(file.fileno(), 1)
+        os.dup2(file.fileno(), 2)
+    with open(terminal, "w", encoding="utf-8", closefd=True) as console:  # noqa: PTH123
+        Progress.console = console
+        yield console
+
+
+@contextmanager
+def discard() -> Iterator[None]:
+    """Discard progress and standard output, but not standard error."""
+    with Path(os.devnull).open("w", encoding="utf-8") as Progress.console:
+        os.dup2(Progress.console.fileno(), 1)
+        yield
 
 
 def _resumption(stage: str) -> str:

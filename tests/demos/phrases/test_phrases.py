@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from demos.phrases import generate
-from demos.phrases.grammar import chinese_number, english_number, words
+from demos.phrases.grammar import words
 from tests.project_copy import ROOT
 from wxb.core.params import read_yaml
 from wxb.corpora import reading
@@ -19,15 +19,6 @@ from wxb.tasks.translation.reading import Reading
 MANY = [*generate(labelled=2500, unlabelled=0, languages=["zh", "en"], seed=3)]
 
 
-def test_different_numbers_have_different_names():
-    for spell, names in (
-        (chinese_number, {1: "一", 10: "十", 12: "十二", 20: "二十", 35: "三十五", 99: "九十九"}),
-        (english_number, {1: "one", 12: "twelve", 20: "twenty", 35: "thirty-five"}),
-    ):
-        assert {number: spell(number) for number in names} == names
-        assert len({spell(number) for number in range(1, 100)}) == 99
-
-
 @given(st.integers(0, 1000), st.integers(1, 30))
 def test_a_seed_determines_the_pairs(seed, count):
     options = {"unlabelled": 0, "languages": ["en", "zh"], "seed": seed}
@@ -35,12 +26,6 @@ def test_a_seed_determines_the_pairs(seed, count):
     assert len(pairs) == count
     assert pairs == [*generate(labelled=count, **options)]
     assert len({pair["id"] for pair in pairs}) == count
-
-
-def test_every_construction_and_most_combinations_occur():
-    kinds = {pair["construction"] for pair in MANY}
-    assert " ".join(sorted(kinds)) == "how many negation statement what when where whether who"
-    assert len({pair["combination"] for pair in MANY}) > 150
 
 
 def test_pairs_are_sentences_of_their_languages():
@@ -88,13 +73,6 @@ def test_further_sets_hold_out_enough_values(tmp_path, seed):
         assert len(values[name]) >= 30
         assert not values[name] & (values["train"] | values["valid"])
     assert len({record.group for record in splits["test"]}) >= 300
-
-
-def test_a_second_reference_is_contracted():
-    sources = [pair["chinese"] for pair in MANY]
-    twice = [pair for pair in MANY if sources.count(pair["chinese"]) > 1]
-    assert len(twice) > 20
-    assert all("not" in pair["english"] or "n't" in pair["english"] for pair in twice)
 
 
 @pytest.mark.parametrize(

@@ -112,18 +112,3 @@ def test_each_test_set_has_30_groups_or_more(splits):
     assert len(splits.values("kind", "test")) >= 30
     assert len(splits.values("combination", "combinations")) >= 30
     assert len(splits.values("unseen", "unseen-facts")) >= 30
-
-
-def test_the_page_states_the_sizes_of_the_test_sets(splits):
-    page = (ROOT / "docs/tasks/chat.md").read_text(encoding="utf-8")
-    texts = "\n".join(splits.texts)
-    fields = {"test": "kind", "combinations": "combination", "unseen-facts": "unseen"}
-    shares = {"test": "all facts", "unseen-facts": "none"}
-    for name, field in fields.items():
-        count, groups = len(splits.questions[name]), len(splits.values(field, name))
-        contents = splits.values("content", name)
-        stated = [any(s in texts for s in rendered(FACTS[content])[0]) for content in contents]
-        share = shares.get(name, f"{sum(stated) / count:.0%} of the facts")
-        (row,) = [line for line in page.splitlines() if line.startswith(f"| `{name}` |")]
-        assert f"| {count} of {groups} " in row
-        assert row.endswith(f"| {share} |")

@@ -1,7 +1,5 @@
 """The sentences and voices of the test sets of params/speech.yaml; eSpeak NG is not needed."""
 
-from collections import Counter
-from itertools import islice
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +11,7 @@ from rapidfuzz.process import cdist
 from ruamel.yaml import YAML
 
 import demos.spoken
-from demos.spoken.sentences import LONGEST, PATTERNS, near_keys, sentences
+from demos.spoken.sentences import near_keys
 from wxb.corpora.division import divide
 from wxb.corpora.records import Record
 from wxb.tasks.speech.params import Corpus
@@ -68,15 +66,6 @@ def test_no_test_sentence_is_within_a_character_of_a_training_sentence(splits):
             assert distances.min() >= 2
 
 
-def test_sentences_are_of_many_kinds(splits):
-    for corpus in splits.values():
-        for records in corpus.values():
-            kinds = Counter(record["kind"] for record in records)
-            assert kinds.keys() == PATTERNS.keys()
-            assert max(kinds.values()) < len(records) / 3
-            assert max(map(len, texts(records))) <= LONGEST
-
-
 def test_test_sets_have_many_voices(splits):
     for corpus in splits.values():
         voices = {split: {record["speaker"] for record in corpus[split]} for split in corpus}
@@ -103,10 +92,3 @@ near = st.text("ab二", max_size=5)
 @given(near, near)
 def test_texts_within_a_character_share_a_key(text, other):
     assert bool(near_keys(text) & near_keys(other)) == (Levenshtein.distance(text, other) <= 1)
-
-
-def test_disjoint_shares_have_no_sentence_in_common():
-    shares = [{text for text, _ in islice(sentences(share), 100)} for share in [(0, 0.5), (0.5, 1)]]
-    assert len(shares[0] | shares[1]) == 200
-    with pytest.raises(ValueError, match="no more than 0 sentences"):
-        next(sentences((0.5, 0.5)))

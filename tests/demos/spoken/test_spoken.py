@@ -3,7 +3,6 @@ import json
 import pytest
 import soundfile
 
-from demos.spoken.espeak import Utterance, speak
 from wxb.core.params.corpora import Corpus
 from wxb.corpora import fetching
 from wxb.tasks.speech.params import Corpus as Speech
@@ -43,21 +42,6 @@ def test_a_seed_determines_the_recordings(tmp_path):
     assert {record["speaker"] for record in first} == {"voice-000", "voice-001"}
 
 
-def test_a_variant_changes_the_sound():
-    variants = {
-        name: f"language variant\npitch {pitch} {pitch + 50}\n"
-        for name, pitch in (("low", 80), ("high", 200))
-    }
-    utterances = [Utterance("今天", "zh", name, 260, 50) for name in ("low", "high", "f2")]
-    sounds = [samples.tobytes() for samples, _ in speak(utterances, variants)]
-    assert len({*sounds}) == 3
-
-
 def test_an_unknown_language_is_an_error(tmp_path):
     with pytest.raises(Exception, match=r"found languages \['xx'\]; expected \['zh'\]"):
         fetch(tmp_path / "a", languages=["xx"])
-
-
-def test_a_language_that_espeak_lacks_is_an_error():
-    with pytest.raises(ValueError, match="has no language 'en-GB'"):
-        next(speak([Utterance("one", "en-GB", "f1", 160, 50)]))
