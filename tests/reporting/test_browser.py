@@ -300,12 +300,6 @@ def test_hovering_over_a_marker_shows_its_numbers(look, figure, mark, text):
     expect(look.page.locator(f"{chart} .hovertext").first).to_contain_text(text)
 
 
-def test_keyboard_focus_is_visible(look):
-    look.page.keyboard.press("Tab")
-    outline = look.page.evaluate("getComputedStyle(document.activeElement).outline")
-    assert "solid 2px" in outline
-
-
 def test_there_is_one_first_heading_and_every_table_has_a_caption_and_headers(look):
     headings = "[...document.querySelectorAll('h1, h2, h3, h4')].map((heading) => heading.tagName)"
     levels = [int(h[1]) for h in look.page.evaluate(headings)]

@@ -3,7 +3,6 @@
 from tests.reporting.conftest import BLEU, CER, with_baselines
 from wxb.metrics import Metric
 from wxb.reporting.tables import (
-    headline_table,
     leads_table,
     markdown,
     score_table,
@@ -28,16 +27,6 @@ def test_markdown_of_two(tree):
         "| ner-a | 0.667 | 0.250 |",
         "| ner-a | 2.35 M (1.23 M trained) | 1,500 | 12,000 |",
     ]
-
-
-def test_terminals_and_pages_show_the_same_rows_without_counts(tree):
-    comparison = tree(SEVEN[:2], further=["new"]).comparison
-    whole, short = (score_table(comparison, counts=counts) for counts in (True, False))
-    assert [row[: len(short.header)] for row in whole.rows] == short.rows
-    assert whole.header[len(short.header) :] == [*comparison["counts"].values()]
-    assert (
-        short.header[: len(headline_table(comparison).header)] == headline_table(comparison).header
-    )
 
 
 def test_leads_are_those_of_the_leaders_over_the_others(compared):
@@ -86,13 +75,6 @@ def test_groups_and_seeds_are_shown(compared):
     assert "test: 20 records in 3 groups by source, 20 spans; 25.0% within one word" in text
     assert "One seed" not in text
     assert "jackknife over groups and seeds 4 and 5" in text
-
-
-def test_trainable_parameters_are_omitted_if_all_are(compared):
-    content = compared({"a": 0.5})
-    system = content["systems"]["a"]
-    system["trainable_parameters"] = system["parameters"]
-    assert "| 2.00 M |" in markdown(content)
 
 
 def test_study_table_has_a_row_an_experiment(tree):
@@ -146,15 +128,6 @@ def test_tables_show_metrics_with_their_titles_and_decimals(compared):
     assert "\nMade-up BLEU; intervals and p values: jackknife over records.\n" in text
     (row, _) = study_table(content)
     assert (row["bleu"], row["chrf_low"], row["words"], row["rare"]) == (30.26, 50.0, 1234, 0.5)
-
-
-def test_seeds_have_the_decimals_of_the_metric(compared):
-    content = compared({"a": 30.0}, noise=1.0, metric=BLEU) | {"seeds": [4, 5]}
-    content["systems"]["a"]["bleu_by_run"] = [29.0, 31.0]
-    assert (
-        headline_table(content, seeds=True).markdown().splitlines()[-1]
-        == "| a | 29.0 | 31.0 | 30.0 ± 1.4 (29.0–31.0) |"
-    )
 
 
 def test_studies_with_another_headline_have_their_own_table(compared):

@@ -83,9 +83,3 @@ def test_curves_of_one_series_share_a_colour():
 def test_figures_are_strict_json(value):
     lines = [figures.Line("a", 0, [(1, value)])]
     json.dumps(figures.to_json(figures.curves(lines, y_title="loss")), allow_nan=False)
-
-
-def test_figures_have_no_background():
-    layout = figures.to_json(figures.forest(F1, SCORES, {}, []))["layout"]
-    assert layout["paper_bgcolor"] == layout["plot_bgcolor"] == "rgba(0,0,0,0)"
-    assert "color" not in json.dumps(layout["template"])
