@@ -33,7 +33,6 @@ def experiment(tuning=None, **encoding):
         task="chat",
         method="sft",
         backbone="base",
-        architecture="wxb/models/llama.py",
         encoding={"max_length": 64, **encoding},
         model={},
         prediction={},

@@ -51,7 +51,6 @@ def experiment(name):
         task="ner",
         method=method,
         backbone=backbone,
-        architecture="wxb/models",
         encoding={"max_length": 16, "stride": 4}
         | ({"special_tokens": "new-tokens" in name} if is_generator else {}),
         model={} if is_generator else {"head": head, "bidirectional": "bidirectional" in name},

@@ -29,7 +29,6 @@ EXPERIMENT = Tagging(
     task="ner",
     method="tagging",
     backbone="encoder",
-    architecture="wxb/models/bert.py",
     encoding={"max_length": 24, "stride": 8},
     model={"head": {"projection": 16, "dropout": 0.0}},
     prediction={},

@@ -130,7 +130,6 @@ def experiment(backbone: str, **groups: Mapping[str, Any]) -> Seq2Seq:
         "task": "speech",
         "method": "seq2seq",
         "backbone": backbone,
-        "architecture": "wxb/models/whisper.py",
         "model": {},
         "tuning": {},
         "prediction": {"overlap": 0.2},

@@ -75,10 +75,7 @@ class Tree:
         content = read_yaml(HOME / "params.yaml")
         block = content["experiments"]["ner-encoder"]
         backbones = dict.fromkeys(members, "decoder") | {members[0]: "encoder"}
-        code = {"encoder": "wxb/models/bert.py", "decoder": "wxb/models/llama.py"}
-        content["experiments"] = {
-            m: {**block, "backbone": b, "architecture": code[b]} for m, b in backbones.items()
-        }
+        content["experiments"] = {m: {**block, "backbone": b} for m, b in backbones.items()}
         content["studies"] = {
             "ner": {"task": "ner", "title": title, "seed": 1, "experiments": members}
         }

@@ -62,7 +62,6 @@ def block(task, kind, **changes):
         {
             **names,
             **groups,
-            "architecture": "wxb/models/__init__.py",
             "tuning": {},
             "training": {},
             **changes,

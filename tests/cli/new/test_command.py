@@ -93,7 +93,6 @@ def test_an_experiment_joins_its_study():
     experiments = load().experiments
     assert experiments["more"] == experiments["post-crf"]
     assert experiments["own"].backbone == "post-llama"
-    assert experiments["own"].architecture == "wxb/models/llama.py"
     assert experiments["own"].training == experiments["post-encoder"].training
     assert load().studies["post"].experiments[-2:] == ["more", "own"]
     assert wxb("experiment", "slow", "--study", "ner", "--like", "ner-decoder-lora").exit_code == 0

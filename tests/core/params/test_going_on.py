@@ -39,7 +39,6 @@ LORA = {"lora": {"r": 4, "alpha": 4, "target_modules": ["query"]}}
         ({"ner_encoder": {"backbone": FIRST}}, "starts from itself"),
         ({"ner_encoder": {"tuning": LORA}}, "'ner-encoder' trains an adapter"),
         ({"ner_decoder": {"backbone": "ner-generative"}}, "has task ner and method generation"),
-        ({"ner_decoder": {"architecture": "wxb/models/llama.py"}}, "is of wxb/models/bert.py"),
         ({"ner_decoder": {"backbone": "ner-encodr"}}, "did you mean 'ner-encoder'"),
     ],
 )

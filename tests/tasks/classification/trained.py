@@ -25,7 +25,6 @@ def encoder(pooling="cls", **encoding):
     return params.Encoder(
         **COMMON,
         method="encoder",
-        architecture="wxb/models/bert.py",
         encoding={"max_length": 24, **encoding},
         model={"pooling": pooling, "dropout": 0.0},
         training=TRAINING,
@@ -47,7 +46,6 @@ def recurrent():
     return params.Recurrent(
         **COMMON,
         method="recurrent",
-        architecture="wxb/models",
         encoding={"max_length": 24},
         model={"embedding_size": 16, "hidden_size": 16},
         training=TRAINING,
@@ -59,7 +57,6 @@ def tfidf(**training):
     return params.Tfidf(
         **COMMON,
         method="tfidf",
-        architecture="wxb/models/__init__.py",
         encoding={},
         model={},
         training={"C": [1.0, 10.0], **training},

@@ -83,7 +83,6 @@ def experiment(**changes) -> Seq2Seq:
         "task": "speech",
         "method": "seq2seq",
         "backbone": "characters",
-        "architecture": "wxb/models/whisper.py",
         "encoding": {"window": 1, "mel_bands": 20, "max_length": 8},
         "model": {
             "shape": {

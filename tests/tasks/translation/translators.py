@@ -46,7 +46,6 @@ def experiment(name="transformer", **changes):
         "task": "translation",
         "method": "seq2seq",
         "backbone": "b",
-        "architecture": "wxb/models",
         "encoding": {"max_length": LONGEST},
         "model": SHAPES[name].model_dump(),
         "tuning": {},

@@ -19,7 +19,7 @@ from wxb.cli.new.corpus import Trial, read_records
 from wxb.core import paths
 from wxb.core.errors import WxbError
 from wxb.core.files import read_json
-from wxb.core.params import MODELS, Params
+from wxb.core.params import Params
 from wxb.core.params.backbones import PACKAGES
 from wxb.core.params.corpora import Corpus
 from wxb.project.params_file import parse
@@ -210,11 +210,7 @@ def add_experiment(
         like = next(filter(has_model, members), members[0]) if backbone else members[0]
     block = {**experiments[like], "study": study, "corpus": corpus}
     if backbone:
-        own = content["backbones"][backbone]
-        kind = (own.get("architecture") or {}).get("model_type")
-        kind = "bert" if own.get("checkpoint") in PACKAGES else kind
-        architecture = f"{MODELS}/{kind}.py" if kind else str(MODELS)
-        block |= {"backbone": backbone, "architecture": architecture}
+        block["backbone"] = backbone
     add(content, "experiments", name, block)
     members.append(name)
 

@@ -29,7 +29,6 @@ from wxb.core.params.resources import Resources, find_errors
 from wxb.core.params.section import Name, OneOf, Section, Seed
 
 PARAMS = Path("params.yaml")
-MODELS = Path("wxb/models")
 
 SHOWN = 200  # characters of a wrong value in an error
 
@@ -221,7 +220,6 @@ def _reference_errors(params: Params) -> Iterator[str]:
             yield from _continuation_errors(name, experiment, params.experiments)
         else:
             base = params.backbones.get(experiment.backbone)
-            yield from _architecture_errors(name, experiment, base)
             yield from _length_errors(name, experiment, base)
     for name, study in params.studies.items():
         yield from _study_errors(name, study, params.experiments)
@@ -244,24 +242,6 @@ def _unknown(key: str, kind: str, value: str, known: Iterable[str]) -> str:
     return f"{key}: unknown {kind} {value!r}{choices(value, known)}"
 
 
-def _architecture_errors(
-    name: str, experiment: Experiment, backbone: Backbone | None
-) -> Iterator[str]:
-    path, folder = experiment.architecture, MODELS.as_posix()
-    # The native architectures.
-    files = sorted(path.name for path in Path(__file__).parents[2].glob("models/[!_]*.py"))
-    known = [folder, f"{folder}/__init__.py", *(f"{folder}/{file}" for file in files)]
-    if path not in known:
-        yield _unknown(f"experiments.{name}.architecture", "architecture", path, known)
-    elif backbone and backbone.architecture:
-        expected = f"{folder}/{backbone.architecture.model_type}.py"
-        if path != expected:
-            yield (
-                f"experiments.{name}.architecture: found {path!r}; backbone"
-                f" {experiment.backbone!r} is of {expected}"
-            )
-
-
 def _continuation_errors(
     name: str, experiment: Experiment, experiments: Mapping[str, Experiment]
 ) -> Iterator[str]:
@@ -281,11 +261,6 @@ def _continuation_errors(
         yield (
             f"{key}: experiment {experiment.backbone!r} trains an adapter; expected one that trains"
             " the full model"
-        )
-    if experiment.architecture != start.architecture:
-        yield (
-            f"experiments.{name}.architecture: found {experiment.architecture!r}; experiment"
-            f" {experiment.backbone!r} is of {start.architecture}"
         )
 
 

@@ -75,9 +75,6 @@ class Experiment(Section):
     Settings are grouped by the first stage that reads them, so that an edit reruns few stages:
     `encoding` by tokenize or align; `model`, `tuning` and `training` by train; `prediction` by
     evaluate. Each method has its own class for each group.
-
-    `architecture`: the source file this experiment depends on; editing it makes the experiment
-    stale. It is wxb/models if transformers has the model, wxb/models/__init__.py if there is none.
     """
 
     is_slow: ClassVar[bool] = False  # slower than others: Snakemake starts it first
@@ -88,7 +85,6 @@ class Experiment(Section):
     task: str
     method: str
     backbone: Name
-    architecture: str
     encoding: Section
     model: Section
     tuning: Tuning

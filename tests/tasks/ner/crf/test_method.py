@@ -18,7 +18,6 @@ BLOCK = {
     "task": "ner",
     "method": "crf",
     "backbone": "b",
-    "architecture": "wxb/models/__init__.py",
     "encoding": {},
     "model": {},
     "prediction": {},

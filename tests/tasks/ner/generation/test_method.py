@@ -65,7 +65,6 @@ def experiment(special):
         task="ner",
         method="generation",
         backbone="decoder",
-        architecture="wxb/models/llama.py",
         encoding={"max_length": MAX_LENGTH, "stride": STRIDE, "special_tokens": special},
         model={},
         prediction={"batch_size": 4},
