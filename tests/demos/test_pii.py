@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 
 from demos.pii import generate
 from demos.pii.persona import Persona
-from demos.pii.pools import load_pools
-from demos.pii.scenes import load_scenes, load_templates, parse, wording_text
+from demos.pii.scenes import load_scenes, load_templates, wording_text
 from demos.pii.values import LANGUAGES, LOOKALIKES, TYPES
 
 each_language = pytest.mark.parametrize("language", LANGUAGES)
@@ -33,6 +32,9 @@ def test_texts_and_spans_are_clean_and_depend_on_the_seed(language, seed):
     assert generated != records(language, 20, 20, seed + 1)
     for record in generated:
         text, spans = record["input"], record["spans"] or []
+        prefix, scene, version = record["template"].split("/")
+        assert (prefix, scene) == (record["language"], record["scene"]) == (language, scene)
+        assert f"{scene}/{version}" in load_templates(language)
         assert text == text.strip()
         assert not set("[]{}") & set(text)
         assert "  " not in text
@@ -41,6 +43,9 @@ def test_texts_and_spans_are_clean_and_depend_on_the_seed(language, seed):
             value = text[span["start"] : span["end"]]
             assert value
             assert value == value.strip()
+            if language == "en":
+                assert not f" {text}"[span["start"]].isalnum(), text
+                assert not f"{text} "[span["end"]].isalnum(), text
 
 
 @each_language
@@ -61,15 +66,6 @@ def test_labels_follow_the_template(language, monkeypatch):
         assert all(text[s["start"] : s["end"]] == f"<{s['type']}>" for s in record["spans"])
 
 
-@each_language
-def test_records_name_their_template(language):
-    for record in records(language, labelled=50, unlabelled=50):
-        prefix, scene, version = record["template"].split("/")
-        assert (prefix, scene) == (language, record["scene"])
-        assert record["language"] == language
-        assert f"{scene}/{version}" in load_templates(language)
-
-
 def wordings(template):
     return {wording_text(wording) for sentence in template for wording in sentence}
 
@@ -81,6 +77,7 @@ def texts(paraphrase):
 @each_language
 def test_templates_share_no_wording_and_tear_no_paraphrase(language):
     """Otherwise a held-out template could have a training sentence, or one but for a word."""
+    assert {*load_scenes(language)} == {*load_scenes("en")}  # a held-out scene is new in both
     templates = {name: wordings(template) for name, template in load_templates(language).items()}
     assert sum(map(len, templates.values())) == len(set().union(*templates.values()))
     for paraphrase in chain(*chain(*load_scenes(language).values())):
@@ -89,11 +86,6 @@ def test_templates_share_no_wording_and_tear_no_paraphrase(language):
         # Wordings of another paraphrase may belong to that one; the rest are together.
         assert sum(shared[:-1]) <= 2
         assert sum(shared) == len(own)
-
-
-def test_scenes_have_the_same_names_in_every_language():
-    """So a held-out scene is new in all of them."""
-    assert {*load_scenes("en")} == {*load_scenes("zh")}
 
 
 def test_same_records_in_another_process():
@@ -140,25 +132,11 @@ def test_invalid_arguments_are_errors_before_iteration(change, message):
         generate(**{"labelled": 1, "unlabelled": 1, "languages": ["en"], "seed": 0, **change})
 
 
-@pytest.mark.parametrize(
-    "text", ["[a|b", "a]", "[a [b|c]]", "{DATE", "DATE}", "{}", "{NAME}", "{clock}", "{DATE1}"]
-)
-def test_malformed_templates_are_errors(text):
-    with pytest.raises(ValueError, match="template"):
-        parse(text)
-
-
 @each_language
 def test_every_slot_has_many_values(language):
     for kind in (*TYPES, *LOOKALIKES):
         values = [Persona(language, random.Random(seed)).value(kind) for seed in range(300)]
         assert all(value and value == value.strip() for value in values)
-        assert not set("#?{}|") & set("".join(values))
-        assert kind == "EMAIL" or "@" not in "".join(values)
         assert len({*values}) > 1
         if kind in ("EMAIL", "website"):
             assert all(re.search(r"\.example(\.(com|org|net))?$", value) for value in values)
-            assert len({*values}) > 250
-    pools = load_pools(language)
-    assert sum(map(len, pools.given)) * len(pools.surname) >= 1500
-    assert min(map(len, (pools.street, pools.city, pools.handle))) >= 140

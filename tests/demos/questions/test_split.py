@@ -7,7 +7,7 @@ import pytest
 from ruamel.yaml import YAML
 
 from demos.questions import WORDING, generate
-from demos.questions.facts import KINDS, LANGUAGES, facts
+from demos.questions.facts import LANGUAGES, facts
 from wxb.corpora.division import divide
 from wxb.corpora.reading import read
 from wxb.tasks.chat.params import Corpus
@@ -17,7 +17,7 @@ from wxb.tasks.chat.record.conversation import from_text
 ROOT = Path(__file__).parents[3]
 PARAMS = ROOT / "params/chat.yaml"
 FACTS = {fact.key: fact for language in LANGUAGES for fact in facts(language)}
-TEST_SETS = ("test", "combinations", "unseen-facts")
+GROUPS = {"test": "kind", "combinations": "combination", "unseen-facts": "unseen"}
 
 
 class Splits:
@@ -67,27 +67,25 @@ def rendered(fact):
     return [template.format(**slots) for template in block["statements"]], question
 
 
-@pytest.mark.parametrize("name", TEST_SETS)
+@pytest.mark.parametrize("name", GROUPS)
 def test_no_fact_and_no_passage_of_a_test_set_is_in_tuning(splits, name):
     tuned = splits.values("content", "train", "valid")
     assert len(tuned) > 1800
     assert not splits.values("content", name) & tuned
+    assert len(splits.values(GROUPS[name], name)) >= 30  # intervals resample them
     assert splits.passages(name)
     assert not splits.passages(name) & splits.passages("train", "valid")
 
 
 def test_texts_state_the_facts_of_test_and_none_of_the_unseen_facts(splits):
     texts = "\n".join(splits.texts)
+    assert "" not in splits.values("unseen", "unseen-facts")
+    assert splits.values("unseen", "train", "valid", "test") == {""}
     for content in splits.values("content", "test"):
         assert any(sentence in texts for sentence in rendered(FACTS[content])[0]), content
     for content in splits.values("content", "unseen-facts"):
         assert not any(sentence in texts for sentence in rendered(FACTS[content])[0]), content
     assert not any(passage in texts for passage in splits.passages("unseen-facts"))
-
-
-def test_unseen_facts_are_in_test_sets_only(splits):
-    assert "" not in splits.values("unseen", "unseen-facts")
-    assert splits.values("unseen", "train", "valid", "test") == {""}
 
 
 def test_texts_ask_about_no_fact_of_a_conversation(splits):
@@ -101,14 +99,6 @@ def test_combinations_are_in_no_other_split_but_their_kinds_and_forms_are_in_tun
     held_out = splits.values("combination", "combinations")
     others = [name for name in splits.questions if name != "combinations"]
     assert not held_out & splits.values("combination", *others)
-    tuned = [name.split() for name in splits.values("combination", "train")]
-    for kind, form in (name.split() for name in held_out):
-        assert kind in {kind for kind, _ in tuned}
-        assert form in {form for _, form in tuned}
-
-
-def test_each_test_set_has_30_groups_or_more(splits):
-    assert splits.values("kind", "test") == {*KINDS}
-    assert len(splits.values("kind", "test")) >= 30
-    assert len(splits.values("combination", "combinations")) >= 30
-    assert len(splits.values("unseen", "unseen-facts")) >= 30
+    for part in (0, 1):  # kind, form
+        tuned = {name.split()[part] for name in splits.values("combination", "train")}
+        assert {name.split()[part] for name in held_out} <= tuned

@@ -1,5 +1,6 @@
 """The sentences and voices of the test sets of params/speech.yaml; eSpeak NG is not needed."""
 
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +12,7 @@ from rapidfuzz.process import cdist
 from ruamel.yaml import YAML
 
 import demos.spoken
-from demos.spoken.sentences import near_keys
+from demos.spoken.sentences import near_keys, sentences
 from wxb.corpora.division import divide
 from wxb.corpora.records import Record
 from wxb.tasks.speech.params import Corpus
@@ -22,25 +23,15 @@ CORPORA = {name: Corpus.model_validate(block) for name, block in BLOCKS.items()}
 
 
 @pytest.fixture(scope="module")
-def generated(tmp_path_factory):
-    """The raw records of each split of each corpus, of silent recordings, and its voice files."""
-    silence = np.zeros(8, np.int16)
-    voices = []
-
-    def speak(utterances, variants):
-        voices.append(variants)
-        return ((silence, 16000) for _ in utterances)
-
+def splits(tmp_path_factory):
+    """The raw records of each split of each corpus, of silent recordings."""
+    silence = np.zeros(8, np.int16), 16000
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(demos.spoken.espeak, "speak", speak)
+        patch.setattr(
+            demos.spoken.espeak, "speak", lambda utterances, _: (silence for _ in utterances)
+        )
         patch.setattr(demos.spoken, "simulate_room", lambda samples, *_, **__: samples)
-        splits = {n: divided(corpus, tmp_path_factory.mktemp(n)) for n, corpus in CORPORA.items()}
-    return splits, dict(zip(splits, voices, strict=True))
-
-
-@pytest.fixture
-def splits(generated):
-    return generated[0]
+        return {n: divided(corpus, tmp_path_factory.mktemp(n)) for n, corpus in CORPORA.items()}
 
 
 def divided(corpus, folder):
@@ -76,19 +67,16 @@ def test_test_sets_have_many_voices(splits):
     assert "voices" in splits["speech-voices"]
 
 
-def test_no_two_voices_are_alike(generated):
-    _, voices = generated
-    timbres = [
-        tuple(line.split()[3:] for line in variant.splitlines() if line.startswith("formant"))
-        for variants in voices.values()
-        for variant in variants.values()
-    ]
-    assert len({*map(str, timbres)}) == len(timbres) == 140
-
-
 near = st.text("ab二", max_size=5)
 
 
 @given(near, near)
 def test_texts_within_a_character_share_a_key(text, other):
     assert bool(near_keys(text) & near_keys(other)) == (Levenshtein.distance(text, other) <= 1)
+
+
+def test_disjoint_shares_have_no_sentence_in_common():
+    shares = [{text for text, _ in islice(sentences(share), 100)} for share in [(0, 0.5), (0.5, 1)]]
+    assert len(shares[0] | shares[1]) == 200
+    with pytest.raises(ValueError, match="no more than 0 sentences"):
+        next(sentences((0.5, 0.5)))
