@@ -18,8 +18,6 @@ from wxb.lessons import Lesson, assemble, shares_table
 from wxb.reporting.charts import figures
 from wxb.reporting.charts.parts import Charts, Section
 from wxb.reporting.page import write_index
-from wxb.tasks.chat.metrics import PredictionRow as ChatRow
-from wxb.tasks.classification.metrics import PredictionRow as ClassificationRow
 from wxb.tasks.speech.metrics import PredictionRow as SpeechRow
 from wxb.tasks.translation.metrics import PredictionRow as TranslationRow
 
@@ -29,15 +27,6 @@ HOSTILE = f'</script><script>{RAN}</script>"><img src=x onerror="{RAN}">'
 WORDS = [f"##token{number}" for number in range(40)]
 
 pytestmark = NEEDED
-
-
-def classes(right):
-    """40 predictions of two classes, the first `right` of them correct."""
-    pairs = [("ab"[index % 2], "ab"[index % 2 == (index < right)]) for index in range(40)]
-    return [
-        ClassificationRow(str(i), "some long text " * 9, gold, predicted, {"a": 0.5, "b": 0.5})
-        for i, (gold, predicted) in enumerate(pairs)
-    ]
 
 
 def translations(right):
@@ -52,23 +41,6 @@ def translations(right):
             (reference,),
             reference if index < right else "cat",
             attention=attention if index == 0 else None,
-        )
-        for index in range(40)
-    ]
-
-
-def answers(right):
-    """40 answers to questions of nine kinds, the first `right` of them correct."""
-    question = "What is the longest word of all that were ever written down? " * 3
-    return [
-        ChatRow(
-            str(index),
-            question,
-            "a word",
-            "a word" if index < right else "another " * 30,
-            f"kind-{index % 9}",
-            "text",
-            ended=True,
         )
         for index in range(40)
     ]
@@ -116,8 +88,6 @@ def ner_pages():
 PAGES = {
     "ner": ner_pages,
     "index": ner_pages,
-    "reviews": partial(write_page, "reviews", [classes(30), classes(20)]),
-    "chat": partial(write_page, "chat", [answers(30), answers(20)]),
     "speech": speech_page,
     "translation": partial(write_page, "translation", [translations(30), translations(20)]),
     "attention": lesson_page,
@@ -273,31 +243,6 @@ def test_figures_use_the_colours_of_the_scheme(look):
         ]"""
     )
     assert {*fills} <= {ink, quiet}
-
-
-@pytest.mark.parametrize(
-    ("figure", "mark", "text"),
-    [
-        ("F1", ".scatterlayer .point", "F1 0."),
-        ("ner-encoder", ".scatterlayer .point", "step 10"),
-    ],
-)
-def test_hovering_over_a_marker_shows_its_numbers(look, figure, mark, text):
-    if look.name != "ner":
-        pytest.skip("one page is enough")
-    chart = f'.figure[aria-label^="{figure}"]'
-    look.page.locator(chart).first.scroll_into_view_if_needed()
-    x, y = look.page.evaluate(
-        """([chart, mark]) => {
-          const marks = document.querySelector(chart).querySelectorAll(mark);
-          const boxes = [...marks].map((e) => e.getBoundingClientRect());
-          const { x, y, width, height } = boxes.sort((a, b) => b.width - a.width)[0];
-          return [x + width / 2, y + height / 2];
-        }""",
-        [chart, mark],
-    )
-    look.page.mouse.move(x, y)
-    expect(look.page.locator(f"{chart} .hovertext").first).to_contain_text(text)
 
 
 def test_there_is_one_first_heading_and_every_table_has_a_caption_and_headers(look):

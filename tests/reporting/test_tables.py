@@ -57,14 +57,6 @@ def test_measured_seconds_are_shown(tree):
     assert "| ner-encoder | 2.35 M (1.23 M trained) | 1,500 | 12,000 | – | – |\n" in text
 
 
-def test_further_test_sets_are_columns(tree):
-    text = markdown(tree(SEVEN[:2], further=["new"]).comparison)
-    assert "| experiment | tier | F1 (95% interval) | new: F1 (95% interval) | precision |" in text
-    assert "| new: recall of seen mentions | new: recall of unseen mentions |" in text
-    assert "\ntest: 4 records, 7 spans; 25.0% within" in text
-    assert "\nnew: 3 records, 6 spans; 25.0% within" in text
-
-
 def test_groups_and_seeds_are_shown(compared):
     content = compared({"a": 0.5}) | {"unit": "spans", "groups": 3, "seeds": [4, 5]}
     content["grouped_by"] = "source"

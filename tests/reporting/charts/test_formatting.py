@@ -14,47 +14,24 @@ from wxb.reporting.charts.formatting import (
 
 
 @pytest.mark.parametrize(
-    ("seconds", "text"),
+    ("format_number", "texts"),
     [
-        (0.25, "0.2 s"),
-        (59.94, "59.9 s"),
-        (59.96, "1 min 00 s"),
-        (185, "3 min 05 s"),
-        (3599.7, "1 h 00 min"),
-        (7620, "2 h 07 min"),
-        (273_600, "3 d 04 h"),
+        (
+            duration,
+            {
+                59.94: "59.9 s",
+                59.96: "1 min 00 s",
+                3599.7: "1 h 00 min",
+                7620: "2 h 07 min",
+                273_600: "3 d 04 h",
+            },
+        ),
+        (amount, {0: "0", 999: "999", 61_440: "61.4 k", 1_417_643: "1.42 M", 8.03e9: "8.03 B"}),
+        (size, {0: "0 B", 1023: "1023 B", 1024: "1.0 KiB", 2**52: "4,096.0 TiB"}),
     ],
 )
-def test_duration(seconds, text):
-    assert duration(seconds) == text
-
-
-@pytest.mark.parametrize(
-    ("number", "text"),
-    [
-        (0, "0"),
-        (999, "999"),
-        (61_440, "61.4 k"),
-        (1_417_643, "1.42 M"),
-        (8_030_261_248, "8.03 B"),
-    ],
-)
-def test_amount(number, text):
-    assert amount(number) == text
-
-
-@pytest.mark.parametrize(
-    ("number", "text"),
-    [
-        (0, "0 B"),
-        (1023, "1023 B"),
-        (1024, "1.0 KiB"),
-        (3 * 2**29, "1.5 GiB"),
-        (2**52, "4,096.0 TiB"),
-    ],
-)
-def test_size(number, text):
-    assert size(number) == text
+def test_numbers_have_units(format_number, texts):
+    assert {number: format_number(number) for number in texts} == texts
 
 
 def test_values_have_the_decimals_of_their_metric():
