@@ -18,7 +18,7 @@ BUDGET = {
     "wxb/project": 3170,
     "wxb/cli": 2710,
     "wxb/lessons": 700,
-    "wxb/runtime": 585,
+    "wxb/runtime": 550,
     "wxb/masking": 857,
     "demos": 2093,
     "benchmarks": 4500,

@@ -97,10 +97,3 @@ def python(project, *arguments):
         text=True,
         check=False,
     )
-
-
-def waiting_message(process):
-    return (
-        f"toy@slow: waiting for process {process.pid}, "
-        "which runs the same stage (was its engine stopped?)\n"
-    )

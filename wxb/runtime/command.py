@@ -36,7 +36,8 @@ def run(verb: str, main: Main, doc: str | None) -> None:
     `main`.
     """
     if not signals.IS_FIRST_PROCESS:
-        with discard():
+        with Path(os.devnull).open("w", encoding="utf-8") as Progress.console:
+            os.dup2(Progress.console.fileno(), 1)
             main(load(), sys.argv[1])
         return
     signals.raise_interrupts()
@@ -68,7 +69,11 @@ def run(verb: str, main: Main, doc: str | None) -> None:
         except KeyboardInterrupt as error:
             signals.ignore_interrupts()
             print("interrupted", flush=True)
-            print(f"{stage}: interrupted; {_resumption(stage)}", file=console)
+            from wxb.training import checkpoints  # imports torch
+
+            can_resume = checkpoints.has_checkpoint(stage)
+            then = "resumes from its last checkpoint" if can_resume else "starts it again"
+            print(f"{stage}: interrupted; the same command {then}", file=console)
             sys.exit(143 if isinstance(error, signals.Terminated) else 130)
         except Exception as error:
             fault = storage_error(error)
@@ -76,7 +81,13 @@ def run(verb: str, main: Main, doc: str | None) -> None:
                 if not isinstance(error, WxbError) and not fault:
                     traceback.print_exc()
                 print(f"{type(error).__name__}: {error}", flush=True)
-            print(f"{stage}: {fault}" if fault else _failure(stage, log), file=console)
+            if fault:
+                print(f"{stage}: {fault}", file=console)
+            else:
+                lines = log.read_text(encoding="utf-8", errors="replace").splitlines()
+                print(f"\n{stage} failed. The last lines of {log}:", file=console)
+                print(*(f"  {line}" for line in lines[-LINES_SHOWN:]), sep="\n", file=console)
+                print(f"Run it again with: dvc repro --single-item {stage}", file=console)
             sys.exit(1)
         print(f"{stage}: done in {cost['seconds']:.1f} s", file=console)
 
@@ -87,7 +98,6 @@ def redirect_to(log: Path) -> Iterator[TextIO]:
 
     Yields the terminal, which Progress then prints to.
     """
-    log.parent.mkdir(parents=True, exist_ok=True)
     sys.stdout.flush()
     sys.stderr.flush()
     terminal = os.dup(2)
@@ -97,32 +107,3 @@ def redirect_to(log: Path) -> Iterator[TextIO]:
     with open(terminal, "w", encoding="utf-8", closefd=True) as console:  # noqa: PTH123
         Progress.console = console
         yield console
-
-
-@contextmanager
-def discard() -> Iterator[None]:
-    """Discard progress and standard output, but not standard error."""
-    with Path(os.devnull).open("w", encoding="utf-8") as Progress.console:
-        os.dup2(Progress.console.fileno(), 1)
-        yield
-
-
-def _resumption(stage: str) -> str:
-    """What the command of an interrupted stage does if it is repeated."""
-    from wxb.training import checkpoints
-
-    if checkpoints.has_checkpoint(stage):
-        return "the same command resumes from its last checkpoint"
-    return "the same command starts it again"
-
-
-def _failure(stage: str, log: Path) -> str:
-    """The end of the log of a failed stage, and the command that runs it again."""
-    lines = log.read_text(encoding="utf-8", errors="replace").splitlines()[-LINES_SHOWN:]
-    return "\n".join(
-        [
-            f"\n{stage} failed. The last lines of {log}:",
-            *(f"  {line}" for line in lines),
-            f"Run it again with: dvc repro --single-item {stage}",
-        ]
-    )

@@ -20,6 +20,7 @@ from wxb.core.errors import WxbError
 
 RWLOCK = Path(".dvc/tmp/rwlock")
 SECONDS_BETWEEN = 0.2  # two looks at the engine
+ENDED = "the engine of {} has ended, so nothing was published; run it again"
 GRACE = 10.0  # seconds until a stage that ignores SIGTERM is ended at once
 
 
@@ -53,29 +54,28 @@ def find(stage: str) -> psutil.Process | None:
     for ancestor in psutil.Process().parents():
         if ancestor.pid in pids:
             return ancestor
-    raise WxbError(_message(stage))
+    raise WxbError(ENDED.format(stage))
 
 
 def require(stage: str, engine: psutil.Process | None) -> None:
     """Raise WxbError if the engine of a stage has ended."""
     if engine is not None and not _is_alive(engine):
-        raise WxbError(_message(stage))
+        raise WxbError(ENDED.format(stage))
 
 
 def end_with(engine: psutil.Process | None) -> None:
     """Send SIGTERM to this process as soon as its engine has ended; if ignored, exit with 143."""
 
+    def watch(engine: psutil.Process) -> None:
+        while _is_alive(engine):
+            time.sleep(SECONDS_BETWEEN)
+        print(f"the engine of this stage (process {engine.pid}) has ended", flush=True)
+        os.kill(os.getpid(), signal.SIGTERM)
+        time.sleep(GRACE)
+        os._exit(128 + signal.SIGTERM)
+
     if engine is not None:
-        threading.Thread(target=_watch, args=(engine,), daemon=True).start()
-
-
-def _watch(engine: psutil.Process) -> None:
-    while _is_alive(engine):
-        time.sleep(SECONDS_BETWEEN)
-    print(f"the engine of this stage (process {engine.pid}) has ended", flush=True)
-    os.kill(os.getpid(), signal.SIGTERM)
-    time.sleep(GRACE)
-    os._exit(128 + signal.SIGTERM)
+        threading.Thread(target=watch, args=(engine,), daemon=True).start()
 
 
 def _is_alive(engine: psutil.Process) -> bool:
@@ -83,7 +83,3 @@ def _is_alive(engine: psutil.Process) -> bool:
         return bool(engine.is_running() and engine.status() != psutil.STATUS_ZOMBIE)
     except psutil.NoSuchProcess:
         return False
-
-
-def _message(stage: str) -> str:
-    return f"the engine of {stage} has ended, so nothing was published; run it again"

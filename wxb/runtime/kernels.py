@@ -46,9 +46,8 @@ def check(params: Params) -> None:
     capability = torch.backends.cpu.get_cpu_capability() if torch is not None else "AVX2"
     if params.portable and capability != "AVX2":
         raise WxbError(
-            f"portable: torch uses {capability} on this CPU ({cpu()}); expected AVX2, as results"
-            " have the same bytes on x86-64 CPUs with AVX2 only: set `portable: false` in"
-            " params.yaml, and expect rounding differences"
+            f"portable: torch uses {capability} on this CPU ({cpu()}); expected AVX2: set"
+            " `portable: false` in params.yaml, and expect rounding differences"
         )
 
 

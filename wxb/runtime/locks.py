@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import psutil  # type: ignore[import-untyped]
@@ -47,16 +47,12 @@ def holders() -> dict[str, psutil.Process]:
 
     The locks themselves are not acquired: a stage that starts meanwhile would fail.
     """
-    found = {path.stem: _holder(path) for path in sorted(LOCKS.glob("*.lock"))}
-    return {stage: process for stage, process in found.items() if process}
-
-
-def _holder(lock: Path) -> psutil.Process | None:
-    """The process that a lock file names, if it still runs that stage."""
-    verb, _, name = lock.stem.partition("@")
-    try:
-        process = psutil.Process(int(lock.read_text(encoding="utf-8")))
-        command = process.cmdline()
-    except (ValueError, OSError, psutil.Error):
-        return None
-    return process if f"stages.{verb}" in command and name in command else None
+    found = {}
+    for path in sorted(LOCKS.glob("*.lock")):
+        verb, _, name = path.stem.partition("@")
+        with suppress(ValueError, OSError, psutil.Error):  # the process has ended
+            process = psutil.Process(int(path.read_text(encoding="utf-8")))
+            command = process.cmdline()
+            if f"stages.{verb}" in command and name in command:  # the PID is not another's
+                found[path.stem] = process
+    return found

@@ -23,9 +23,10 @@ def exit_during_imports() -> None:
     Modules may catch or print an exception that is raised during their import.
     """
     is_default = signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    is_stage = sys.orig_argv[1:2] == ["-m"] and sys.orig_argv[2].startswith("stages.")
     if not IS_FIRST_PROCESS:
         signal.signal(signal.SIGINT, signal.SIG_IGN)
-    elif is_default and (_is_stage() or _is_command()):
+    elif is_default and (is_stage or _is_command()):
         signal.signal(signal.SIGINT, _exit_immediately)
 
 
@@ -45,10 +46,6 @@ def ignore_interrupts() -> None:
     """Ignore Ctrl-C and SIGTERM from now on."""
     for signal_number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(signal_number, signal.SIG_IGN)
-
-
-def _is_stage() -> bool:
-    return sys.orig_argv[1:2] == ["-m"] and sys.orig_argv[2].startswith("stages.")
 
 
 def _is_command() -> bool:
