@@ -17,12 +17,12 @@ BUDGET = {
     "wxb/reporting": 1590,
     "wxb/project": 3170,
     "wxb/cli": 2710,
-    "wxb/lessons": 700,
+    "wxb/lessons": 730,
     "wxb/runtime": 550,
     "wxb/masking": 857,
     "demos": 2093,
-    "benchmarks": 4500,
-    "tests": 36000,
+    "benchmarks": 4440,
+    "tests": 29100,
 }
 
 

@@ -1,5 +1,7 @@
 """Pictures: reading, and stratified splits."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from hypothesis import example, given
@@ -7,12 +9,28 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from wxb.core.errors import WxbError
-from wxb.lessons.pictures import Images, folder, split
+from wxb.lessons.pictures import Images, cifar, folder, split
 
 
 def draw(path, colour, size=(5, 4), mode="RGB"):
     path.parent.mkdir(parents=True, exist_ok=True)
     Image.new(mode, size, colour).save(path)
+
+
+def test_cifar_is_a_byte_of_class_then_channels_rows_and_columns(tmp_path):
+    pixels = np.random.default_rng(0).integers(0, 256, (3, 2, 3, 32, 32), dtype=np.uint8)
+    (tmp_path / "batches.meta.txt").write_text("cat\ndog\n\n")
+    for name, batch in zip(("data_batch_1", "data_batch_2", "test_batch"), pixels, strict=True):
+        rows = np.concatenate([np.array([[1], [0]], np.uint8), batch.reshape(2, -1)], axis=1)
+        rows.tofile(tmp_path / f"{name}.bin")
+    train, test = cifar(tmp_path)
+    assert np.array_equal((train.pixels * 255).round(), pixels[:2].reshape(4, 3, 32, 32))
+    assert np.array_equal((test.pixels * 255).round(), pixels[2])
+    assert (train.labels.tolist(), test.classes) == ([1, 0, 1, 0], ["cat", "dog"])
+    for damage in (lambda file: file.write_bytes(b"short"), Path.unlink):
+        damage(tmp_path / "test_batch.bin")
+        with pytest.raises(WxbError, match="expected the binary version of CIFAR-10"):
+            cifar(tmp_path)
 
 
 def test_a_folder_names_its_classes(tmp_path):

@@ -71,11 +71,13 @@ def run(params: Params, name: str) -> Lesson:
 
 def read(settings: ImagesLesson, *, seed: int) -> tuple[Images, Images, Images]:
     """Read the training, validation and test pictures, split as the settings say."""
-    valid, test = settings.split.valid, settings.split.test
-    is_folder = settings.source == "folder"
-    images = pictures.folder(Path(settings.path)) if is_folder else pictures.digits()
-    rest, test_images = pictures.split(images, test, seed=seed)
-    return (*pictures.split(rest, valid / (1 - test), seed=seed), test_images)
+    path, test = Path(settings.path), settings.split.test
+    if test is None:
+        rest, test_images = pictures.cifar(path)
+    else:
+        images = pictures.folder(path) if settings.source == "folder" else pictures.digits()
+        rest, test_images = pictures.split(images, test, seed=seed)
+    return (*pictures.split(rest, settings.split.valid / (1 - (test or 0)), seed=seed), test_images)
 
 
 def channel_statistics(images: Images) -> tuple[NDArray[np.float32], NDArray[np.float32]]:

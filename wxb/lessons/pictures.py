@@ -1,7 +1,8 @@
-"""Read labelled pictures: scikit-learn's digits, or a folder."""
+"""Read labelled pictures: scikit-learn's digits, the files of CIFAR-10, or a folder."""
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import NamedTuple
 
@@ -14,6 +15,7 @@ from sklearn.model_selection import train_test_split
 from wxb.core.errors import WxbError
 
 SUFFIXES = (".png", ".jpg", ".jpeg")
+CIFAR = (3, 32, 32)  # channels, height, width
 
 
 class Images(NamedTuple):
@@ -39,6 +41,31 @@ def digits() -> Images:
     data = load_digits()
     pixels = (data.images / 16).astype(np.float32)[:, None]  # (N, 1, 8, 8)
     return Images(pixels, data.target.astype(np.int64), [str(name) for name in data.target_names])
+
+
+def cifar(path: Path) -> tuple[Images, Images]:
+    """The training and the test pictures (N, 3, 32, 32) of CIFAR-10, from its binary version.
+
+    A picture is a byte for its class and 3,072 for its pixels. Raises WxbError for missing or other
+    files.
+
+    Source: Krizhevsky (2009), "Learning multiple layers of features from tiny images"; the format:
+    cs.toronto.edu/~kriz/cifar.html.
+    """
+    try:
+        classes = (path / "batches.meta.txt").read_text(encoding="utf-8").split()
+        parts = []
+        for pattern in ("data_batch_*.bin", "test_batch.bin"):
+            files = [np.fromfile(file, np.uint8) for file in sorted(path.glob(pattern))]
+            rows = np.concatenate(files).reshape(-1, 1 + math.prod(CIFAR))
+            pixels = rows[:, 1:].reshape(-1, *CIFAR).astype(np.float32) / np.float32(255)
+            parts.append(Images(pixels, rows[:, 0].astype(np.int64), classes))
+    except (OSError, ValueError) as error:
+        raise WxbError(
+            f"{path}: expected the binary version of CIFAR-10, data_batch_*.bin, test_batch.bin and"
+            f" batches.meta.txt: {error}"
+        ) from None
+    return parts[0], parts[1]
 
 
 def folder(path: Path) -> Images:

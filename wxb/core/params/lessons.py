@@ -32,12 +32,12 @@ class GatesLesson(Lesson):
 class ImageSplit(Section):
     """The shares of all pictures for testing and validation; the rest is for training."""
 
-    test: Annotated[float, Field(gt=0, lt=1)]
+    test: Annotated[float, Field(gt=0, lt=1)] | None  # None: the test pictures of CIFAR-10
     valid: Annotated[float, Field(gt=0, lt=1)]
 
     @model_validator(mode="after")
     def _leaves_training_pictures(self) -> ImageSplit:
-        if self.test + self.valid >= 1:
+        if (self.test or 0) + self.valid >= 1:
             raise ValueError("test + valid must stay below 1: the rest is for training")
         return self
 
@@ -46,11 +46,17 @@ class ImagesLesson(Lesson):
     """Train a convolutional network to classify pictures."""
 
     lesson: Literal["images"]
-    source: Literal["digits", "folder"]
+    source: Literal["digits", "cifar-10", "folder"]
     split: ImageSplit
     widths: Annotated[list[PositiveInt], Field(min_length=1)]
     dropout: Fraction = 0.0
     training: Training
+
+    @model_validator(mode="after")
+    def _one_test_set(self) -> ImagesLesson:
+        if (self.source == "cifar-10") != (self.split.test is None):
+            raise ValueError("`split.test` is null for cifar-10 alone, which has test pictures")
+        return self
 
 
 class AttentionLesson(Lesson):
