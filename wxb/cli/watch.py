@@ -1,4 +1,4 @@
-"""`wxb watch`: live progress of a run of the DAG, as a table in a terminal, else as lines."""
+"""`wxb watch`: progress of a run of the DAG, live in a terminal."""
 
 from __future__ import annotations
 
@@ -7,9 +7,8 @@ import shlex
 import signal
 import subprocess
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
-from datetime import datetime
 from threading import Event
 from typing import Annotated
 
@@ -40,12 +39,11 @@ def watch(
     command: Annotated[
         list[str] | None, typer.Argument(help="after --: the command of a run to start and watch")
     ] = None,
-    once: Annotated[bool, typer.Option("--once", help="print the state once, and exit")] = False,
 ) -> None:
     """Show live progress of a run of `dvc repro` or `snakemake`, without changing it.
 
     Shows which stages run, wait and are done, with epoch, metrics and time left. A terminal shows
-    a live table, a pipe gets lines. Ends with the run.
+    them until the run ends, a pipe gets them once.
 
     With a command after --, starts that run. Its output goes to logs/run.log, or without a
     terminal to standard output. The exit code is that of the command.
@@ -60,16 +58,12 @@ def watch(
     if command:
         raise typer.Exit(_run(command, watcher, console))
     states = _states(watcher)
-    if once:
-        console.print(render_state(next(states)))
-    elif console.is_terminal:
+    last = next(states)
+    if console.is_terminal:
         with _live(console) as live:
-            for state in states:
-                live.update(render_state(state), refresh=True)
-        console.print(render_state(state))
-    else:
-        for line in progress_lines(states):
-            print(line, flush=True)
+            for last in states:
+                live.update(render_state(last), refresh=True)
+    console.print(render_state(last))
 
 
 def _run(command: list[str], watcher: Watch, console: Console) -> int:
@@ -168,18 +162,6 @@ def _cause(stage: str) -> str:
     text = log.read_text(encoding="utf-8", errors="replace") if log.exists() else ""
     last = [SILENT, *(line.strip() for line in text.splitlines() if line.strip())][-1]
     return f"{stage}: {last.removeprefix(f'{stage}: ')} ({log})"
-
-
-def progress_lines(states: Iterable[State]) -> Iterator[str]:
-    """A line with the time, the counts, and the running and failed stages, if these change."""
-    before = ""
-    for state in states:
-        stages = [stage.stage for stage in state.running]
-        stages += [f"{stage} failed" for stage in state.failed]
-        line = ": ".join(filter(None, [headline(state._replace(elapsed=0)), ", ".join(stages)]))
-        if line != before:
-            yield f"{datetime.now().astimezone():%H:%M:%S} {line}"
-        before = line
 
 
 def headline(state: State) -> str:
