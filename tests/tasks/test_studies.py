@@ -80,14 +80,7 @@ STUDIES = {
     "speech": Study(
         ["speech-whisper-frozen", "speech-whisper-lora", "speech-nearest"],
         small_speech,
-        (
-            *(
-                "data:audio/flac;base64",
-                "data:image/png;base64",
-                "seconds of computation per second",
-            ),
-            "media-src data:",
-        ),
+        ("data:audio/flac;base64", "media-src data:"),
         others=("speech-whisper",),
     ),
     "translation": Study(
