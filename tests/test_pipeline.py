@@ -113,6 +113,7 @@ class TestPipeline:
             "preprocess@pii",  # writes the same records
             "download@local",
             "preprocess@local",
+            "compare@ner",  # writes the same table
             "report@ner",
             *(f"lesson@{name}" for name in ("attention", "gates", "images")),  # the same template
         }
