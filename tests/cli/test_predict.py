@@ -127,4 +127,4 @@ def test_an_unreadable_file_is_refused_before_the_model_is_loaded(project):
     result = commands.wxb("predict", "-e", "ner-encoder", "binary.txt", cwd=project)
     (project / "away").rename(weights)
     assert result.returncode == 1
-    assert "binary.txt: found UTF-16" in result.stderr
+    assert "binary.txt: found byte 0x" in result.stderr
