@@ -9,7 +9,7 @@ from tests.reporting.conftest import HOME
 from wxb.core import paths
 from wxb.core.errors import WxbError
 from wxb.core.params import check, read_yaml
-from wxb.project import provenance, readme, revisions
+from wxb.project import params_file, provenance, readme, revisions
 from wxb.reporting.tables import headline_table
 
 
@@ -89,7 +89,7 @@ def test_any_study_gets_several_seeds_and_no_other_does(tmp_path, profile):
     for section, blocks in read_yaml(HOME / "params" / f"{profile}.yaml").items():
         content[section] = content[section] | blocks
     path = tmp_path / "params.yaml"
-    path.write_text(json.dumps(content))
+    path.write_text(params_file.to_yaml(content))
     provenance.set_seeds(profile, path)
     studies = check(read_yaml(path)).studies
     assert {name: len(study.seeds) for name, study in studies.items()} == {
