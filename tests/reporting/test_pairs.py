@@ -267,6 +267,6 @@ def test_the_first_letter_is_that_of_the_leaders():
 
 
 def test_letters_go_on_after_z():
-    names = [f"{index:02}" for index in range(28)]
+    names = [f"{index:02}" for index in range(54)]
     found = letters(names, [*combinations(names, 2)])
-    assert [found[name] for name in ("00", "25", "26", "27")] == ["a", "z", "A", "B"]
+    assert [found[name] for name in ("00", "25", "26", "53")] == ["a", "z", "a1", "b2"]

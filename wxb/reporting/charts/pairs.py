@@ -9,7 +9,7 @@ difference beyond noise by one rule: `Pair.beyond_noise`.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from string import ascii_letters
+from string import ascii_lowercase
 from typing import Any, NamedTuple
 
 from wxb.metrics import LEVEL, TEST, Metric
@@ -235,8 +235,12 @@ def letters(names: Sequence[str], established: Collection[tuple[str, str]]) -> d
 
     ordered = sorted(columns, key=order)
     return {
-        name: "".join(
-            letter for letter, column in zip(ascii_letters, ordered, strict=False) if name in column
-        )
+        name: "".join(_letter(i) for i, column in enumerate(ordered) if name in column)
         for name in names
     }
+
+
+def _letter(index: int) -> str:
+    """a to z, then a1, b1 and so on."""
+    rounds, letter = divmod(index, len(ascii_lowercase))
+    return ascii_lowercase[letter] + (str(rounds) if rounds else "")
