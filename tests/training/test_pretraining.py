@@ -13,7 +13,7 @@ from transformers import BertConfig, BertForPreTraining, LlamaConfig, LlamaForCa
 
 from tests.models.equal import SINGLE, difference
 from wxb.corpora.text.encoded import IGNORED
-from wxb.corpora.text.tokenizers import token_ids, train
+from wxb.corpora.text.tokenizers import train
 from wxb.training.batches import collate
 from wxb.training.pretraining import Objective, measure, sentences, stream
 
@@ -53,30 +53,19 @@ def parts(item):
 # The stream
 
 
-def is_copy(objective, item):
-    """Whether an item has a passage twice."""
-    if objective == "mlm+nsp":
-        first, second = parts(item)
-        return first == second
-    return item["labels"][0] == IGNORED
-
-
-@pytest.mark.parametrize("copying", [0.0, 0.5, 1.0])
-def test_both_objectives_read_the_same_documents_at_the_same_step(copying):
-    encoder, decoder = (items(objective, length=30, copying=copying) for objective in KINDS)
+def test_both_objectives_read_the_same_documents_at_the_same_step():
+    encoder, decoder = (items(objective, length=30) for objective in KINDS)
     for index in range(30):
         text = DECODER.decode(decoder[index]["input_ids"], skip_special_tokens=True)
         assert parts(encoder[index])[0][0] == text[0]
-        assert is_copy("mlm+nsp", encoder[index]) == is_copy("causal-lm", decoder[index])
 
 
 @each_objective
-@pytest.mark.parametrize("copying", [0.0, 0.5])
-def test_an_item_is_a_function_of_seed_and_index(objective, copying):
+def test_an_item_is_a_function_of_seed_and_index(objective):
     longer, shorter, another_seed = (
-        items(objective, length=40, copying=copying),
-        items(objective, length=23, copying=copying),
-        items(objective, length=40, copying=copying, seed=2),
+        items(objective, length=40),
+        items(objective, length=23),
+        items(objective, length=40, seed=2),
     )
     backwards = {index: shorter[index] for index in reversed(range(23))}
     assert all(same(longer[index], backwards[index]) for index in range(23))
@@ -93,17 +82,13 @@ def test_every_round_reads_every_document_once(objective):
 
 
 @each_objective
-@pytest.mark.parametrize("copying", [0.0, 1.0])
 @pytest.mark.parametrize("max_length", [5, 9, 10, 64])
-def test_items_are_truncated(objective, max_length, copying):
-    dataset = items(objective, max_length=max_length, copying=copying)
+def test_items_are_truncated(objective, max_length):
+    dataset = items(objective, max_length=max_length)
     lengths = [len(dataset[index]["input_ids"]) for index in range(40)]
     assert max(lengths) <= max_length
     if max_length <= 10:
-        # Two equal halves leave out one token of an odd rest.
-        special = {"mlm+nsp": 3, "causal-lm": 2}[objective]
-        short = (max_length - special) % 2 if copying else 0
-        assert set(lengths) == {max_length - short}
+        assert set(lengths) == {max_length}
 
 
 # Objectives
@@ -138,11 +123,10 @@ def test_a_single_sentence_is_split_in_the_middle():
     assert parts(items("mlm+nsp", ["a b c d"])[0]) == ["ab", "cd"]
 
 
-@pytest.mark.parametrize("copying", [0.0, 1.0])
 @pytest.mark.parametrize("texts", [["1"], ["1", "", "  "]])
-def test_blank_documents_are_items_too(texts, copying):
+def test_blank_documents_are_items_too(texts):
     for objective in KINDS:
-        dataset = items(objective, texts, length=9, copying=copying)
+        dataset = items(objective, texts, length=9)
         assert all(len(dataset[index]["input_ids"]) >= 2 for index in range(9))
 
 
@@ -172,73 +156,6 @@ def test_masking_has_the_proportions_of_bert():
 
 
 # Copying
-
-
-@pytest.mark.parametrize("max_length", [16, 64])
-def test_a_causal_copy_item_has_labels_for_the_second_passage(max_length):
-    dataset = items("causal-lm", copying=1.0, max_length=max_length)
-    for index in range(40):
-        ids, labels = dataset[index]["input_ids"], dataset[index]["labels"]
-        half = (len(ids) - 2) // 2
-        first, second = np.split(ids[1:-1], 2)
-        assert first.tolist() == second.tolist()
-        assert half == min((max_length - 2) // 2, len(DECODER.encode(TEXTS[0])) - 1)
-        assert (ids[0], ids[-1]) == (DECODER.bos_token_id, DECODER.eos_token_id)
-        assert any(DECODER.decode(first) in text for text in TEXTS)
-        assert (labels[: half + 1] == IGNORED).all()
-        assert labels[half + 1 :].tolist() == ids[half + 1 :].tolist()
-
-
-@pytest.mark.parametrize("max_length", [17, 64])
-def test_a_masked_copy_pair_does_not_follow(max_length):
-    dataset = items("mlm+nsp", copying=1.0, max_length=max_length)
-    differently_masked = 0
-    for index in range(40):
-        item = dataset[index]
-        first, second = parts(item)
-        assert first == second
-        assert any(first in text.replace(" ", "") for text in TEXTS)
-        assert int(item["next_sentence_label"]) == 1
-        assert np.diff(np.bincount(item["token_type_ids"])) == -1
-        # Both copies are masked separately, so that one shows the masked tokens of the other.
-        a, b = np.split(np.delete(item["labels"], [0, len(first_half(item)) + 1, -1]), 2)
-        differently_masked += int(((a == IGNORED) != (b == IGNORED)).any())
-    assert differently_masked > 30
-
-
-def first_half(item):
-    """The tokens of the first passage of a pair."""
-    return item["input_ids"][1 : (item["token_type_ids"] == 0).sum() - 1]
-
-
-@each_objective
-def test_passages_start_at_random_positions(objective):
-    text = "".join(chr(ord("a") + index % 12) + " " for index in range(20))
-    document = token_ids(TOKENIZERS[objective], [text])[0].tolist()
-    special, length = {"mlm+nsp": 3, "causal-lm": 2}[objective], 6
-    dataset = items(objective, [text], length=300, copying=1.0, max_length=2 * length + special)
-    starts = range(len(document) - length + 1)
-    windows = [document[start : start + length] for start in starts]
-    first = slice(1, 1 + length)
-    assert {tuple(unmasked(dataset[i])[first].tolist()) for i in range(300)} == {
-        *map(tuple, windows)
-    }
-
-
-@each_objective
-@pytest.mark.parametrize("copying", [0.0, 0.25, 1.0])
-def test_copying_is_the_share_of_copy_items(objective, copying):
-    dataset = items(objective, length=600, copying=copying)
-    share = np.mean([is_copy(objective, dataset[index]) for index in range(600)])
-    assert share == pytest.approx(copying, abs=0.05 if 0 < copying < 1 else 0)
-
-
-def test_without_copying_there_are_no_copy_items():
-    for item in (items("causal-lm")[index] for index in range(40)):
-        inner = item["input_ids"][1:-1]
-        assert inner[: len(inner) // 2].tolist() != inner[len(inner) // 2 :].tolist()
-    for item in (items("mlm+nsp")[index] for index in range(40)):
-        assert len(set(parts(item))) == 2
 
 
 @settings(deadline=None)
@@ -275,9 +192,8 @@ def model_of(objective):
 
 
 @each_objective
-@pytest.mark.parametrize("copying", [0.0, 0.5])
-def test_measure_equals_a_computation_item_by_item(objective, copying):
-    model, dataset = model_of(objective), items(objective, length=11, copying=copying)
+def test_measure_equals_a_computation_item_by_item(objective):
+    model, dataset = model_of(objective), items(objective, length=11)
     metrics = measure(model, dataset, pad=TOKENIZERS[objective].pad_token_id, batch_size=4)
     assert not model.training
     nll, hits, pairs = [], [], []
@@ -304,11 +220,10 @@ def test_measure_equals_a_computation_item_by_item(objective, copying):
 
 
 @each_objective
-@pytest.mark.parametrize("copying", [0.0, 0.5, 1.0])
-def test_loss_and_gradients_equal_transformers(objective, copying):
+def test_loss_and_gradients_equal_transformers(objective):
     model, dataset = (
         model_of(objective).double().eval(),
-        items(objective, length=6, copying=copying),
+        items(objective, length=6),
     )
     batch = collate([dataset[index] for index in range(6)], TOKENIZERS[objective].pad_token_id)
     losses, gradients = [], []
@@ -331,28 +246,6 @@ def test_logits_are_computed_for_labels_only(objective):
     assert logits.shape == (int((labels != IGNORED).sum()), len(TOKENIZERS[objective]))
     inputs = {name: batch[name] for name in ("input_ids", "attention_mask")}
     assert model(**inputs)[0].shape[:2] == batch["labels"].shape  # the hook is removed
-
-
-@each_objective
-def test_a_batch_of_copies_reduces_the_loss(objective):
-    model, dataset = Objective(model_of(objective)).train(), items(objective, copying=1.0)
-    batch = collate([dataset[index] for index in range(4)], TOKENIZERS[objective].pad_token_id)
-    optimizer = torch.optim.SGD(model.parameters(), lr=1e-2)
-    losses = []
-    for _ in range(2):
-        optimizer.zero_grad()
-        losses.append(model(**batch)["loss"])
-        losses[-1].backward()
-        optimizer.step()
-    assert 0 < losses[1] < losses[0] < math.inf
-
-
-@each_objective
-def test_metrics_of_copies_have_the_same_keys(objective):
-    model, dataset = model_of(objective), items(objective, length=5, copying=1.0)
-    metrics = measure(model, dataset, pad=TOKENIZERS[objective].pad_token_id, batch_size=4)
-    pairs = ["nsp_accuracy"] if objective == "mlm+nsp" else []
-    assert list(metrics) == ["loss", "perplexity", "accuracy", *pairs]
 
 
 @each_objective

@@ -58,8 +58,6 @@ def run(params: Params, name: str) -> Lesson:
                 [
                     "The share of a head's attention to each kind of token. The metrics are the"
                     " maxima of all columns but the last.",
-                    "Backbones pretrained here start with heads that attend to neighbours, so these"
-                    " figures do not show that training would find such heads.",
                     shares_table(
                         "Attention of each head",
                         ["head", *next(iter(shares_by_head.values()))],

@@ -48,11 +48,7 @@ def sentences(text: str) -> list[str]:
 
 
 class _Stream(Dataset[Item]):
-    """`length` items drawn from documents, which are reshuffled in each round.
-
-    A share of them, `copying`, has a passage of its document twice. To predict the second, a model
-    has to find the first and continue from there, which plain text hardly ever requires.
-    """
+    """`length` items drawn from documents, which are reshuffled in each round."""
 
     def __init__(
         self,
@@ -61,10 +57,8 @@ class _Stream(Dataset[Item]):
         length: int,
         max_length: int,
         seed: int,
-        copying: float = 0.0,
     ) -> None:
         self.documents, self.max_length, self.seed = documents, max_length, seed
-        self.copying = copying
         rounds = -(-length // len(documents))
         shuffles = np.random.default_rng(seed)
         self.order = np.concatenate([shuffles.permutation(len(documents)) for _ in range(rounds)])[
@@ -77,14 +71,10 @@ class _Stream(Dataset[Item]):
     def __getitem__(self, index: int) -> Item:
         rng = np.random.default_rng([self.seed, index])
         row = int(self.order[index])
-        return (self._copy_item if rng.random() < self.copying else self._item)(row, rng)
+        return self._item(row, rng)
 
     def _item(self, row: int, rng: np.random.Generator) -> Item:
         """A training item of document `row`."""
-        raise NotImplementedError
-
-    def _copy_item(self, row: int, rng: np.random.Generator) -> Item:
-        """A training item with a passage of document `row` twice."""
         raise NotImplementedError
 
 
@@ -100,13 +90,6 @@ class CausalDocuments(_Stream):
     def _item(self, row: int, rng: np.random.Generator) -> Item:
         ids = np.concatenate([[self.begin], self.documents[row], [self.end]])[: self.max_length]
         return {"input_ids": ids, "labels": ids}
-
-    def _copy_item(self, row: int, rng: np.random.Generator) -> Item:
-        passage = _passage(self.documents[row], (self.max_length - 2) // 2, rng)
-        ids = np.concatenate([[self.begin], passage, passage, [self.end]])
-        labels = ids.copy()
-        labels[: 1 + len(passage)] = IGNORED  # only the second passage has a loss
-        return {"input_ids": ids, "labels": labels}
 
 
 class MaskedPairs(_Stream):
@@ -133,11 +116,6 @@ class MaskedPairs(_Stream):
         a = a[: max(room - len(b), room // 2)]
         b = b[: room - len(a)]
         return self._pair(a, b, rng, follows=follows)
-
-    def _copy_item(self, row: int, rng: np.random.Generator) -> Item:
-        document = np.concatenate(self.documents[row])
-        passage = _passage(document, (self.max_length - 3) // 2, rng)
-        return self._pair(passage, passage, rng, follows=False)  # a copy does not follow
 
     def _pair(
         self, a: NDArray[np.int64], b: NDArray[np.int64], rng: np.random.Generator, *, follows: bool
@@ -180,14 +158,6 @@ def _halves(
     return np.concatenate(document[:cut]), np.concatenate(document[cut:])
 
 
-def _passage(
-    document: NDArray[np.int64], longest: int, rng: np.random.Generator
-) -> NDArray[np.int64]:
-    """At most `longest` tokens of a document, from a random position."""
-    start = int(rng.integers(0, max(0, len(document) - longest) + 1))
-    return document[start : start + longest]
-
-
 def stream(
     objective: str,
     texts: Sequence[str],
@@ -197,7 +167,7 @@ def stream(
     """A data set of `length` training items drawn from texts, for an objective.
 
     `objective` is `mlm+nsp` or `causal-lm`. Options: `length`, the number of items; `max_length` of
-    an item in tokens; `seed`; `copying`, the share of items with a passage twice (default: 0).
+    an item in tokens; `seed`.
     """
     cls = {"mlm+nsp": MaskedPairs, "causal-lm": CausalDocuments}[objective]
     return cls(texts, tokenizer, **options)
@@ -329,10 +299,8 @@ def pretrain(
     train = items(
         texts=clean.input_texts(corpus / "train.parquet"),
         length=settings.steps * settings.batch_size,
-        copying=settings.copying,
     )
-    held_out = min(len(valid_texts), VALID_DOCUMENTS)
-    valid = items(texts=valid_texts, length=held_out)
+    valid = items(texts=valid_texts, length=min(len(valid_texts), VALID_DOCUMENTS))
     run = TrainingRun(
         settings,
         train=train,
@@ -343,9 +311,5 @@ def pretrain(
         label=label,
     )
     history = fit(Objective(model), run)
-    options = {"pad": tokenizer.pad_token_id, "batch_size": settings.batch_size}
-    metrics = measure(model, valid, **options)
-    if settings.copying:
-        copies = items(texts=valid_texts, length=held_out, copying=1.0)
-        metrics["copy_accuracy"] = measure(model, copies, **options)["accuracy"]
+    metrics = measure(model, valid, pad=tokenizer.pad_token_id, batch_size=settings.batch_size)
     return history, metrics

@@ -52,5 +52,4 @@ class Pretraining(Optimisation):
 
     steps: PositiveInt
     max_length: PositiveInt
-    copying: Fraction = 0.0
     checkpoints: PositiveInt = 4

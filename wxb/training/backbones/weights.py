@@ -24,7 +24,6 @@ from transformers.utils import logging
 
 from wxb.core import hub, pretrained
 from wxb.core.params.backbones import Architecture, Backbone
-from wxb.training.backbones.initialization import initialize
 from wxb.training.backbones.native import Native
 
 logging.set_verbosity_error()  # missing weights are errors of ours
@@ -45,7 +44,7 @@ def initial_model(backbone: Backbone, tokenizer: PreTrainedTokenizerBase) -> Pre
 
     It has the heads of the backbone's objective; a checkpoint without an objective keeps its own.
     A checkpoint may be downloaded from the hub. The weights of a new model, for the vocabulary of
-    `tokenizer`, are random with structure (see `initialize`): seed torch before.
+    `tokenizer`, are random: seed torch before.
 
     Raises WxbError if the checkpoint cannot be loaded.
     """
@@ -60,7 +59,6 @@ def initial_model(backbone: Backbone, tokenizer: PreTrainedTokenizerBase) -> Pre
     assert backbone.architecture is not None
     cls = CLASSES[backbone.architecture.model_type]
     model = cls.from_config(configuration(backbone.architecture, tokenizer))
-    initialize(model.base_model)
     return model
 
 
