@@ -12,7 +12,7 @@ BUDGET = {
     "wxb/corpora": 2290,
     "wxb/metrics": 560,
     "wxb/models": 2720,
-    "wxb/training": 1800,
+    "wxb/training": 1640,
     "wxb/tasks": 9340,
     "wxb/reporting": 1590,
     "wxb/project": 3170,
@@ -21,8 +21,8 @@ BUDGET = {
     "wxb/runtime": 550,
     "wxb/masking": 857,
     "demos": 2093,
-    "benchmarks": 4440,
-    "tests": 29100,
+    "benchmarks": 4362,
+    "tests": 28740,
 }
 
 
