@@ -144,7 +144,7 @@ def test_no_block_has_outputs_at_first(new_project, monkeypatch):
     blocks = [facts for section in sections.values() for facts in section.values()]
     assert {listing.state(facts) for facts in blocks} == {"not run"}
     assert {facts["stale"] for facts in blocks} == {False}
-    assert sections["experiments"]["ner-decoder-qlora"]["tuning"] == "QLoRA r 4"
+    assert sections["experiments"]["ner-decoder-qlora"]["tuning"] == "QLoRA r 4, word features"
     assert sections["experiments"]["ner-generative-neftune"]["tuning"] == "NEFTune 5"
 
 
@@ -264,7 +264,7 @@ def test_show_prints_all_facts_on_an_experiment(project):
         "models/ner-encoder 2.0 KiB",
         "logs/train@ner-encoder.log 4 B",
         "training.batch_size 8",
-        "model.word_features null",
+        "model.word_features.rows 4000",
     ):
         assert tuple(row.split()) in rows, row
     assert "training.learning_rate: 0.002 -> 0.003" in " ".join(process.stdout.split())
