@@ -6,10 +6,10 @@ from transformers import set_seed
 from tests import tiny
 from wxb import tasks
 from wxb.core.params.experiments import LowRank, Tuning
+from wxb.core.params.tasks import methods
 from wxb.core.params.training import Training
 from wxb.corpora.text.encoded import IGNORED
 from wxb.corpora.text.tokenizers import load, train
-from wxb.tasks.ner.params import METHODS
 from wxb.tasks.ner.record.bio import tag_names
 
 TYPES = ["AGE", "NAME"]
@@ -45,7 +45,7 @@ def experiment(name):
     lora = LowRank(r=4, alpha=8, dropout=0.1, target_modules=targets)
     is_generator = method == "generation"
     head = {"projection": 12, "dropout": 0.1}
-    return METHODS[method](
+    return methods("ner")[method](
         study="s",
         corpus="c",
         task="ner",

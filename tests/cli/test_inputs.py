@@ -8,7 +8,7 @@ from tests.cli.new.formats import CASES, TAGS, TOKENS, as_lines, write
 from wxb.cli.inputs import Texts
 from wxb.cli.new.corpus import new_corpus
 from wxb.core.errors import WxbError
-from wxb.core.params.tasks import corpora
+from wxb.core.params.tasks import corpus_class
 
 
 @pytest.fixture(autouse=True)
@@ -19,7 +19,7 @@ def folder(tmp_path, monkeypatch):
 def texts_of(task, block=None):
     """Texts for an experiment of a task, on the corpus of a block if any."""
     texts = Texts("experiment")
-    params = corpora()[task].model_validate(block) if block else None
+    params = corpus_class(task).model_validate(block) if block else None
     vars(texts).update(task=task, corpus=params)
     return texts
 

@@ -160,7 +160,7 @@ def test_a_misspelt_key_is_an_error_with_the_nearest_valid_one(key, slip, data):
         ("corpora.-x", CONTENT["corpora"]["pii"], "a name cannot start with '-'"),
         (f"corpora.{'x' * 101}", CONTENT["corpora"]["pii"], "a name has at most 100 characters"),
         ("seed", 2**32, "seed: found 4294967296; Input should be less than 4294967296"),
-        ("threads", True, "threads: found true; expected no flag"),
+        ("threads", True, "threads: found True; Input should be a valid integer"),
         ("corpora.pii.labels", {"NAME": "A\nB"}, "expected a printable name"),
         ("backbones.ner-encoder", CONTENT["backbones"]["encoder"], "write models/ner-encoder"),
         (

@@ -14,7 +14,7 @@ from wxb.core.errors import WxbError
 from wxb.core.files import read_json
 from wxb.core.params import PARAMS, load
 from wxb.core.params.corpora import Corpus
-from wxb.core.params.tasks import corpora
+from wxb.core.params.tasks import corpus_class
 from wxb.corpora import formats
 from wxb.corpora.layout import decode, has_records
 from wxb.corpora.records import RecordError
@@ -144,5 +144,5 @@ def _recognize(task: str, file: Path) -> Corpus | None:
         return None
     if content is None:
         return None
-    corpus: Corpus = corpora()[task].model_validate({"task": task, "path": str(file), **content})
+    corpus: Corpus = corpus_class(task).model_validate({"task": task, "path": str(file), **content})
     return corpus

@@ -110,7 +110,7 @@ def _params() -> Params | None:
 def _validated(form: type[Prediction], values: Mapping[str, Any]) -> Prediction:
     """Validate settings; absent ones have their defaults. Raises WxbError with all faults."""
     try:
-        return form.model_validate(values)
+        return form.model_validate(values, strict=False)
     except ValidationError as error:
         known = ", ".join(f"{name} ({field.default})" for name, field in form.model_fields.items())
         faults = "; ".join(

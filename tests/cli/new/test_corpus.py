@@ -19,7 +19,7 @@ from wxb import tasks
 from wxb.cli.new.corpus import corpus_name, new_corpus
 from wxb.core.errors import WxbError
 from wxb.core.files import read_json
-from wxb.core.params.tasks import corpora
+from wxb.core.params.tasks import corpus_class
 from wxb.tasks.recognition import FlagError
 
 BY_DOCUMENT = {"by": None, "test": 0.2, "valid": 0.1}
@@ -92,7 +92,7 @@ def cleaned(path, content):
     else:
         Path("raw").mkdir()
         shutil.copy(path, "raw")
-    task, params = tasks.get(content["task"]), corpora()[content["task"]].model_validate(content)
+    task, params = tasks.get(content["task"]), corpus_class(content["task"]).model_validate(content)
     preprocess(Path("raw"), params, task.reading, task.record, seed=1, label="p", out=Path("clean"))
     return read_json(Path("clean/profile.json"))
 

@@ -9,7 +9,7 @@ from tests.cli.new.formats import CASES, CLASSIFIED, TOKENS, as_lines, write
 from wxb import tasks
 from wxb.cli.new.corpus import as_folder, new_corpus
 from wxb.core.errors import WxbError
-from wxb.core.params.tasks import corpora
+from wxb.core.params.tasks import corpus_class
 from wxb.corpora.reading import read
 from wxb.corpora.records import Record
 
@@ -41,7 +41,7 @@ def test_every_format_is_recognized_and_read(case):
     write(case.files)
     block = block_of(case.path, case.flags)
     assert block["task"] == case.task
-    params = corpora()[case.task].model_validate(block)
+    params = corpus_class(case.task).model_validate(block)
     with as_folder(Path(case.path)) as raw:
         items = [*read(raw, params, tasks.get(case.task).reading)]
         assert [item for item in items if not isinstance(item, Record)] == []

@@ -14,7 +14,7 @@ from wxb import tasks
 from wxb.cli.options import visible_files
 from wxb.core.errors import WxbError, choices
 from wxb.core.params.corpora import Corpus
-from wxb.core.params.tasks import corpora
+from wxb.core.params.tasks import corpus_class
 from wxb.corpora import reading
 from wxb.corpora.layout import data_files, has_records, is_description, refuse_html
 from wxb.corpora.records import Record, Reject
@@ -50,9 +50,9 @@ def new_corpus(
     inside = resolved.relative_to(root) if resolved.is_relative_to(root) else path
     content: Content = {"task": task, "path": inside.as_posix(), **found, **repair}
     if path.is_dir():
-        files_read = data_files(path, corpora()[task].model_validate(content))
+        files_read = data_files(path, corpus_class(task).model_validate(content))
         content["split"] = _with_published_splits(found["split"], path, files_read)
-    corpus = corpora()[task].model_validate(content)
+    corpus = corpus_class(task).model_validate(content)
     trial = read_records(path, corpus)
     if not trial.records:
         first, *_ = trial.rejects

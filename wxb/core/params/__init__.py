@@ -9,10 +9,9 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from itertools import accumulate, product
+from itertools import product
 from pathlib import Path
-from types import NoneType, UnionType
-from typing import Annotated, Any, Union, get_args, get_origin
+from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import Field, ValidationError
 from ruamel.yaml import YAML
@@ -22,11 +21,14 @@ from wxb.core import paths
 from wxb.core.errors import WxbError, choices, did_you_mean
 from wxb.core.params import tasks
 from wxb.core.params.backbones import Backbone
-from wxb.core.params.corpora import Corpus
 from wxb.core.params.experiments import Experiment, Study
-from wxb.core.params.lessons import LESSONS, Lesson
+from wxb.core.params.lessons import AnyLesson
 from wxb.core.params.resources import Resources, find_errors
-from wxb.core.params.section import Name, OneOf, Section, Seed
+from wxb.core.params.section import Name, Section, Seed
+
+if TYPE_CHECKING:  # for type checkers; `check` sets the unions of the classes of all tasks
+    from wxb.core.params.corpora import Corpus as AnyCorpus
+    from wxb.core.params.experiments import Experiment as AnyExperiment
 
 PARAMS = Path("params.yaml")
 
@@ -43,12 +45,12 @@ class Params(Section):
     seed: Seed
     threads: Annotated[int, Field(gt=0, le=1024)]
     portable: bool
-    corpora: dict[Name, Annotated[Corpus, OneOf("task", tasks.corpora)]]
+    corpora: dict[Name, AnyCorpus]
     backbones: dict[Name, Backbone]
-    experiments: dict[Name, Annotated[Experiment, OneOf("task", tasks.experiments)]]
+    experiments: dict[Name, AnyExperiment]
     studies: dict[Name, Study]
     resources: dict[str, Resources] = Field(default={})
-    lessons: dict[Name, Annotated[Lesson, OneOf("lesson", lambda: LESSONS)]]
+    lessons: dict[Name, AnyLesson]
 
     def backbone_of(self, experiment: Experiment) -> Backbone:
         """The backbone of an experiment, through all experiments that it continues."""
@@ -126,10 +128,12 @@ def missing_paths(params: Params) -> list[str]:
 
 def check(content: Any, path: Path = PARAMS) -> Params:
     """Check the content of a parameter file and its cross references; errors as in `load`."""
+    any_block = {"AnyCorpus": tasks.any_corpus(), "AnyExperiment": tasks.any_experiment()}
+    Params.model_rebuild(_types_namespace=any_block)
     try:
         params = Params.model_validate(content)
     except ValidationError as error:
-        errors = [_explain(fault["loc"], fault) for fault in error.errors()]
+        errors = [_explain(fault, content) for fault in error.errors()]
     else:
         errors = list(_reference_errors(params))
     if errors:
@@ -137,65 +141,33 @@ def check(content: Any, path: Path = PARAMS) -> Params:
     return params
 
 
-def _explain(loc: tuple[int | str, ...], fault: Mapping[str, Any]) -> str:
+def _explain(fault: Mapping[str, Any], content: Any) -> str:
     """One line for a pydantic error: key, value, expected value, nearest name."""
-    # The first annotation is that of the file, the last that of `loc`.
-    annotations: list[Any] = [*accumulate(loc, _child, initial=Params)]
-    # Inside a block with several variants, pydantic's `loc` has the tag, which is no key.
-    keys = [
-        str(part)
-        for part, parent in zip(loc, annotations, strict=False)
-        if not isinstance(parent, OneOf) and part != "[key]"
-    ]
+    keys = []
+    for part in fault["loc"]:  # which also has the values that selected a class, and "[key]"
+        if isinstance(part, int) or (isinstance(content, Mapping) and part in content):
+            keys.append(str(part))
+            content = content[part]
+    if fault["type"] == "missing":
+        keys.append(fault["loc"][-1])
     key = ".".join(keys) or "the file"
-    if fault["type"].startswith("union_tag"):
-        discriminator = fault["ctx"]["discriminator"].strip("'")
-        known = list(annotations[-1].variants())
-        if fault["type"] == "union_tag_invalid":
-            return _unknown(f"{key}.{discriminator}", discriminator, fault["ctx"]["tag"], known)
-        hint = did_you_mean(discriminator, fault["input"])
-        return f"{key}.{discriminator}: missing (choose from: {', '.join(known)}){hint}"
-    if fault["type"] == "extra_forbidden":
-        return f"{key}: unknown key{choices(loc[-1], annotations[-2].model_fields)}"
+    context = fault.get("ctx", {})
     if fault["type"] == "missing":
         return f"{key}: missing; {fault['msg']}"
     if fault["type"] == "value_error":
-        return f"{key}: {fault['ctx']['error']}"
+        return f"{key}: {context['error']}"
+    if fault["type"].startswith("union_tag"):
+        discriminator = context["discriminator"].strip("'")
+        if fault["type"] == "union_tag_not_found":
+            return f"{key}.{discriminator}: missing{did_you_mean(discriminator, fault['input'])}"
+        known = re.findall("'(.*?)'", context["expected_tags"])
+        return _unknown(f"{key}.{discriminator}", discriminator, context["tag"], known)
     hint = ""
     if fault["type"] == "literal_error":
-        expected = re.split(r",| or ", fault["ctx"]["expected"])
-        hint = did_you_mean(fault["input"], (word.strip("' ") for word in expected))
+        hint = did_you_mean(fault["input"], re.findall("'(.*?)'", context["expected"]))
     found = repr(fault["input"])
     found = found if len(found) <= SHOWN else f"{found[:SHOWN]} ..."
     return f"{key}: found {found}; {fault['msg']}{hint}"
-
-
-def _child(annotation: Any, part: int | str) -> Any:
-    """The annotation of a key, list index or variant's tag inside an annotation; None if none."""
-    if isinstance(annotation, OneOf):
-        return _plain(annotation.variants().get(str(part)))
-    if _is_section(annotation):
-        field = annotation.model_fields.get(str(part))
-        return _plain(field.rebuild_annotation()) if field else None
-    # The values of a mapping, or the items of a list.
-    return _plain(get_args(annotation)[-1]) if get_args(annotation) else None
-
-
-def _plain(annotation: Any) -> Any:
-    """The OneOf in an annotation, or the annotation without `Annotated` and `None`."""
-    for part in getattr(annotation, "__metadata__", ()):
-        if isinstance(part, OneOf):
-            return part
-    if get_origin(annotation) is Annotated:
-        return _plain(get_args(annotation)[0])
-    if get_origin(annotation) in (Union, UnionType):
-        members = [_plain(a) for a in get_args(annotation) if a is not NoneType]
-        return next((a for a in members if _is_section(a) or get_args(a)), annotation)
-    return annotation
-
-
-def _is_section(annotation: Any) -> bool:
-    return isinstance(annotation, type) and issubclass(annotation, Section)
 
 
 def _reference_errors(params: Params) -> Iterator[str]:

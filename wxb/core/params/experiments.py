@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, ClassVar, Generic, TypeVar
+from typing import Annotated, Any, ClassVar, Generic, Literal, TypeVar
 
 from pydantic import Field, PositiveInt, model_validator
 
@@ -85,11 +85,11 @@ class Experiment(Section):
     task: str
     method: str
     backbone: Name
-    encoding: Section
-    model: Section
-    tuning: Tuning
-    training: Section
-    prediction: Section
+    encoding: Section = Section()
+    model: Section = Section()
+    tuning: Tuning = Tuning()
+    training: Section = Section()
+    prediction: Prediction = Prediction()
 
     @property
     def traits(self) -> list[str]:
@@ -131,10 +131,8 @@ class Baseline(Untuned):
 
     is_baseline: ClassVar[bool] = True
 
-    encoding: Section
+    method: Literal["baseline"]
     model: Rule[Any]
-    training: Section
-    prediction: Prediction
 
     @property
     def traits(self) -> list[str]:

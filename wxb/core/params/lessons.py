@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, get_args
+from typing import Annotated, Literal
 
 from pydantic import Field, PositiveInt, model_validator
 
@@ -69,8 +69,4 @@ class AttentionLesson(Lesson):
     width: Annotated[int, Field(ge=2, multiple_of=2)]
 
 
-# The classes by the value of their key `lesson`.
-LESSONS: dict[str, type[Lesson]] = {
-    get_args(cls.model_fields["lesson"].annotation)[0]: cls
-    for cls in (GatesLesson, ImagesLesson, AttentionLesson)
-}
+AnyLesson = Annotated[GatesLesson | ImagesLesson | AttentionLesson, Field(discriminator="lesson")]

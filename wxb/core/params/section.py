@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Annotated, Any
+from collections.abc import Mapping
+from typing import Annotated, Any, Self
 
 from pydantic import (
     AfterValidator,
     BaseModel,
     ConfigDict,
     Field,
-    GetCoreSchemaHandler,
-    ValidationInfo,
-    field_validator,
+    ModelWrapValidatorHandler,
+    ValidationError,
+    model_validator,
 )
-from pydantic_core import CoreSchema, core_schema
+
+from wxb.core.errors import choices
 
 Fraction = Annotated[float, Field(ge=0, lt=1)]
 PositiveFloat = Annotated[float, Field(gt=0)]
@@ -42,47 +43,30 @@ Label = Annotated[str, AfterValidator(_check_label)]  # a class, a type of span,
 
 
 class Section(BaseModel):
-    """A block of params.yaml: immutable, without unknown keys."""
+    """A block of params.yaml: immutable, without unknown keys, types as in the file."""
 
     # Schemas are built at the first validation: the classes of tasks derive from classes here, and
     # a block that only `Params` validates needs none of its own.
-    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False, defer_build=True)
+    model_config = ConfigDict(
+        extra="forbid", frozen=True, strict=True, allow_inf_nan=False, defer_build=True
+    )
 
-    @field_validator("*", mode="before")
+    @model_validator(mode="wrap")
     @classmethod
-    def _refuse_flag(cls, value: Any, field: ValidationInfo) -> Any:
-        """Refuse true and false as numbers."""
-        assert field.field_name is not None
-        if isinstance(value, bool) and not _allows_flag(cls, field.field_name):
-            raise ValueError(f"found {str(value).lower()}; expected no flag")
-        return value
-
-
-class OneOf:
-    """Annotation for a block with several variants, selected by the value of a key.
-
-    `key` may also be a function from the block to the name of a variant. `variants` is called when
-    the schema is built, so that a folder can add one. A variant may have such an annotation itself,
-    with another key.
-    """
-
-    def __init__(
-        self, key: str | Callable[[Any], str], variants: Callable[[], Mapping[str, Any]]
-    ) -> None:
-        self.key, self.variants = key, variants
-
-    def __get_pydantic_core_schema__(
-        self, source: Any, handler: GetCoreSchemaHandler
-    ) -> CoreSchema:
-        """The tagged union of the variants."""
-        choices = {tag: handler.generate_schema(cls) for tag, cls in self.variants().items()}
-        return core_schema.tagged_union_schema(choices, discriminator=self.key)
-
-
-def _allows_flag(section: type[BaseModel], field: str) -> bool:
-    """Whether a field may be true or false."""
-    annotation = str(section.model_fields[field].annotation)
-    return any(name in annotation for name in ("bool", "Any", "True", "False"))
+    def _list_valid_keys(cls, block: Any, validate: ModelWrapValidatorHandler[Self]) -> Self:
+        """Add the valid keys to the errors of unknown keys."""
+        try:
+            return validate(block)
+        except ValidationError as error:
+            faults: list[Any] = error.errors()
+            for fault in faults:
+                if fault["type"] == "extra_forbidden" and len(fault["loc"]) == 1:
+                    hint = choices(fault["loc"][0], cls.model_fields)
+                    fault |= {
+                        "type": "value_error",
+                        "ctx": {"error": ValueError(f"unknown key{hint}")},
+                    }
+            raise ValidationError.from_exception_data(cls.__name__, faults) from None
 
 
 def flatten(block: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from functools import partial
+from collections.abc import Iterable
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
-from typing import Annotated, Any
+from typing import Annotated, Any, Union, get_args
+
+from pydantic import Field
 
 from wxb.core.params.corpora import Corpus
 from wxb.core.params.experiments import Experiment, Prediction
-from wxb.core.params.section import OneOf
 
 FOLDER = Path(__file__).parents[2] / "tasks"
 
@@ -33,22 +33,16 @@ def has_module(task: str, name: str) -> bool:
     return spec is not None and spec.origin is not None  # a folder without __init__.py has none
 
 
-def corpora() -> dict[str, type[Corpus]]:
-    """The class of the blocks of `corpora` for each task."""
-    return {task: module(task, "params").Corpus for task in names()}
+def corpus_class(task: str) -> type[Corpus]:
+    """The class of the blocks of `corpora` with this task."""
+    cls: type[Corpus] = module(task, "params").Corpus
+    return cls
 
 
-def experiments() -> dict[str, Any]:
-    """The annotation of the blocks of `experiments` for each task: one class for each method."""
-    return {
-        task: Annotated[Experiment, OneOf("method", partial(methods, task))] for task in names()
-    }
-
-
-def methods(task: str) -> Mapping[str, type[Experiment]]:
-    """The class of the blocks of `experiments` for each method of a task."""
-    classes: Mapping[str, type[Experiment]] = module(task, "params").METHODS
-    return classes
+def methods(task: str) -> dict[str, type[Experiment]]:
+    """The class of the blocks of `experiments` with this task, by method."""
+    classes = module(task, "params").METHODS
+    return {get_args(cls.model_fields["method"].annotation)[0]: cls for cls in classes}
 
 
 def prediction_class(task: str, method: str) -> type[Prediction]:
@@ -56,3 +50,21 @@ def prediction_class(task: str, method: str) -> type[Prediction]:
     annotation: Any = methods(task)[method].model_fields["prediction"].annotation
     cls: type[Prediction] = annotation
     return cls
+
+
+def any_corpus() -> Any:
+    """The annotation of a block of `corpora`."""
+    return _one_of(map(corpus_class, names()), "task")
+
+
+def any_experiment() -> Any:
+    """The annotation of a block of `experiments`."""
+    return _one_of((_one_of(methods(task).values(), "method") for task in names()), "task")
+
+
+def _one_of(classes: Iterable[Any], discriminator: str) -> Any:
+    """The union of classes that the value of a key selects; a single class as it is."""
+    first, *others = classes
+    if not others:
+        return first
+    return Annotated[Union[(first, *others)], Field(discriminator=discriminator)]

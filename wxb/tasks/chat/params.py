@@ -7,7 +7,6 @@ from typing import Annotated, Literal
 from pydantic import Field, PositiveInt
 
 from wxb.core.params import corpora, experiments
-from wxb.core.params.section import Section
 from wxb.core.params.training import Training
 
 
@@ -30,6 +29,7 @@ class Fields(corpora.Fields):
 class Corpus(corpora.Corpus):
     """A corpus of conversations that end with an answer."""
 
+    task: Literal["chat"]
     fields: Fields = Fields()
 
 
@@ -51,10 +51,11 @@ class Prediction(experiments.Prediction):
 class Sft(experiments.Experiment):
     """Supervised fine-tuning of a decoder on conversations."""
 
+    task: Literal["chat"]
+    method: Literal["sft"]
     encoding: Encoding
-    model: Section
     training: Training
-    prediction: Prediction
+    prediction: Prediction = Prediction()
 
     @property
     def traits(self) -> list[str]:
@@ -66,7 +67,8 @@ class Sft(experiments.Experiment):
 class Baseline(experiments.Baseline):
     """Replies without training."""
 
+    task: Literal["chat"]
     model: experiments.Rule[Literal["nearest"]]
 
 
-METHODS = {"sft": Sft, "baseline": Baseline}
+METHODS = (Sft, Baseline)

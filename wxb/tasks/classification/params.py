@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, PositiveInt, model_validator
+from pydantic import Discriminator, Field, PositiveInt, Tag, model_validator
 
 from wxb.core.params import corpora, experiments
 from wxb.core.params.experiments import Tuning
-from wxb.core.params.section import Fraction, Label, OneOf, PositiveFloat, Section
+from wxb.core.params.section import Fraction, Label, PositiveFloat, Section
 from wxb.core.params.training import Training
 
 
@@ -24,6 +24,7 @@ class Fields(corpora.Fields):
 class Corpus(corpora.Corpus):
     """Texts with one class each, named by a field or by the file."""
 
+    task: Literal["classification"]
     fields: Fields = Fields()
     columns: Annotated[list[str], Field(min_length=2)] | None = None  # of tables without a header
     format: Literal["fasttext", "files"] | None = None  # lines with __label__, or a text per file
@@ -125,13 +126,14 @@ class Encoder(experiments.Experiment):
     a frozen backbone.
     """
 
+    task: Literal["classification"]
+    method: Literal["encoder"]
     encoding: Encoding
     model: EncoderModel
     training: Annotated[
-        Training | Regression,
-        OneOf(_kind_of_training, lambda: {"steps": Training, "regression": Regression}),
+        Annotated[Training, Tag("steps")] | Annotated[Regression, Tag("regression")],
+        Discriminator(_kind_of_training),
     ]
-    prediction: experiments.Prediction
 
     @property
     def traits(self) -> list[str]:
@@ -168,24 +170,27 @@ class RecurrentModel(Section):
 class Recurrent(experiments.Untuned):
     """A bidirectional LSTM, trained from scratch."""
 
+    task: Literal["classification"]
+    method: Literal["recurrent"]
     encoding: Encoding
-    model: RecurrentModel
+    model: RecurrentModel = RecurrentModel()
     training: Training
-    prediction: experiments.Prediction
 
 
 class Tfidf(experiments.Untuned):
     """Logistic regression on TF-IDF weights of n-grams."""
 
-    model: TfidfModel
+    task: Literal["classification"]
+    method: Literal["tfidf"]
+    model: TfidfModel = TfidfModel()
     training: Regression
-    prediction: experiments.Prediction
 
 
 class Baseline(experiments.Baseline):
     """A class without training."""
 
+    task: Literal["classification"]
     model: experiments.Rule[Literal["majority", "nearest"]]
 
 
-METHODS = {"encoder": Encoder, "recurrent": Recurrent, "tfidf": Tfidf, "baseline": Baseline}
+METHODS = (Encoder, Recurrent, Tfidf, Baseline)

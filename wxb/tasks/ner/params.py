@@ -42,6 +42,7 @@ class Corpus(corpora.Corpus):
 
     format_hint: ClassVar[str] = "; or set `conll` to read column files"
 
+    task: Literal["ner"]
     fields: Fields = Fields()
     conll: Conll | None = None
     repair: Literal["by-value"] | None = None
@@ -118,6 +119,7 @@ class TaggingModel(Section):
 class Experiment(experiments.Experiment):
     """An experiment of named entity recognition."""
 
+    task: Literal["ner"]
     encoding: Encoding
     training: Training
 
@@ -125,8 +127,8 @@ class Experiment(experiments.Experiment):
 class Tagging(Experiment):
     """An experiment that tags tokens."""
 
+    method: Literal["tagging"]
     model: TaggingModel
-    prediction: experiments.Prediction
 
     @property
     def traits(self) -> list[str]:
@@ -166,9 +168,9 @@ class Generation(Experiment):
 
     is_slow: ClassVar[bool] = True
 
+    method: Literal["generation"]
     encoding: GenerationEncoding
-    model: Section
-    prediction: GenerationPrediction
+    prediction: GenerationPrediction = GenerationPrediction()
 
 
 class CrfModel(Section):
@@ -189,16 +191,17 @@ class CrfTraining(Section):
 class Crf(experiments.Untuned):
     """A conditional random field on features of words."""
 
-    encoding: Section
-    model: CrfModel
-    training: CrfTraining
-    prediction: experiments.Prediction
+    task: Literal["ner"]
+    method: Literal["crf"]
+    model: CrfModel = CrfModel()
+    training: CrfTraining = CrfTraining()
 
 
 class Baseline(experiments.Baseline):
     """Entities without training."""
 
+    task: Literal["ner"]
     model: experiments.Rule[Literal["mentions"]]
 
 
-METHODS = {"tagging": Tagging, "generation": Generation, "crf": Crf, "baseline": Baseline}
+METHODS = (Tagging, Generation, Crf, Baseline)

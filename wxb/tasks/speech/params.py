@@ -20,7 +20,7 @@ def _check_range(bounds: tuple[float, float]) -> tuple[float, float]:
 
 
 # The bounds of a uniform distribution.
-Range = Annotated[tuple[float, float], AfterValidator(_check_range)]
+Range = Annotated[tuple[float, float], Field(strict=False), AfterValidator(_check_range)]
 
 
 class Fields(corpora.Fields):
@@ -78,6 +78,7 @@ class Corpus(corpora.Corpus):
     `manifest` is the name of the table to read if not all tables of the folder count.
     """
 
+    task: Literal["speech"]
     fields: Fields = Fields()
     generate: Generate | None = None
     manifest: str | None = None
@@ -152,10 +153,12 @@ class Prediction(experiments.Prediction):
 class Seq2Seq(experiments.Experiment):
     """Transcription by a Whisper."""
 
+    task: Literal["speech"]
+    method: Literal["seq2seq"]
     encoding: Encoding
-    model: Seq2SeqModel
+    model: Seq2SeqModel = Seq2SeqModel()
     training: Training
-    prediction: Prediction
+    prediction: Prediction = Prediction()
 
     @property
     def traits(self) -> list[str]:
@@ -178,9 +181,10 @@ class Seq2Seq(experiments.Experiment):
 class Baseline(experiments.Baseline):
     """Transcripts without training."""
 
+    task: Literal["speech"]
     encoding: Spectrograms
     model: experiments.Rule[Literal["nearest"]]
-    prediction: Prediction
+    prediction: Prediction = Prediction()
 
 
-METHODS = {"seq2seq": Seq2Seq, "baseline": Baseline}
+METHODS = (Seq2Seq, Baseline)

@@ -9,7 +9,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import AfterValidator, Field, PositiveInt, model_validator
 
 from wxb.core.params import corpora, experiments
-from wxb.core.params.section import Fraction, OneOf, Section
+from wxb.core.params.section import Fraction, Section
 from wxb.core.params.training import Training
 
 
@@ -50,6 +50,7 @@ class Corpus(corpora.Corpus):
         "; or set `columns` to read tab-separated lines, `parallel` to read pairs of files"
     )
 
+    task: Literal["translation"]
     fields: Fields = Fields()
     columns: Annotated[list[str], Field(min_length=2)] | None = None
     # Two suffixes: a file of each has the translations of the other, line by line.
@@ -134,10 +135,6 @@ class Decoder(Section):
         return self
 
 
-MODELS = {"recurrent": Recurrent, "transformer": Transformer, "gpt2": Decoder}
-AnyModel = Annotated[Recurrent | Transformer | Decoder, OneOf("kind", lambda: MODELS)]
-
-
 class Prediction(experiments.Prediction):
     """The beam search of translations.
 
@@ -156,10 +153,12 @@ class Prediction(experiments.Prediction):
 class Experiment(experiments.Untuned):
     """An experiment in translation, trained from random weights."""
 
+    task: Literal["translation"]
+    method: Literal["seq2seq"]
     encoding: experiments.Encoding
-    model: AnyModel
+    model: Annotated[Recurrent | Transformer | Decoder, Field(discriminator="kind")]
     training: Training
-    prediction: Prediction
+    prediction: Prediction = Prediction()
 
     @property
     def traits(self) -> list[str]:
@@ -172,7 +171,8 @@ class Experiment(experiments.Untuned):
 class Baseline(experiments.Baseline):
     """Translations without training."""
 
+    task: Literal["translation"]
     model: experiments.Rule[Literal["nearest"]]
 
 
-METHODS = {"seq2seq": Experiment, "baseline": Baseline}
+METHODS = (Experiment, Baseline)
