@@ -9,13 +9,12 @@ on either side, so they show a causal decoder what follows. Results are kept as 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
 import torch
 import typer
-from own_data import OPTIONS, Run, groups, parse_cells, result, score
+from own_data import OPTIONS, Run, groups, parse_cells, result
 from own_data_sets import SETS, Data
 
 from wxb import tasks
@@ -77,7 +76,8 @@ def main(
 
 def table_row(name: str, results: Mapping[str, Any]) -> dict[str, Any]:
     """The row of the table for a set at one size, from the results of all rows of TEMPLATE."""
-    metric, scores = tasks.get(TASK).metrics.headline, partial(score, TASK)
+    scorer = tasks.get(TASK).metrics
+    metric, scores = scorer.headline, scorer.scores
     first = results[MASKS[0]]
     cells = {"set": name, "training records": first["train"], "test records": first["test"]}
     for ending, (f1, gain) in PAIRS.items():

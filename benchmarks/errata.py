@@ -111,8 +111,8 @@ def table_rows(pairs: Sequence[tuple[Pair, list[str]]]) -> list[dict[str, Any]]:
     rows = []
     for row, (pair, groups) in enumerate(pairs, start=1):
         difference = paired_difference(
-            Groups.from_records(pair.published, groups),
-            Groups.from_records(pair.correct, groups),
+            Groups.from_records([pair.published], groups),
+            Groups.from_records([pair.correct], groups),
             Scorer().scores,
             Scorer().headline,
         )

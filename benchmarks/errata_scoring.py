@@ -13,8 +13,9 @@ from tokenizers.decoders import ByteLevel
 from wxb.corpora.records import Record
 from wxb.corpora.text.tokenizers import encode, special_tokens, token_ids
 from wxb.corpora.text.windows import text_windows
+from wxb.metrics.intervals import Sums
 from wxb.tasks.ner.generation import answers
-from wxb.tasks.ner.metrics import counts, prf
+from wxb.tasks.ner.metrics import Scorer, counts
 from wxb.tasks.ner.predictor import Recognizer, ScoredSpan
 from wxb.tasks.ner.record.bio import align, decode_tags
 from wxb.tasks.ner.record.spans import Span
@@ -27,12 +28,12 @@ Spans = Sequence[Sequence[Span]]
 
 
 class Pair(NamedTuple):
-    """The counts (records, 3) of both forms of a defect, see `wxb.tasks.ner.metrics.counts`."""
+    """The numbers of spans (records,) of both forms of a defect."""
 
     defect: str
     experiment: str
-    correct: NDArray[np.int64]
-    published: NDArray[np.int64]
+    correct: Sums
+    published: Sums
     note: str
 
 
@@ -279,6 +280,7 @@ def parse_unescaped(answer: str) -> list[answers.Mention]:
     return [(kind, mention.strip()) for kind, field, mention in parts if field and mention.strip()]
 
 
-def f1_of(table: NDArray[np.int64]) -> float:
-    """F1 of counts (records, 3)."""
-    return float(prf(table.sum(axis=0))[2])
+def f1_of(counts: Sums) -> float:
+    """F1 of numbers of spans (records,)."""
+    sums = {name: values.sum(axis=0) for name, values in counts.items()}
+    return float(Scorer().scores(sums)["f1"])

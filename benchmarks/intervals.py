@@ -6,7 +6,7 @@ systems, and another on each. Intervals and tests are those of `wxb compare`.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from itertools import product
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
@@ -28,6 +28,8 @@ GROUPS = (4, 8, 16, 35, 100)
 EFFECTS = {"mild": 0.3, "strong": 0.8}  # standard deviations between groups, of logits or logs
 ALPHA = 0.05
 POPULATION = 200_000  # groups whose score counts as the true one
+
+STATISTICS = "statistics"  # the name of the columns of a kind
 
 Sums = NDArray[Any]
 
@@ -94,22 +96,23 @@ KINDS = (
     Kind(Metric("accuracy", "accuracy"), draw_accuracy, lambda s: ratio(s[..., 0], s[..., 1])),
     Kind(Metric("f1", "F1"), draw_f1, lambda s: ratio(2 * s[..., 0], s[..., 1] + s[..., 2])),
     Kind(
-        Metric("cer", "CER", lower_is_better=True, scale=None),
+        Metric("cer", "CER", lower_is_better=True, high=None),
         draw_cer,
         lambda s: ratio(s[..., 0], s[..., 1]),
     ),
-    Kind(Metric("bleu", "BLEU", scale=100.0), draw_bleu, bleu),
+    Kind(Metric("bleu", "BLEU", high=100.0), draw_bleu, bleu),
 )
 
 
 def simulate(kind: Kind, groups: int, effect: float, *, times: int, seed: int = 1) -> Rates:
     """Draw `times` studies of two equal systems on `groups` groups."""
 
-    def scores(sums: Sums) -> dict[str, NDArray[np.float64]]:
-        return {kind.metric.key: kind.score(sums)}
+    def scores(sums: Mapping[str, Sums]) -> dict[str, NDArray[np.float64]]:
+        return {kind.metric.key: kind.score(sums[STATISTICS])}
 
     rng = np.random.default_rng(seed)
-    true = float(kind.score(draw(kind, POPULATION, effect, rng)[0].sums.sum(axis=0))[0])
+    population, _ = draw(kind, POPULATION, effect, rng)
+    true = float(scores(population.total())[kind.metric.key][0])
     covered = differing = 0
     for _ in range(times):
         a, b = draw(kind, groups, effect, rng)
@@ -124,7 +127,8 @@ def draw(kind: Kind, groups: int, effect: float, rng: np.random.Generator) -> tu
     records = np.maximum(2, rng.lognormal(np.log(15), 0.5, groups)).astype(np.int64)
     shared, *own = rng.normal(0, effect * 0.5**0.5, (3, groups))
     a, b = (
-        Groups(kind.draw(rng, records, shared + effects)[:, np.newaxis], records) for effects in own
+        Groups({STATISTICS: kind.draw(rng, records, shared + effects)[:, np.newaxis]}, records)
+        for effects in own
     )
     return a, b
 

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from wxb.core.params import load
 from wxb.metrics import Metric
-from wxb.metrics.intervals import Groups, intervals
+from wxb.metrics.intervals import Groups, Sums, intervals
 from wxb.project import benchmarks, trained
 from wxb.tasks.ner.params import Conll
 from wxb.tasks.ner.reading.conll import raw_records
@@ -45,19 +45,18 @@ def main(
         if experiment.task != "ner" or experiment.is_baseline:
             continue
         predictions = trained.load(name).predict(texts, label=name)
-        counts = np.array(
+        masked, names = np.array(
             [
                 masked_names(article, [(scored.span.start, scored.span.end) for scored in spans])
                 for article, spans in zip(articles, predictions, strict=True)
             ]
-        )
-        found = Groups.from_records(counts)
-        names = int(counts[:, 1].sum())
+        ).T
+        groups = Groups.from_records([{"masked": masked, "names": names}])
         rows.append(
             {
                 "experiment": name,
-                "names": names,
-                "masked": intervals(found, shares, [MASKED])[MASKED.key],
+                "names": int(names.sum()),
+                "masked": intervals(groups, shares, [MASKED])[MASKED.key],
             }
         )
     benchmarks.report(rows, output, {"masked": ".3f"})
@@ -73,9 +72,9 @@ def masked_names(article: Mapping[str, Any], spans: Sequence[tuple[int, int]]) -
     return sum(is_masked[span["start"] : span["end"]].all() for span in names), len(names)
 
 
-def shares(sums: NDArray[Any]) -> dict[str, NDArray[np.float64]]:
-    """The share of names that are masked, from counts (..., 2)."""
-    return {MASKED.key: sums[..., 0] / sums[..., 1]}
+def shares(sums: Sums) -> dict[str, NDArray[np.float64]]:
+    """The share of names that are masked."""
+    return {MASKED.key: sums["masked"] / sums["names"]}
 
 
 if __name__ == "__main__":

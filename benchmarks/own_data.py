@@ -14,7 +14,6 @@ import os
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import chdir
-from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 from unittest.mock import patch
@@ -22,7 +21,6 @@ from unittest.mock import patch
 import numpy as np
 import torch
 import typer
-from numpy.typing import NDArray
 from own_data_peers import PEERS, version_of
 from own_data_sets import SETS, Data, Splits, empty_project, limit, read, write
 from threadpoolctl import threadpool_limits
@@ -145,13 +143,14 @@ def train_one(run: Run, system: str, set_: Data, size: int | None, template: str
     if len(rows) != len(test):
         raise WxbError(f"{title}: found {len(rows)} test records, expected {len(test)}")
     groups = [record.group for record in test]
-    sums, sizes = Groups.from_records(statistics(set_.task, rows), groups)
+    statistics = tasks.get(set_.task).metrics.statistics(rows)
+    sums, sizes = Groups.from_records([statistics], groups)
     return {
         "system": title,
         "train": len(splits["train"]),
         "test": len(test),
         "seconds": round(seconds, 1),
-        "statistics": sums[:, 0].tolist(),
+        "statistics": {name: values.tolist() for name, values in sums.items()},
         "sizes": sizes.tolist(),
     }
 
@@ -182,30 +181,15 @@ def train_ours(
                 *((stage, name) for stage in (tokenize, align, train, evaluate)),
             ):
                 stage.main(params, block)
-            rows = evaluation.read(tasks.get(set_.task).metrics, paths.predictions(STUDY, name))
+            rows = evaluation.load_run(tasks.get(set_.task).metrics, paths.predictions(STUDY, name))
     return name.removeprefix(f"{STUDY}-"), rows
-
-
-def statistics(task: str, rows: Sequence[Any]) -> NDArray[Any]:
-    """The statistics of rows (N, C); of classes only those of accuracy, which are few."""
-    if task == "classification":
-        return np.array([[row.gold == row.predicted, 1] for row in rows], np.int64)
-    return tasks.get(task).metrics.statistics(rows)
-
-
-def score(task: str, sums: NDArray[Any]) -> dict[str, NDArray[Any]]:
-    """The headline of a task (...) from sums of `statistics` (..., C)."""
-    scorer = tasks.get(task).metrics
-    if task == "classification":
-        return {scorer.HEADLINE: sums[..., 0] / sums[..., 1]}
-    return {scorer.HEADLINE: scorer.scores(sums)[scorer.HEADLINE]}
 
 
 def table_rows(name: str, cells: Mapping[str, Any]) -> list[dict[str, Any]]:
     """The rows of the table for a set at one size: one for each system but the peer."""
     task, peer = SETS[name].task, cells[PEER]
-    metric = tasks.get(task).metrics.headline
-    scores = partial(score, task)
+    scorer = tasks.get(task).metrics
+    metric, scores = scorer.headline, scorer.scores
     rows = []
     for system, cell in cells.items():
         if system == PEER:
@@ -231,7 +215,8 @@ def table_rows(name: str, cells: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 def groups(cell: Mapping[str, Any]) -> Groups:
     """The statistics of a result by group."""
-    return Groups(np.array(cell["statistics"])[:, None], np.array(cell["sizes"]))
+    sums = {name: np.array(values) for name, values in cell["statistics"].items()}
+    return Groups(sums, np.array(cell["sizes"]))
 
 
 if __name__ == "__main__":

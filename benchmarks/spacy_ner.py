@@ -26,7 +26,7 @@ from spacy_peer import (
 import typer
 
 from wxb.core import paths
-from wxb.core.errors import WxbError, require_output
+from wxb.core.errors import require_output
 from wxb.core.files import read_json
 from wxb.core.params import Params, load
 from wxb.corpora import clean
@@ -55,11 +55,8 @@ def main(
     params.block("studies", study)
     folder = Path("data/clean", corpus)
     splits = {name: _labelled(corpus, name) for name in ("train", "valid", *_tests(folder))}
-    # Raises errors before training.
-    ours = predictions(
-        params, study, corpus, {name: splits[name] for name in clean.test_sets(folder)}
-    )
-    vocabulary = metrics.Scorer().vocabulary(splits["train"])
+    ours, scorer = evaluations(params, study, corpus), metrics.Scorer()
+    vocabulary = scorer.vocabulary(splits["train"])
     languages = languages_of([record for members in splits.values() for record in members])
     fits = {}
     for code in languages:
@@ -81,12 +78,9 @@ def main(
                 fit.nlp, select_language(splits[test_set], code, languages), vocabulary
             )
         }
+        peer = evaluation.evaluate(scorer, [[rows[record.id] for record in splits[test_set]]])
         comparison = evaluation.compare(
-            metrics.Scorer(),
-            {
-                **{name: [*runs[test_set].values()] for name, runs in ours.items()},
-                PEER: [[rows[record.id] for record in splits[test_set]]],
-            },
+            scorer, {**{name: by_set[test_set] for name, by_set in ours.items()}, PEER: peer}
         )
         size = {"test set": test_set, "groups": comparison["groups"]}
         table += [
@@ -96,34 +90,20 @@ def main(
     benchmarks.report(table, output, formats)
 
 
-def predictions(
-    params: Params, study: str, corpus: str, tests: Mapping[str, Sequence[Record]]
-) -> dict[str, dict[str, dict[str, evaluation.Run]]]:
-    """The predictions of experiments of this corpus for each test set, by name.
+def evaluations(
+    params: Params, study: str, corpus: str
+) -> dict[str, dict[str, evaluation.Evaluation]]:
+    """The results of experiments of this corpus by test set, by name.
 
-    Prints which experiments are left out. Raises WxbError for predictions of other records, which
-    are older than the splits.
+    Prints which experiments are left out.
     """
-    expected = {
-        name: [(record.id, record.input, record.gold or ()) for record in records]
-        for name, records in tests.items()
-    }
-    ours: dict[str, dict[str, dict[str, evaluation.Run]]] = {}
+    ours: dict[str, dict[str, evaluation.Evaluation]] = {}
     for name in params.studies[study].experiments:
         folder = Path("reports/predictions", study, name)
         if params.experiments[name].corpus != corpus or not folder.exists():
             print(f"{name} is left out: it has no predictions for {corpus}")
         else:
-            ours[name] = evaluation.load(metrics.Scorer(), folder)
-            actual = {
-                test_set: [(record.id, record.input, record.gold) for record in runs[""]]
-                for test_set, runs in ours[name].items()
-            }
-            if actual != expected:
-                raise WxbError(
-                    f"{folder}: found other records than in the test sets of data/clean/{corpus};"
-                    f" run `dvc repro evaluate@{name}`"
-                )
+            ours[name] = evaluation.load(folder)
     return ours
 
 

@@ -23,8 +23,7 @@ from wxb.core.errors import WxbError
 from wxb.core.progress import Progress
 from wxb.corpora.records import Record
 from wxb.tasks.ner import metrics
-from wxb.tasks.ner.metrics import counts, prf
-from wxb.tasks.ner.record.spans import Span
+from wxb.tasks.ner.record.spans import Span, f1
 
 try:
     import spacy
@@ -158,6 +157,4 @@ def _spans(nlp: Language, records: Sequence[Record]) -> list[tuple[Span, ...]]:
 
 
 def _f1(nlp: Language, records: Sequence[Record]) -> float:
-    table = counts([record.gold or () for record in records], _spans(nlp, records))
-    f1: float = prf(table.sum(axis=0))[2]
-    return f1
+    return f1([record.gold or () for record in records], _spans(nlp, records))

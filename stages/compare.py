@@ -22,32 +22,22 @@ def main(params: Params, name: str) -> None:
     scorer = tasks.get(study.task).metrics
     baselines = [name for name in study.experiments if params.experiments[name].is_baseline]
     trained = [name for name in study.experiments if name not in baselines]
-    # By experiment, test set and the folder of a seed.
-    runs = {
-        member: evaluation.load(scorer, predictions / member) for member in [*trained, *baselines]
+    evaluations = {
+        member: evaluation.load(predictions / member) for member in [*trained, *baselines]
     }
-    folders = [study.folder(seed) for seed in study.seeds]
-    test_sets = list(runs[study.experiments[0]])
-    for member, sets in runs.items():
-        if list(sets) != test_sets or any(seeds.keys() != {*folders} for seeds in sets.values()):
+    test_sets, seeds = [*evaluations[study.experiments[0]]], {*map(study.folder, study.seeds)}
+    for member, by_set in evaluations.items():
+        folders = {path.name for path in (predictions / member).glob(f"{paths.SEED}*")}
+        if [*by_set] != test_sets or {"", *folders} != seeds:
             raise WxbError(
                 f"{member} was scored on other test sets than {study.experiments[0]}, or not with"
                 f" the seeds {study.seeds}; run `dvc repro evaluate@{member}"
                 f" evaluate@{study.experiments[0]}`"
             )
-    facts = evaluation.load_facts(predictions / study.experiments[0])
     comparisons = {
-        test_set: {
-            **evaluation.compare(
-                scorer,
-                {
-                    member: [sets[test_set][folder] for folder in folders]
-                    for member, sets in runs.items()
-                },
-                baselines,
-            ),
-            **facts[test_set],
-        }
+        test_set: evaluation.compare(
+            scorer, {member: sets[test_set] for member, sets in evaluations.items()}, baselines
+        )
         for test_set in test_sets
     }
     comparison = {

@@ -2,14 +2,13 @@
 
 import time
 from collections.abc import Mapping
-from statistics import fmean
 
 from wxb import tasks
 from wxb.core import paths
 from wxb.core.files import publish, read_json, write_json
 from wxb.core.params import Params
 from wxb.corpora import clean
-from wxb.metrics import DIGITS, TEST, evaluation
+from wxb.metrics import TEST, evaluation
 from wxb.runtime.command import run
 
 
@@ -45,13 +44,18 @@ def main(params: Params, name: str) -> dict[str, float]:
                 for record, prediction in zip(records, predictions, strict=True)
             ]
             further[test_set].append(predictor.further_metrics(records, predictions))
-    metrics: dict[str, float] = {}
-    for test_set, by_seed in runs.items():
-        scores = evaluation.metrics(scorer, [*by_seed.values()])
-        others = further[test_set]
-        scores |= {key: round(fmean(run[key] for run in others), DIGITS) for key in others[0]}
-        prefix = "" if test_set == TEST else f"{test_set}_"
-        metrics |= {f"{prefix}{key}": value for key, value in scores.items()}
+    facts = clean.test_set_facts(corpus)
+    evaluations = {
+        test_set: evaluation.evaluate(
+            scorer, [*by_seed.values()], further[test_set], facts[test_set]
+        )
+        for test_set, by_seed in runs.items()
+    }
+    metrics = {
+        f"{'' if test_set == TEST else f'{test_set}_'}{key}": value
+        for test_set, scores in evaluations.items()
+        for key, value in evaluation.metrics(scorer, scores).items()
+    }
     metrics |= {
         **read_json(model / paths.SETTINGS)["training"],
         "parameters": predictor.size(),
@@ -65,7 +69,11 @@ def main(params: Params, name: str) -> dict[str, float]:
     with publish(*outputs) as (headline, file, folder):
         write_json(headline, {scorer.HEADLINE: metrics[scorer.HEADLINE]})
         write_json(file, metrics)
-        evaluation.save(scorer, folder, runs, clean.test_set_facts(corpus))
+        for test_set, by_seed in runs.items():
+            for subfolder, run in by_seed.items():
+                parent = folder if test_set == TEST else folder / test_set
+                evaluation.save_run(scorer, parent / subfolder, run)
+        evaluation.save(folder, evaluations)
     inputs = len(study.seeds) * sum(map(len, test_sets.values()))
     return {"inputs": inputs, "predicting": round(seconds, 3)}
 

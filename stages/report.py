@@ -30,7 +30,7 @@ def gather(params: Params, name: str) -> Study:
         params=params,
         comparison=read_json(paths.study(name)),
         predictions={
-            m: evaluation.read(scorer, paths.predictions(name, m)) for m in study.experiments
+            m: evaluation.load_run(scorer, paths.predictions(name, m)) for m in study.experiments
         },
         curves={m: _curves(paths.training(name, m)) for m in study.experiments},
         pretraining={b: _curves(paths.training(paths.PRETRAIN, b)) for b in backbones},

@@ -72,11 +72,11 @@ def create_project(folder):
         )
         for r, row in zip(records, predictor.predict(texts), strict=True)
     ]
-    evaluation.write(metrics.Scorer(), folder / "reports/predictions/ner/ner-encoder", rows)
+    evaluation.save_run(metrics.Scorer(), folder / "reports/predictions/ner/ner-encoder", rows)
     write_json(
         folder / "reports/metrics/ner/ner-encoder.json",
         {
-            **evaluation.metrics(metrics.Scorer(), [rows]),
+            **evaluation.metrics(metrics.Scorer(), evaluation.evaluate(metrics.Scorer(), [rows])),
             "parameters": parameter_count(model),
             "trainable_parameters": parameter_count(model, trainable=True),
         },

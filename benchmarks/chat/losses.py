@@ -82,7 +82,7 @@ def _exact_match(predictor: Replier, records: Sequence[Record]) -> Interval:
         for record, reply in zip(records, replies, strict=True)
     ]
     scorer = metrics.Scorer()
-    groups = Groups.from_records(scorer.statistics(rows), [row.group for row in rows])
+    groups = Groups.from_records([scorer.statistics(rows)], [row.group for row in rows])
     return intervals(groups, scorer.scores, scorer.METRICS)["exact"]
 
 

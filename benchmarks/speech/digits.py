@@ -216,7 +216,7 @@ def table_rows(
     """Word accuracy in total and by speaker, and the difference from TEN, over speakers."""
     groups = [digit.speaker for digit in digits]
     tables = {
-        name: Groups.from_records(np.stack([hits, np.ones(len(hits))], axis=1), groups)
+        name: Groups.from_records([{"correct": hits * 1, "words": np.ones(len(hits))}], groups)
         for name, hits in correct.items()
     }
     rows = []
@@ -224,7 +224,7 @@ def table_rows(
         difference = paired_difference(
             tables[TEN],
             tables[name],
-            lambda sums: {"accuracy": sums[..., 0] / sums[..., 1]},
+            lambda sums: {"accuracy": sums["correct"] / sums["words"]},
             Metric("accuracy", "word accuracy"),
         )
         by_speaker = {

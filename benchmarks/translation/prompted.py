@@ -86,7 +86,11 @@ def prompts(predictor: Translator, records: Sequence[Record]) -> list[dict[str, 
             ),
         ):
             names = [record.group for record in records]
-            groups = Groups.from_records(metrics.statistics(texts, gold), names)
+            judged = [
+                metrics.PredictionRow("", "", tuple(references), text)
+                for text, references in zip(texts, gold, strict=True)
+            ]
+            groups = Groups.from_records([scorer.statistics(judged)], names)
             bleu = intervals(groups, scorer.scores, scorer.METRICS)["bleu"]
             cells = {"weights": name, "prompt": prompt, "scored text": scored}
             rows.append({**cells, "BLEU (95% interval)": bleu})

@@ -96,8 +96,10 @@ def study():
     right, wrong = (
         [PredictionRow("0", "Zoë", gold, spans, (1.0,) * len(spans))] for spans in (gold, ())
     )
+    scorer = metrics.Scorer()
+    systems = {"ner-encoder": right, "ner-decoder": wrong}
     compared = evaluation.compare(
-        metrics.Scorer(), {"ner-encoder": [right], "ner-decoder": [wrong]}
+        scorer, {name: evaluation.evaluate(scorer, [rows]) for name, rows in systems.items()}
     )
     for system in compared["systems"].values():
         system |= {"parameters": 1234, "trainable_parameters": 1234, "updates": 5, "examples": 40}
@@ -155,7 +157,7 @@ def evaluated(project):
     splits = {"train": {}, "valid": {}, "test": {}}
     (project / "data/clean/pii/profile.json").write_text(json.dumps({"splits": splits}))
     judged = [PredictionRow("0", "Zoë\u2028東京", gold, predicted, (0.5,))]
-    evaluation.write(metrics.Scorer(), project / "reports/predictions/ner/ner-encoder", judged)
+    evaluation.save_run(metrics.Scorer(), project / "reports/predictions/ner/ner-encoder", judged)
     return project
 
 

@@ -6,20 +6,26 @@ from scipy import stats
 
 from wxb.metrics import Metric, intervals
 from wxb.metrics.intervals import Groups, Interval
-from wxb.tasks.ner.metrics import Scorer, prf
 
 ACCURACY = Metric("accuracy", "accuracy")
-ERRORS = Metric("errors", "errors", lower_is_better=True, scale=None)
+ERRORS = Metric("errors", "errors", lower_is_better=True, high=None)
 
 
 def shares(sums):
-    quotient = sums[..., 0] / np.maximum(sums[..., 1], 1)
+    quotient = sums["right"] / np.maximum(sums["records"], 1)
     return {"accuracy": quotient, "errors": quotient}
 
 
 def right_of(*right, size=10):
     """Groups of `size` records each, with the number of right answers."""
-    return Groups(np.array([[[n, size]] for n in right]), np.full(len(right), size))
+    return seeds_of(right, size=size)
+
+
+def seeds_of(*each, size=10):
+    """Groups of `size` records each, with the right answers of each seed: (groups, seeds)."""
+    right = np.array(each).T
+    sums = {"right": right, "records": np.full_like(right, size)}
+    return Groups(sums, np.full(len(right), size))
 
 
 def accuracy(groups, **options):
@@ -41,24 +47,28 @@ class TestGroups:
     @given(st.lists(st.tuples(st.integers(0, 9), st.sampled_from("abc")), min_size=1))
     def test_sums_and_sizes_are_those_of_the_records(self, rows):
         names = [name for _, name in rows]
-        groups = Groups.from_records(np.array([[count, 1] for count, _ in rows]), names)
+        counts = np.array([count for count, _ in rows])
+        run = {"count": counts, "pair": np.stack([counts, 2 * counts], axis=1)}
+        groups = Groups.from_records([run, run], names)
         for index, name in enumerate(dict.fromkeys(names)):
             total = sum(count for count, other in rows if other == name)
-            assert groups.sums[index].tolist() == [[total, names.count(name)]]
+            assert groups.sums["count"][index].tolist() == [total] * 2
+            assert groups.sums["pair"][index].tolist() == [[total, 2 * total]] * 2
             assert groups.sizes[index] == names.count(name)
+        assert groups.total()["count"].tolist() == [counts.sum()] * 2
 
     def test_records_without_names_are_groups_of_their_own(self):
-        groups = Groups.from_records(np.array([[1, 1], [0, 1]]))
-        assert groups.sums.tolist() == [[[1, 1]], [[0, 1]]]
+        groups = Groups.from_records([{"count": np.array([1, 0])}])
+        assert groups.sums["count"].tolist() == [[1], [0]]
         assert groups.sizes.tolist() == [1, 1]
 
-    def test_each_record_has_a_name(self):
-        with pytest.raises(ValueError, match="found 1 groups, expected 2, one a record"):
-            Groups.from_records(np.ones((2, 2)), ["a"])
-
-    def test_there_are_records(self):
-        with pytest.raises(ValueError, match="found 0 records"):
-            Groups.from_records(np.ones((0, 2)), [])
+    @pytest.mark.parametrize(
+        ("count", "names", "match"),
+        [(2, ["a"], "found 1 groups, expected 2, one a record"), (0, [], "found 0 records")],
+    )
+    def test_there_are_records_with_a_name_each(self, count, names, match):
+        with pytest.raises(ValueError, match=match):
+            Groups.from_records([{"count": np.ones(count)}], names)
 
 
 class TestIntervals:
@@ -95,7 +105,7 @@ class TestIntervals:
         assert np.log(high / value) == pytest.approx(error * stats.t.ppf(0.975, freedom))
 
     def test_of_another_scale_is_that_of_shares_scaled(self):
-        groups, percent = right_of(9, 7, 3), Metric("accuracy", "percent", scale=100.0)
+        groups, percent = right_of(9, 7, 3), Metric("accuracy", "percent", high=100.0)
         found = intervals.intervals(
             groups, lambda sums: {"accuracy": 100 * shares(sums)["accuracy"]}, [percent]
         )["accuracy"]
@@ -125,9 +135,9 @@ class TestIntervals:
 
     def test_records_that_are_alike_within_a_group_widen_it(self):
         right = np.arange(200) % 20 < 10
-        counts = np.stack([right, np.ones(200)], axis=1)
-        together = Groups.from_records(counts, [str(n % 20) for n in range(200)])
-        assert width(accuracy(together)) > 2 * width(accuracy(Groups.from_records(counts)))
+        runs = [{"right": right * 1, "records": np.ones(200)}]
+        together = Groups.from_records(runs, [str(n % 20) for n in range(200)])
+        assert width(accuracy(together)) > 2 * width(accuracy(Groups.from_records(runs)))
 
     def test_blocks_change_nothing(self, monkeypatch):
         groups = right_of(*range(11))
@@ -139,13 +149,38 @@ class TestIntervals:
         rng = np.random.default_rng(1)
         gold = 1 + rng.poisson(3, 300)
         correct = rng.binomial(gold, rng.beta(3, 1, 300))
-        table = np.stack([correct, gold, correct + rng.poisson(0.5, 300)], axis=1)
-        found = intervals.intervals(Groups.from_records(table), Scorer().scores, Scorer.METRICS)[
-            "f1"
-        ]
-        value, both = prf(table.sum(axis=0))[2], table[:, 1] + table[:, 2]
+        both = gold + correct + rng.poisson(0.5, 300)
+
+        def f1(sums):
+            return {"f1": 2 * sums["correct"] / sums["both"]}
+
+        groups = Groups.from_records([{"correct": correct, "both": both}])
+        found = intervals.intervals(groups, f1, [Metric("f1", "F1")])["f1"]
+        value = 2 * correct.sum() / both.sum()
         error = np.sqrt(np.square(2 * correct - value * both).sum()) / both.sum()
         assert width(found) == pytest.approx(2 * 1.968 * error, rel=0.02)
+
+    @pytest.mark.parametrize(("low", "high"), [(-1.0, 1.0), (-1.0, None), (0.5, 3.0)])
+    def test_of_a_metric_with_other_bounds_is_shifted_and_scaled(self, low, high):
+        """A correlation of -0.49 has no interval that begins at 0."""
+        groups, span = right_of(9, 2, 5, 8), 1.0 if high is None else high - low
+        ours = Metric("own", "own", low=low, high=high)
+        found = intervals.intervals(
+            groups, lambda sums: {"own": low + span * shares(sums)["accuracy"]}, [ours]
+        )["own"]
+        of_shares = intervals.intervals(groups, shares, [ERRORS if high is None else ACCURACY])
+        expected = [low + span * end for end in next(iter(of_shares.values()))]
+        assert found == pytest.approx(expected)
+
+    def test_without_a_least_value_is_symmetric(self):
+        groups, free = right_of(9, 2, 5, 8), Metric("own", "own", low=None, high=None)
+        value, low, high = intervals.intervals(
+            groups, lambda sums: {"own": shares(sums)["accuracy"] - 5}, [free]
+        )["own"]
+        assert low < value < 0
+        assert high - value == pytest.approx(value - low)
+        means = np.array([9, 2, 5, 8]) / 10
+        assert high - value == pytest.approx(stats.t.ppf(0.975, 3) * stats.sem(means))
 
 
 class TestPaired:
@@ -182,23 +217,17 @@ class TestPaired:
 
 
 class TestSeeds:
-    @staticmethod
-    def seeds(*each):
-        """Groups of ten records, with the right answers of each seed: (groups, seeds)."""
-        sums = np.array([[[right, 10] for right in row] for row in zip(*each, strict=True)])
-        return Groups(sums, np.full(len(sums), 10))
-
     def test_a_score_is_the_mean(self):
-        assert accuracy(self.seeds([9, 5], [7, 3])).value == pytest.approx(0.6)
+        assert accuracy(seeds_of([9, 5], [7, 3])).value == pytest.approx(0.6)
 
     def test_seeds_that_differ_widen_the_interval(self):
-        alike = self.seeds([9, 5, 7, 8], [9, 5, 7, 8], [9, 5, 7, 8])
-        apart = self.seeds([9, 5, 7, 8], [7, 3, 5, 6], [10, 7, 9, 10])
+        alike = seeds_of([9, 5, 7, 8], [9, 5, 7, 8], [9, 5, 7, 8])
+        apart = seeds_of([9, 5, 7, 8], [7, 3, 5, 6], [10, 7, 9, 10])
         assert accuracy(alike) == pytest.approx(accuracy(right_of(9, 5, 7, 8)), rel=1e-9)
         assert width(accuracy(apart)) > width(accuracy(alike))
 
     def test_variances_of_groups_and_seeds_are_added(self):
-        groups = self.seeds([9, 5, 7, 8], [7, 3, 5, 6])
+        groups = seeds_of([9, 5, 7, 8], [7, 3, 5, 6])
         means = np.array([8, 4, 6, 7]) / 10
         parts = means.var(ddof=1) / 4, np.var([0.725, 0.525], ddof=1) / 2
         error, freedom = intervals._error(
@@ -210,7 +239,7 @@ class TestSeeds:
         assert freedom == pytest.approx(sum(parts) ** 2 / (parts[0] ** 2 / 3 + parts[1] ** 2))
 
     def test_a_difference_smaller_than_that_of_seeds_is_within_noise(self):
-        a = self.seeds([9] * 20, [5] * 20)
+        a = seeds_of([9] * 20, [5] * 20)
         assert difference(right_of(*[9] * 20), right_of(*[7] * 20)).p_value < 0.01
         assert difference(a, right_of(*[6] * 20)).p_value > 0.05
 

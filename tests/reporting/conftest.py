@@ -120,8 +120,16 @@ def write_evaluation(
     """Write predictions and metrics of one system, as the stage evaluate does."""
     facts = {"grouped_by": "article", "nearness": NEARNESS}
     folder = Path("reports/predictions", study, member)
-    evaluation.save(scorer, folder, sets, dict.fromkeys(sets, facts))
-    scores = evaluation.metrics(scorer, [*sets["test"].values()])
+    made = {
+        name: evaluation.evaluate(scorer, [*runs.values()], facts=facts)
+        for name, runs in sets.items()
+    }
+    for name, runs in sets.items():
+        for seed, rows in runs.items():
+            parent = folder if name == "test" else folder / name
+            evaluation.save_run(scorer, parent / seed, rows)
+    evaluation.save(folder, made)
+    scores = evaluation.metrics(scorer, made["test"])
     sizes = {
         "parameters": 2_345_678,
         "trainable_parameters": 1_234_567,
@@ -177,8 +185,8 @@ def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Tree]
 
 
 F1 = Metric("f1", "F1")
-CER = Metric("cer", "CER", lower_is_better=True, scale=None)
-BLEU = Metric("bleu", "BLEU", scale=100.0, decimals=1)
+CER = Metric("cer", "CER", lower_is_better=True, high=None)
+BLEU = Metric("bleu", "BLEU", high=100.0, decimals=1)
 
 
 def comparison(
@@ -243,10 +251,11 @@ def with_baselines(scores, baselines, metric=F1):
     return made
 
 
-def study_of(scorer: Any, predictions: Mapping[str, Any]) -> Study:
+def study_of(scorer: Any, predictions: Mapping[str, Any], name: str = "own") -> Study:
     """A study of systems with these predictions on `test`."""
-    made = evaluation.compare(scorer, {name: [rows] for name, rows in predictions.items()})
-    content = {"study": "own", "title": "?", "seeds": [1], **made, "further": {}}
+    systems = {key: evaluation.evaluate(scorer, [rows]) for key, rows in predictions.items()}
+    made = evaluation.compare(scorer, systems)
+    content = {"study": name, "title": "?", "seeds": [1], **made, "further": {}}
     return Study(None, content, predictions, {}, {}, {})
 
 

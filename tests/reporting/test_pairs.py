@@ -140,7 +140,7 @@ def test_the_claim_names_experiments_that_are_not_ahead_of_a_baseline(
 
 
 def accuracy(sums):
-    return {"accuracy": sums[..., 0] / sums[..., 1]}
+    return {"accuracy": sums["right"] / sums["records"]}
 
 
 def simulated(seed, skills, groups=40, records=20):
@@ -154,10 +154,11 @@ def simulated(seed, skills, groups=40, records=20):
     for name, skill in skills.items():
         chance = 1 / (1 + np.exp(-(skill + hardness + generator.normal(size=(groups, 1)) * 0.1)))
         right = generator.random((groups, records)) < chance
-        counts = np.stack([right.sum(axis=1), np.full(groups, records)], axis=-1)
-        systems[name] = Groups(counts[:, np.newaxis], np.full(groups, records))
+        sizes = np.full(groups, records)
+        sums = {"right": right.sum(axis=1)[:, np.newaxis], "records": sizes[:, np.newaxis]}
+        systems[name] = Groups(sums, sizes)
     metric = Metric("accuracy", "accuracy")
-    scores = {name: accuracy(g.sums.sum(axis=0))["accuracy"].item() for name, g in systems.items()}
+    scores = {name: accuracy(g.total())["accuracy"].item() for name, g in systems.items()}
     pairs = [
         {
             "a": a,

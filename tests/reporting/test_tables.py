@@ -107,7 +107,7 @@ def test_studies_of_the_same_experiments_are_columns(compared):
 
 def test_tables_show_metrics_with_their_titles_and_decimals(compared):
     content = compared({"a": 30.26, "b": 28.0}, noise=1.0, metric=BLEU)
-    chrf = Metric("chrf", "chrF", scale=100.0, decimals=2)
+    chrf = Metric("chrf", "chrF", high=100.0, decimals=2)
     content |= {"counts": {"words": "words"}, "shares": {"rare": "rare words"}}
     content["metrics"] |= {"chrf": chrf._asdict()}
     for system in content["systems"].values():

@@ -107,13 +107,12 @@ def test_scores_of_all_seeds_are_in_one_study(project, monkeypatch):
     params = params_of([3, 5])
     evaluate.main(params, "ner-encoder")
     compare.main(params, "ner")
-    runs = evaluation.load(scorer.Scorer(), Path("reports/predictions/ner/ner-encoder"))
-    assert {
-        name: {folder: len([*run]) for folder, run in seeds.items()} for name, seeds in runs.items()
-    } == {
-        "test": {"": len(SENTENCES), "seed-5": len(SENTENCES)},
-        "new": {"": 5, "seed-5": 5},
-    }
+    folder = Path("reports/predictions/ner/ner-encoder")
+    for test_set, made in evaluation.load(folder).items():
+        for seed in ("", "seed-5"):
+            parent = folder if test_set == "test" else folder / test_set
+            run = evaluation.load_run(scorer.Scorer(), parent / seed)
+            assert len(run) == made.groups.sizes.sum() == {"new": 5}.get(test_set, len(SENTENCES))
     metrics = read_json(Path("reports/metrics/ner/ner-encoder.json"))
     study = read_json(Path("reports/studies/ner.json"))
     system = study["systems"]["ner-encoder"]
@@ -135,21 +134,20 @@ def run(correct):
     return [(hit if n < correct else wrong)._replace(id=str(n)) for n in range(4)]
 
 
-def test_scores_are_in_the_order_of_the_seeds(tmp_path, monkeypatch):
+def test_a_study_has_its_own_experiments_and_seeds_only(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     folder = Path("reports/predictions/ner/ner-encoder")
-    evaluation.save(
-        scorer.Scorer(),
-        folder,
-        {"test": {"": run(4), "seed-10": run(2), "seed-2": run(0)}},
-        {"test": {"grouped_by": "author", "nearness": dict.fromkeys(NEARNESS, 0.5)}},
-    )
+    facts = {"grouped_by": "author", "nearness": dict.fromkeys(NEARNESS, 0.5)}
+    runs = {"": run(4), "seed-2": run(0), "seed-10": run(2)}
+    for seed, rows in runs.items():
+        evaluation.save_run(scorer.Scorer(), folder / seed, rows)
+    made = evaluation.evaluate(scorer.Scorer(), [*runs.values()], facts=facts)
+    evaluation.save(folder, {"test": made})
     sizes = dict.fromkeys(("parameters", "trainable_parameters", "updates", "examples"), 1)
     write_json(Path("reports/metrics/ner/ner-encoder.json"), sizes)
-    for seeds, expected in (([3, 10, 2], [1, 2 / 3, 0]), ([3, 2, 10], [1, 0, 2 / 3])):
-        compare.main(params_of(seeds), "ner")
-        system = read_json(Path("reports/studies/ner.json"))["systems"]["ner-encoder"]
-        assert system["f1_by_run"] == pytest.approx(expected, abs=1e-6)
+    compare.main(params_of([3, 2, 10]), "ner")
+    system = read_json(Path("reports/studies/ner.json"))["systems"]["ner-encoder"]
+    assert system["f1_by_run"] == pytest.approx([1, 0, 2 / 3], abs=1e-6)
     study = Path("reports/studies/ner.json").read_bytes()
     assert json.loads(study)["grouped_by"] == "author"
     shutil.copytree(folder, folder.with_name("removed"))  # of an experiment that was removed

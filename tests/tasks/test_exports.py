@@ -59,7 +59,7 @@ def project(tmp_path, monkeypatch):
     prediction = PredictionRow(
         "7", "test record", (Span(0, 4, "SPLIT"),), (Span(5, 11, "NOUN"),), (0.5,)
     )
-    evaluation.write(
+    evaluation.save_run(
         metrics.Scorer(), tmp_path / "reports/predictions/ner/ner-encoder", [prediction]
     )
     return check(read_yaml(ROOT / "params.yaml"))

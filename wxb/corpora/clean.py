@@ -54,13 +54,7 @@ def write(path: Path, records: Iterable[Record], labelling: Labelling) -> None:
     schema = pa.schema({**COLUMNS, "gold": labelling.GOLD})
     remaining, tables = iter(records), [schema.empty_table()]
     while chunk := [*islice(remaining, CHUNK)]:
-        rows = [
-            {
-                **{name: getattr(record, name) for name in COLUMNS},
-                "gold": None if record.gold is None else labelling.pack(record.gold),
-            }
-            for record in chunk
-        ]
+        rows = [{name: getattr(record, name) for name in schema.names} for record in chunk]
         tables.append(pa.Table.from_pylist(rows, schema=schema))
     pq.write_table(pa.concat_tables(tables), path)
 
@@ -95,9 +89,8 @@ def _chunks(path: Path, labelling: Labelling) -> Iterator[list[Record]]:
     with pq.ParquetFile(path) as file:
         for batch in file.iter_batches(CHUNK):
             rows = batch.to_pylist()
-            for row in rows:
-                row["gold"] = None if row["gold"] is None else labelling.unpack(row["gold"])
-            yield [Record(**row) for row in rows]
+            golds = labelling.parse([row["gold"] for row in rows])
+            yield [Record(**{**r, "gold": g}) for r, g in zip(rows, golds, strict=True)]
 
 
 def input_texts(path: Path) -> list[str]:

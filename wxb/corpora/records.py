@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 import pyarrow as pa
+from pydantic import TypeAdapter
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,17 +81,12 @@ def check_encodable(*parts: str) -> None:
 
 
 class Labelling:
-    """Converts gold to and from Parquet.
+    """The type of gold, in Parquet and in Python."""
 
-    A task overrides `pack` and `unpack` if its gold is not already a value that Parquet can store.
-    """
+    GOLD: ClassVar[pa.DataType]  # named tuples are stored as structs
+    TYPE: ClassVar[Any] = Any  # parses what Parquet returns, and the JSON of predictions
 
-    GOLD: ClassVar[pa.DataType]  # the type of gold in Parquet
-
-    def pack(self, gold: Any) -> Any:
-        """Convert gold (not None) to a value for Parquet."""
-        return gold
-
-    def unpack(self, value: Any) -> Any:
-        """Convert a value from Parquet to gold."""
-        return value
+    def parse(self, values: Sequence[Any]) -> list[Any]:
+        """Gold from values of Parquet; None stays None."""
+        gold: TypeAdapter[Any] = TypeAdapter(self.TYPE)
+        return [None if value is None else gold.validate_python(value) for value in values]

@@ -18,7 +18,7 @@ from wxb.core.params.lessons import ImagesLesson
 from wxb.lessons import Lesson, pictures
 from wxb.lessons.pictures import Images
 from wxb.metrics import Metric
-from wxb.metrics.intervals import Groups, Interval, intervals
+from wxb.metrics.intervals import Groups, Interval, Sums, intervals
 from wxb.models.cnn import CNN
 from wxb.reporting.charts.figures import Curve, Line, curves
 from wxb.reporting.charts.formatting import Cell, Table, amount
@@ -89,8 +89,8 @@ def channel_statistics(images: Images) -> tuple[NDArray[np.float32], NDArray[np.
 
 def accuracy(right: NDArray[np.bool_]) -> Interval:
     """The accuracy of pictures (N,), with its interval."""
-    counts = np.stack([right, np.ones_like(right)], axis=1).astype(np.int64)
-    return intervals(Groups.from_records(counts), _accuracy, [BEST])[BEST.key]
+    counts = {"correct": right.astype(np.int64), "pictures": np.ones(len(right), np.int64)}
+    return intervals(Groups.from_records([counts]), _accuracy, [BEST])[BEST.key]
 
 
 def _items(
@@ -145,9 +145,9 @@ def _lesson(
     )
 
 
-def _accuracy(sums: NDArray[np.int64]) -> dict[str, NDArray[np.float64]]:
-    """Accuracy (...) from the numbers of right and of all pictures (..., 2)."""
-    return {"accuracy": sums[..., 0] / sums[..., 1].clip(min=1)}
+def _accuracy(sums: Sums) -> dict[str, NDArray[np.float64]]:
+    """Accuracy (...) from the numbers of correct and of all pictures (...)."""
+    return {"accuracy": sums["correct"] / sums["pictures"].clip(min=1)}
 
 
 def _confusions(test: Images, predicted: NDArray[np.int64]) -> Section:

@@ -13,5 +13,6 @@ class Metric(NamedTuple):
     key: str  # in JSON
     title: str  # in tables
     lower_is_better: bool = False
-    scale: float | None = 1.0  # the largest possible value; None: unbounded
+    low: float | None = 0.0  # the least possible value; None: unbounded
+    high: float | None = 1.0  # the largest possible value; None: unbounded
     decimals: int = 3

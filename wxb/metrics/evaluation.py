@@ -1,179 +1,166 @@
-"""Store, score and compare the predictions of systems for the same test records.
+"""Score the predictions of systems, store both, and compare systems on the same test records.
 
-Predictions are stored with the gold of their records, so that all results of a system can be
-computed from its folder. A system has one run for each seed of training. Scores are means over
-runs; details are those of the first run.
+A system has one run for each seed of training. Scores are means over runs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+import hashlib
+import json
+from collections.abc import Collection, Mapping, Sequence
 from itertools import combinations
 from pathlib import Path
-from statistics import stdev
-from typing import Any
+from statistics import fmean, stdev
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from pydantic import TypeAdapter
 
-from wxb.core import paths
 from wxb.core.errors import WxbError
 from wxb.core.files import read_json, read_jsonl, write_json, write_jsonl
-from wxb.metrics import DIGITS, LEVEL, TEST
+from wxb.metrics import DIGITS, LEVEL
 from wxb.metrics.intervals import Difference, Groups, Interval, intervals, paired_difference
 from wxb.metrics.scorer import Row, Scorer
 
-PREDICTIONS = "predictions.jsonl"
-TEST_SETS = "test-sets.json"
+PREDICTIONS, SCORES, SUMS = "predictions.jsonl", "scores.json", "sums.json"
 
-Facts = Mapping[str, Any]  # of a test set, see `clean.test_set_facts`
-Run = Iterable[Row]  # the test records with the predictions of the model of one seed
+Run = Sequence[Row]  # the test records with the predictions of the model of one seed
 
 
-@dataclass(frozen=True)
-class SavedRun:
-    """A run in a folder that `write` wrote. Each iteration reads its file, to save memory."""
+class Evaluation(NamedTuple):
+    """The results of a system on a test set."""
 
-    scorer: Scorer
-    folder: Path
-
-    def __iter__(self) -> Iterator[Any]:
-        return map(self.scorer.parse, read_jsonl(self.folder / PREDICTIONS))
+    scores: dict[str, Any]  # the METRICS with intervals, the headline of each run, and details
+    groups: Groups  # for paired tests
+    records: str  # a hash of the test records, which two systems must share
+    facts: Mapping[str, Any]  # of the test set, see `clean.test_set_facts`
 
 
-def metrics(scorer: Scorer, runs: Sequence[Run]) -> dict[str, float]:
-    """The flat metrics of reports/metrics: scores as means over runs, and totals of the scorer.
+def evaluate(
+    scorer: Scorer,
+    runs: Sequence[Run],
+    further: Sequence[Mapping[str, float]] = (),
+    facts: Mapping[str, Any] | None = None,
+) -> Evaluation:
+    """Score the runs of a system; each may have `further` numbers besides the scorer's details."""
+    statistics = [scorer.statistics(run) for run in runs]
+    groups = Groups.from_records(statistics, _group_names(runs[0]))
+    numbers = further or [{} for _ in runs]
+    details = [{**scorer.details(run), **more} for run, more in zip(runs, numbers, strict=True)]
+    by_run = scorer.scores(groups.total())[scorer.HEADLINE].tolist()
+    scores = {
+        **{
+            key: _rounded(interval)
+            for key, interval in intervals(groups, scorer.scores, scorer.METRICS).items()
+        },
+        f"{scorer.HEADLINE}_by_run": [round(value, DIGITS) for value in by_run],
+        **{key: _mean([each[key] for each in details]) for key in details[0]},
+    }
+    content = json.dumps([(row.id, row.input, row.gold) for row in runs[0]])
+    return Evaluation(scores, groups, hashlib.sha256(content.encode()).hexdigest(), facts or {})
+
+
+def metrics(scorer: Scorer, evaluation: Evaluation) -> dict[str, float]:
+    """The flat metrics of reports/metrics: scores, and the numbers of the details.
 
     The headline has an interval, and with several runs a standard deviation over them.
     """
-    counts = np.stack([scorer.statistics([*run]) for run in runs], axis=1)
-    groups, key = Groups.from_records(counts, _group_names(runs[0])), scorer.HEADLINE
-    scores = intervals(groups, scorer.scores, scorer.METRICS)
-    sums = groups.sums.sum(axis=0)  # (runs, C)
-    result = {name: _round(interval.value) for name, interval in scores.items()}
-    result[f"{key}_low"], result[f"{key}_high"] = map(_round, scores[key][1:])
-    if len(runs) > 1:
-        result[f"{key}_sd"] = _round(stdev(scorer.scores(sums)[key].tolist()))
-    return {**result, **scorer.totals(sums)}
+    scores, key = evaluation.scores, scorer.HEADLINE
+    result = {metric.key: scores[metric.key]["value"] for metric in scorer.METRICS}
+    result |= {f"{key}_{end}": scores[key][end] for end in ("low", "high")}
+    by_run = scorer.scores(evaluation.groups.total())[key].tolist()
+    if len(by_run) > 1:
+        result[f"{key}_sd"] = round(stdev(by_run), DIGITS)
+    return {**result, **{name: n for name, n in scores.items() if isinstance(n, int | float)}}
 
 
 def compare(
-    scorer: Scorer, systems: Mapping[str, Sequence[Run]], baselines: Collection[str] = ()
+    scorer: Scorer, systems: Mapping[str, Evaluation], baselines: Collection[str] = ()
 ) -> dict[str, Any]:
-    """Scores with intervals and details of each system, and tests of all pairs by the headline.
+    """The scores of each system, and tests of all pairs by the headline.
 
-    A system has one run for each seed; one run is in memory at a time. `baselines` are marked, and
-    in no pair. Raises WxbError unless all runs have the same records.
+    `baselines` are marked, and in no pair. Raises WxbError unless all were scored on the same
+    records.
     """
-    names = list(systems)
-    records = [*map(scorer.identity, systems[names[0]][0])]
-    groups: dict[str, Groups] = {}
-    details: dict[str, dict[str, Any]] = {}  # of the first run
-    for name, runs in systems.items():
-        counts: list[NDArray[Any]] = []
-        group_names: list[str] = []
-        for run in runs:
-            rows = [*run]
-            if [*map(scorer.identity, rows)] != records:
-                raise WxbError(
-                    f"{name} and {names[0]} were scored on different records; evaluate both again"
-                )
-            if not counts:
-                group_names, details[name] = _group_names(rows), scorer.details(rows)
-            counts.append(scorer.statistics(rows))
-        groups[name] = Groups.from_records(np.stack(counts, axis=1), group_names)
-    sums = {name: groups[name].sums.sum(axis=0) for name in names}  # (runs, C)
+    first, *_ = systems
+    scores, groups, records, facts = systems[first]
+    for name, other in systems.items():
+        if other.records != records:
+            raise WxbError(
+                f"{name} and {first} were scored on different records; evaluate both again"
+            )
     return {
-        "metrics": {metric.key: metric._asdict() for metric in scorer.METRICS},
+        "metrics": {
+            metric.key: {
+                "key": metric.key,
+                "title": metric.title,
+                "lower_is_better": metric.lower_is_better,
+                "scale": metric.high,
+                "decimals": metric.decimals,
+            }
+            for metric in scorer.METRICS
+        },
         "headline": scorer.HEADLINE,
         "signature": scorer.SIGNATURE,
         "unit": scorer.UNIT,
         "counts": dict(scorer.COUNTS),
         "shares": dict(scorer.SHARES),
-        "documents": len(records),
-        "groups": len(groups[names[0]].sizes),
-        "support": scorer.totals(sums[names[0]])["support"],
+        "documents": int(groups.sizes.sum()),
+        "groups": len(groups.sizes),
+        "support": scores["support"],
         "level": LEVEL,
         "systems": {
-            name: {
-                **{
-                    metric: _rounded(interval)
-                    for metric, interval in intervals(
-                        groups[name], scorer.scores, scorer.METRICS
-                    ).items()
-                },
-                f"{scorer.HEADLINE}_by_run": [
-                    _round(value) for value in scorer.scores(sums[name])[scorer.HEADLINE].tolist()
-                ],
-                **scorer.totals(sums[name]),
-                **details[name],
-                **({"baseline": True} if name in baselines else {}),
-            }
-            for name in names
+            name: {**system.scores, **({"baseline": True} if name in baselines else {})}
+            for name, system in systems.items()
         },
         "pairs": [
             {
                 "a": a,
                 "b": b,
                 "difference": _rounded(
-                    paired_difference(groups[a], groups[b], scorer.scores, scorer.headline)
+                    paired_difference(
+                        systems[a].groups, systems[b].groups, scorer.scores, scorer.headline
+                    )
                 ),
             }
-            for a, b in combinations([name for name in names if name not in baselines], 2)
+            for a, b in combinations([name for name in systems if name not in baselines], 2)
         ],
+        **facts,
     }
 
 
-def save(
-    scorer: Scorer,
-    folder: Path,
-    runs_by_set: Mapping[str, Mapping[str, Run]],
-    facts: Mapping[str, Facts],
-) -> None:
-    """Write the runs of each test set to a new folder; `load` and `load_facts` read them.
-
-    Runs are by their subfolder; that of the first is "". TEST, which comes first, is written to
-    the folder itself, and other test sets to subfolders. `facts` are those of each test set.
-    """
-    for name, runs in runs_by_set.items():
-        for subfolder, run in runs.items():
-            write(scorer, folder / ("" if name == TEST else name) / subfolder, run)
-    write_json(folder / TEST_SETS, facts)
+def save(folder: Path, evaluations: Mapping[str, Evaluation]) -> None:
+    """Write the results on each test set to a folder."""
+    content = {name: each._asdict() for name, each in evaluations.items()}
+    lines = []
+    for name, each in content.items():
+        sums, sizes = each.pop("groups")
+        by_name = {key: values.tolist() for key, values in sums.items()}
+        lines.append({"test_set": name, "sizes": sizes.tolist(), "sums": by_name})
+    write_json(folder / SCORES, content)
+    write_jsonl(folder / SUMS, lines)
 
 
-def load_facts(folder: Path) -> dict[str, Facts]:
-    """The facts about each test set that `save` wrote."""
-    facts: dict[str, Facts] = read_json(folder / TEST_SETS)
-    return facts
+def load(folder: Path) -> dict[str, Evaluation]:
+    """The results that `save` wrote, by test set."""
+    content = read_json(folder / SCORES)
+    for line in read_jsonl(folder / SUMS):
+        sums = {key: np.array(values) for key, values in line["sums"].items()}
+        content[line["test_set"]]["groups"] = Groups(sums, np.array(line["sizes"]))
+    return {name: Evaluation(**each) for name, each in content.items()}
 
 
-def load(scorer: Scorer, folder: Path) -> dict[str, dict[str, Run]]:
-    """Load what `save` wrote: the runs of TEST first, then of the other sets in order of name."""
-    folders = sorted(
-        p for p in folder.iterdir() if p.is_dir() and not p.name.startswith(paths.SEED)
-    )
-    return {
-        TEST: _runs(scorer, folder),
-        **{path.name: _runs(scorer, path) for path in folders},
-    }
-
-
-def write(scorer: Scorer, folder: Path, run: Run) -> None:
-    """Write predictions, and the detail files of the scorer, to a new folder."""
+def save_run(scorer: Scorer, folder: Path, run: Run) -> None:
+    """Write the predictions of a run, and the files that its page shows, to a new folder."""
     folder.mkdir(parents=True)
     write_jsonl(folder / PREDICTIONS, (row._asdict() for row in run))
-    scorer.write_details(folder, [*run])
+    scorer.copy_files(folder, run)
 
 
-def read(scorer: Scorer, folder: Path) -> list[Any]:
-    """Read the predictions of a folder that `write` wrote."""
-    return [*SavedRun(scorer, folder)]
-
-
-def _runs(scorer: Scorer, folder: Path) -> dict[str, Run]:
-    others = {path.name: SavedRun(scorer, path) for path in folder.glob(f"{paths.SEED}*")}
-    return {"": SavedRun(scorer, folder), **others}
+def load_run(scorer: Scorer, folder: Path) -> list[Any]:
+    """The predictions that `save_run` wrote."""
+    rows: TypeAdapter[Any] = TypeAdapter(scorer.ROW)
+    return [rows.validate_python(row) for row in read_jsonl(folder / PREDICTIONS)]
 
 
 def _group_names(run: Run) -> list[str]:
@@ -181,9 +168,12 @@ def _group_names(run: Run) -> list[str]:
     return [f"+{row.group}" if row.group else f"-{row.id}" for row in run]
 
 
-def _round(value: float) -> float:
-    return round(value, DIGITS)
+def _mean(values: Sequence[Any]) -> Any:
+    """The mean of numbers, an integer for counts; of tables the first."""
+    if isinstance(values[0], int):
+        return round(fmean(values))
+    return round(fmean(values), DIGITS) if isinstance(values[0], float) else values[0]
 
 
 def _rounded(values: Interval | Difference) -> dict[str, float]:
-    return {name: _round(value) for name, value in values._asdict().items()}
+    return {name: round(value, DIGITS) for name, value in values._asdict().items()}

@@ -24,9 +24,10 @@ from scipy.special import expit, logit, stdtr, stdtrit  # scipy.stats imports sl
 
 from wxb.metrics import LEVEL, Metric
 
-Scores = Callable[[NDArray[Any]], Mapping[str, NDArray[Any]]]  # of sums (..., C): (...) by key
+Sums = Mapping[str, NDArray[Any]]  # by name: (...), or (..., K) if a statistic has K numbers
+Scores = Callable[[Sums], Mapping[str, NDArray[Any]]]  # (...) by the key of a metric
 
-# Cells of statistics in memory at once, groups x seeds x C: 32 MiB of int64.
+# Numbers of statistics in memory at once, over groups and seeds: 32 MiB of int64.
 _BLOCK_CELLS = 2**22
 
 
@@ -50,27 +51,34 @@ class Difference(NamedTuple):
 class Groups(NamedTuple):
     """Statistics of the groups of records that one system was scored on."""
 
-    sums: NDArray[Any]  # (groups, seeds, C)
+    sums: Sums  # each (groups, seeds) or (groups, seeds, K)
     sizes: NDArray[np.int64]  # (groups,): records
 
     @classmethod
-    def from_records(cls, counts: NDArray[Any], names: Sequence[str] | None = None) -> Groups:
-        """Add up statistics (records, C), or (records, seeds, C), over the records of each group.
+    def from_records(cls, runs: Sequence[Sums], names: Sequence[str] | None = None) -> Groups:
+        """Add up statistics, each (records,) or (records, K), over the records of each group.
 
-        Without names, each record is its own group. Raises ValueError unless there are records,
-        and a name for each.
+        There is a run for each seed. Without names, each record is its own group. Raises ValueError
+        unless there are records, and a name for each.
         """
-        names = [*map(str, range(len(counts)))] if names is None else names
-        if len(names) != len(counts):
-            raise ValueError(f"found {len(names)} groups, expected {len(counts)}, one a record")
+        records = len(next(iter(runs[0].values())))
+        names = [*map(str, range(records))] if names is None else names
+        if len(names) != records:
+            raise ValueError(f"found {len(names)} groups, expected {records}, one a record")
         if not names:
             raise ValueError("found 0 records, expected at least 1")
         indices = {name: index for index, name in enumerate(dict.fromkeys(names))}
         groups = np.array([indices[name] for name in names])
-        counts = counts.reshape(len(counts), -1, counts.shape[-1])
-        sums = np.zeros((len(indices), *counts.shape[1:]), dtype=counts.dtype)
-        np.add.at(sums, groups, counts)
+        sums = {}
+        for key in runs[0]:
+            values = np.stack([run[key] for run in runs], axis=1)
+            sums[key] = np.zeros((len(indices), *values.shape[1:]), values.dtype)
+            np.add.at(sums[key], groups, values)
         return cls(sums, np.bincount(groups))
+
+    def total(self) -> Sums:
+        """The sums over all groups: (seeds,) or (seeds, K) by name."""
+        return {name: values.sum(axis=0) for name, values in self.sums.items()}
 
 
 def intervals(
@@ -78,16 +86,17 @@ def intervals(
 ) -> dict[str, Interval]:
     """Compute each metric with its confidence interval; a score is the mean over seeds.
 
-    An interval is symmetric on the logit scale, or the log scale if the metric has no largest
-    value. A few groups may then make most of the errors, so heavy tails lower the degrees of
-    freedom. A perfect score, or zero, gets the Clopper-Pearson interval for the share of groups.
-    One group shows nothing of how groups vary, and gets the whole scale.
+    An interval is symmetric on the logit scale of a metric with two bounds, on the log scale of one
+    without a largest value, and on the metric's own scale without a least value. On the log scale
+    a few groups may make most of the errors, so heavy tails lower the degrees of freedom. A score
+    at a bound gets the Clopper-Pearson interval for the share of groups. One group shows nothing of
+    how groups vary, and gets the whole scale.
     """
     left_out = _left_out(groups, scores)
     return {
         metric.key: _interval(groups, metric, values, left_out[metric.key], level)
         for metric in metrics
-        for values in [scores(groups.sums.sum(axis=0))[metric.key]]
+        for values in [scores(groups.total())[metric.key]]
     }
 
 
@@ -109,31 +118,31 @@ def paired_difference(
     if not np.array_equal(a.sizes, b.sizes):
         raise ValueError("found systems with different groups of records, expected the same")
 
-    values = [scores(groups.sums.sum(axis=0))[metric.key] for groups in (a, b)]
+    values = [scores(groups.total())[metric.key] for groups in (a, b)]
     value = float(values[0].mean() - values[1].mean())
+    low, high = _bounds(metric, *values)
     if len(a.sizes) == 1:
-        top = _top(metric, *values)
-        return Difference(value, -top, top, 1.0)
+        return Difference(value, low - high, high - low, 1.0)
     without = [_left_out(groups, scores)[metric.key].mean(axis=1) for groups in (a, b)]
     error, freedom = _error(a.sizes, without[0] - without[1], values)
     p_value = 2 * float(stdtr(freedom, -abs(value) / error)) if error else float(value == 0)
     reach = error * float(stdtrit(freedom, (1 + level) / 2))
-    bound = metric.scale or np.inf
+    limit = np.inf if None in (metric.low, metric.high) else high - low
     return Difference(
         value,
-        max(-bound, value - reach),
-        min(bound, value + reach),
+        max(-limit, value - reach),
+        min(limit, value + reach),
         max(p_value, 2.0 ** (1 - len(a.sizes))),
     )
 
 
 def _left_out(groups: Groups, scores: Scores) -> dict[str, NDArray[np.float64]]:
     """Scores without each group: (groups, seeds) by key."""
-    total = groups.sums.sum(axis=0)
-    block = max(1, _BLOCK_CELLS // total.size)
+    total = groups.total()
+    block = max(1, _BLOCK_CELLS // sum(values.size for values in total.values()))
     blocks = [
-        scores(total - groups.sums[start : start + block])
-        for start in range(0, len(groups.sums), block)
+        scores({key: total[key] - sums[start : start + block] for key, sums in groups.sums.items()})
+        for start in range(0, len(groups.sizes), block)
     ]
     return {key: np.concatenate([block[key] for block in blocks]) for key in blocks[0]}
 
@@ -173,27 +182,34 @@ def _interval(
     level: float,
 ) -> Interval:
     """The interval of one metric from its scores (seeds,) and those without each group."""
-    value, tail, top = float(values.mean()), (1 - level) / 2, _top(metric, values)
+    value, tail, (low, high) = float(values.mean()), (1 - level) / 2, _bounds(metric, values)
     if len(groups.sizes) == 1:
-        return Interval(value, 0.0, top)
+        return Interval(value, low, high)
     left_out = left_out.mean(axis=1)
     error, freedom = _error(groups.sizes, left_out, [values])
     reach = error * float(stdtrit(freedom, 1 - tail))
-    if reach == 0 and value in (0, top):
-        share = tail ** (1 / len(groups.sizes))
-        return Interval(value, *((top * share, top) if value else (0.0, top * (1 - share))))
-    if value <= 0 or (metric.scale and value >= metric.scale):
-        return Interval(value, max(0.0, value - reach), value + reach)
-    if metric.scale is None:
-        reach /= value
-        if left_out.min() > 0:
-            logs = np.log(left_out)
-            error, freedom = _error(groups.sizes, logs, [np.log(values)], _excess_kurtosis(logs))
+    limit = np.inf if metric.high is None else metric.high
+    if metric.low is None:
+        return Interval(value, value - reach, min(limit, value + reach))
+    if reach == 0 and value in (low, high):
+        edge = (high - low) * tail ** (1 / len(groups.sizes))
+        return Interval(value, *((low + edge, high) if value > low else (low, high - edge)))
+    if value <= low or value >= limit:
+        return Interval(value, max(low, value - reach), value + reach)
+    if metric.high is None:
+        reach /= value - low
+        if left_out.min() > low:
+            logs = np.log(left_out - low)
+            error, freedom = _error(
+                groups.sizes, logs, [np.log(values - low)], _excess_kurtosis(logs)
+            )
             reach = error * float(stdtrit(freedom, 1 - tail))
-        return Interval(value, float(value * np.exp(-reach)), float(value * np.exp(reach)))
-    share = value / top
-    reach /= top * share * (1 - share)
-    return Interval(value, *(float(top * expit(logit(share) + end)) for end in (-reach, reach)))
+        ends = [low + (value - low) * float(np.exp(end)) for end in (-reach, reach)]
+    else:
+        share = (value - low) / (high - low)
+        reach /= (high - low) * share * (1 - share)
+        ends = [low + (high - low) * float(expit(logit(share) + end)) for end in (-reach, reach)]
+    return Interval(value, *ends)
 
 
 def _excess_kurtosis(values: NDArray[np.float64]) -> float:
@@ -205,6 +221,9 @@ def _excess_kurtosis(values: NDArray[np.float64]) -> float:
     return max(0.0, kurtosis - 3 * (count - 1) / (count + 1))
 
 
-def _top(metric: Metric, *values: NDArray[np.float64]) -> float:
-    """The largest value of a metric; without a bound, 1 or the largest that was seen."""
-    return metric.scale or max(1.0, *(float(v.max()) for v in values))
+def _bounds(metric: Metric, *values: NDArray[np.float64]) -> tuple[float, float]:
+    """The bounds of a metric; without one, -1 or 1, or the most extreme value that was seen."""
+    seen = np.concatenate(values)
+    low = min(-1.0, float(seen.min())) if metric.low is None else metric.low
+    high = max(1.0, float(seen.max())) if metric.high is None else metric.high
+    return low, high

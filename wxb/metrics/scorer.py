@@ -1,12 +1,11 @@
 """The base class of scorers. Each task has one; intervals, tests and tables are the same for all.
 
-A score is a function of statistics that sum over records: C numbers a record, such as three counts
-for F1, confusion cells for accuracy, n-gram counts for BLEU, edits and lengths for CER.
+A metric is a function of statistics that sum over records, such as three counts for F1, n-gram
+counts for BLEU, edits and lengths for CER. Other numbers and tables are `details`.
 """
 
 from __future__ import annotations
 
-import csv
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -16,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wxb.metrics import Metric
+from wxb.metrics.intervals import Sums
 
 if TYPE_CHECKING:
     from wxb.corpora.records import Record
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 class Row(Protocol):
     """A line of predictions.jsonl: a test record with its gold and the prediction of a system.
 
-    Each task has a named tuple with these and further fields.
+    Each task has a named tuple with these and further fields, whose types parse the line.
     """
 
     @property
@@ -64,8 +64,8 @@ class Scorer(ABC):
     HEADLINE: ClassVar[str]  # the key of the metric that ranks and tests systems
     SIGNATURE: ClassVar[str]  # how the headline is computed, such as sacrebleu's signature
     UNIT: ClassVar[str]  # what `support` counts, in the plural: spans, records, words
-    COUNTS: ClassVar[Mapping[str, str]]  # keys of totals shown as numbers: titles of columns
-    SHARES: ClassVar[Mapping[str, str]] = {}  # keys of totals shown as shares, in a second table
+    COUNTS: ClassVar[Mapping[str, str]]  # keys of details shown as numbers: titles of columns
+    SHARES: ClassVar[Mapping[str, str]] = {}  # keys of details shown as shares, in a second table
     ROW: ClassVar[type] = PredictionRow  # a named tuple, see `Row`
 
     @property
@@ -92,41 +92,28 @@ class Scorer(ABC):
         """Fields of a row that depend on the task; they override those of `row`."""
         return {"predicted": prediction}
 
-    def parse(self, row: Mapping[str, Any]) -> Any:
-        """The row of a parsed line of predictions.jsonl."""
-        return self.ROW(**row)
-
-    def identity(self, row: Any) -> Any:
-        """The part of a row that must be equal for two systems to be comparable."""
-        return row.id, row.input, row.gold
+    @abstractmethod
+    def statistics(self, rows: Sequence[Any]) -> Sums:
+        """The statistics of rows by name: (N,), or (N, K) if one has K numbers."""
 
     @abstractmethod
-    def statistics(self, rows: Sequence[Any]) -> NDArray[Any]:
-        """The statistics of rows: (N, C)."""
+    def scores(self, sums: Sums) -> Mapping[str, NDArray[Any]]:
+        """The METRICS by key, each (...), from sums of statistics, (...) or (..., K)."""
 
     @abstractmethod
-    def scores(self, sums: NDArray[Any]) -> Mapping[str, NDArray[Any]]:
-        """The METRICS by key, each (...), from sums of statistics (..., C)."""
-
-    @abstractmethod
-    def totals(self, sums: NDArray[Any]) -> dict[str, float]:
-        """Numbers without intervals, including `support`, from the sums (R, C) of R runs."""
-
     def details(self, rows: Sequence[Any]) -> dict[str, Any]:
-        """Details of one run for its page, as JSON; none by default."""
-        return {}
+        """Numbers and tables besides the METRICS, as JSON, of one run; the number `support` too.
 
-    def write_details(self, folder: Path, rows: Sequence[Any]) -> None:
-        """Write tables of one run to the folder of its predictions; none by default."""
+        Numbers of several runs are averaged; tables are those of the first.
+        """
+
+    def sums(self, rows: Sequence[Any]) -> dict[str, Any]:
+        """The sums of the statistics of rows: a number or (K,) by name."""
+        return {name: values.sum(axis=0) for name, values in self.statistics(rows).items()}
+
+    def copy_files(self, folder: Path, rows: Sequence[Any]) -> None:
+        """Copy files that the page shows to the folder of the predictions; none by default."""
         return
-
-
-def write_table(path: Path, header: Sequence[str], rows: Iterable[Iterable[Any]]) -> None:
-    """Write a table as CSV in UTF-8."""
-    with path.open("w", encoding="utf-8", newline="") as file:
-        table = csv.writer(file, lineterminator="\n")
-        table.writerow(header)
-        table.writerows(rows)
 
 
 def ratio(numerator: NDArray[Any], denominator: NDArray[Any]) -> NDArray[Any]:

@@ -106,5 +106,5 @@ def load_records(params: Params, name: str, split: str) -> Records:
     languages = {record.id: record.language for record in records}
     return [
         {**row._asdict(), "language": languages.get(row.id)}
-        for row in evaluation.read(task.metrics, predictions)
+        for row in evaluation.load_run(task.metrics, predictions)
     ]

@@ -12,9 +12,8 @@ from wxb.core.errors import WxbError
 from wxb.core.params.experiments import Prediction
 from wxb.corpora.records import Record
 from wxb.corpora.text.tokenizers import train
-from wxb.tasks.ner import metrics as scorer
 from wxb.tasks.ner.predictor import THRESHOLDS, Recognizer, ScoredSpan, resolve_overlaps
-from wxb.tasks.ner.record.spans import Span
+from wxb.tasks.ner.record.spans import Span, f1
 
 TEXTS = ["one", "", "one two three four", "two", " ", "one two", "three"] * 3
 TOKENIZER = train("byte-level-bpe", 300, TEXTS)
@@ -134,11 +133,11 @@ def test_the_threshold_is_the_lowest_of_the_best(rows, gold_starts):
     records = [Record("", "", tuple(spans), None, "") for spans in gold]
     recognizer.calibrate(records, label="test")
 
-    def f1(threshold):
+    def score(threshold):
         recognizer.threshold = threshold
         predicted = [[scored.span for scored in spans] for spans in recognizer.predict(texts)]
-        return scorer.prf(scorer.counts(gold, predicted).sum(axis=0))[2]
+        return f1(gold, predicted)
 
     threshold = recognizer.threshold
-    scores = {float(t): f1(float(t)) for t in THRESHOLDS}
+    scores = {float(t): score(float(t)) for t in THRESHOLDS}
     assert threshold == min(t for t, score in scores.items() if score == max(scores.values()))

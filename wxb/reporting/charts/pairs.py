@@ -20,7 +20,10 @@ ALPHA = round(1 - LEVEL, 6)  # family-wise error rate of a study's tests
 
 def metrics(comparison: Mapping[str, Any]) -> dict[str, Metric]:
     """The metrics of a comparison by their keys, in the order of tables."""
-    return {key: Metric(**fields) for key, fields in comparison["metrics"].items()}
+    return {
+        key: Metric(key, metric["title"], metric["lower_is_better"], decimals=metric["decimals"])
+        for key, metric in comparison["metrics"].items()
+    }
 
 
 def headline(comparison: Mapping[str, Any]) -> Metric:

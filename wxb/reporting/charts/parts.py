@@ -8,7 +8,6 @@ from __future__ import annotations
 import base64
 import csv
 import gzip
-import inspect
 from abc import ABC
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -25,6 +24,7 @@ from wxb.reporting.charts.figures import Chip, Curve, chips, to_json
 from wxb.reporting.charts.formatting import SHARE, Cell, Table, rounded
 from wxb.reporting.charts.pairs import baselines, trained
 
+PUBLISHED = Path(__file__).parents[1] / "published"
 DEEPEST = 62  # percent of colour in the cell of a perfect score, so that text on it stays legible
 
 
@@ -96,10 +96,10 @@ class Page(ABC):
     def published(self, study: Study) -> list[Section]:
         """The published scores that a study of a demo reproduces.
 
-        They are in <study>.csv beside the task's page. Studies of other records have none.
+        They are in wxb/reporting/published/<study>.csv. Studies of other records have none.
         """
         name, params = study.comparison["study"], study.params
-        path = Path(inspect.getfile(type(self))).with_name(f"{name}.csv")
+        path = PUBLISHED / f"{name}.csv"
         corpus = params.experiments[trained(study.comparison)[0]].corpus
         if not path.exists() or not params.corpora[corpus].path.startswith("demos/"):
             return []
@@ -148,7 +148,7 @@ def shaded(score: float, metric: Metric = SHARE) -> Cell:
 
     Squaring separates good scores.
     """
-    share = score / (metric.scale or 1)
+    share = score / (metric.high or 1)
     return Cell(rounded(score, metric), score, shade=round(DEEPEST * share**2))
 
 

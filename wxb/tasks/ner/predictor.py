@@ -17,9 +17,8 @@ from wxb.corpora.text.encoded import Encoded
 from wxb.corpora.text.tokenizers import encode
 from wxb.corpora.text.windows import Windows, text_windows
 from wxb.tasks.methods import Method, Trained, batches_by_length
-from wxb.tasks.ner import metrics as scorer
-from wxb.tasks.ner.metrics.seqeval_f1 import seqeval_f1
-from wxb.tasks.ner.record.spans import Span
+from wxb.tasks.ner.record.seqeval_f1 import seqeval_f1
+from wxb.tasks.ner.record.spans import Span, f1
 
 # Candidates for the threshold; 0 keeps all spans.
 THRESHOLDS = np.linspace(0, 0.95, 20)
@@ -172,11 +171,10 @@ class Recognizer(SpanFinder):
         gold = [record.gold or () for record in records]
         candidates = self.candidates([record.input for record in records], label=label)
 
-        def f1(threshold: float) -> float:
-            predicted = [[s for s, score in spans if score >= threshold] for spans in candidates]
-            return float(scorer.prf(scorer.counts(gold, predicted).sum(axis=0))[2])
+        def score(threshold: float) -> float:
+            return f1(gold, [[s for s, p in spans if p >= threshold] for spans in candidates])
 
-        self.threshold = float(max(THRESHOLDS, key=f1))
+        self.threshold = float(max(THRESHOLDS, key=score))
 
 
 def resolve_overlaps(spans: Iterable[ScoredSpan]) -> list[ScoredSpan]:

@@ -26,7 +26,7 @@ from wxb.tasks.ner.params import Encoding, WordFeatures
 from wxb.tasks.ner.record import Labelling
 from wxb.tasks.ner.record.alignment import Status, count_statuses
 from wxb.tasks.ner.record.bio import align, best_tags, tag_names
-from wxb.tasks.ner.record.spans import Span
+from wxb.tasks.ner.record.spans import Span, f1
 from wxb.tasks.ner.tagging.method import Method
 from wxb.tasks.ner.tagging.model import Tagger
 from wxb.tasks.ner.tagging.words import continues_word
@@ -170,7 +170,7 @@ def test_validation_metrics_equal_the_scores_of_the_predictor(kind, tmp_path):
     logits = [best, output["starts"], output["ends"]]
     labels = [batch[name].numpy() for name in Method.TARGETS]
     metrics = Method.compute_metrics(Method.summarize(logits, labels).numpy(), labels)
-    expected = scorer.prf(scorer.counts(gold, predicted).sum(axis=0))[2]
+    expected = f1(gold, predicted)
     assert metrics == {Method.BEST.key: expected}
     assert 0 < expected < 1
 
@@ -304,14 +304,13 @@ def test_evaluation_decodes_as_the_predictor_does(tmp_path, monkeypatch):
 
     evaluate.main(Params.model_validate(content), "ner-encoder")
 
-    rows = evaluation.read(scorer.Scorer(), Path("reports/predictions/ner/ner-encoder"))
+    rows = evaluation.load_run(scorer.Scorer(), Path("reports/predictions/ner/ner-encoder"))
     assert [list(row.predicted) for row in rows] == without_scores(expected)
     assert [row.gold for row in rows] == gold
     for row, spans in zip(rows, expected, strict=True):
         assert row.scores == pytest.approx([s.score for s in spans], abs=1e-4)
     metrics = read_json(Path("reports/metrics/ner/ner-encoder.json"))
-    f1 = scorer.prf(scorer.counts(gold, without_scores(expected)).sum(axis=0))[2]
-    assert metrics["f1"] == pytest.approx(f1, abs=1e-6)
+    assert metrics["f1"] == pytest.approx(f1(gold, without_scores(expected)), abs=1e-6)
     records = [Record(text, text, spans, None, "") for text, spans in zip(TEXTS, gold, strict=True)]
     further = predictor.further_metrics(records, expected)
     assert metrics["seqeval_f1"] == round(further["seqeval_f1"], 6)

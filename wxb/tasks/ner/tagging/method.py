@@ -18,12 +18,11 @@ from wxb.corpora.text.tokenizers import special_tokens
 from wxb.corpora.text.windows import Windows
 from wxb.metrics import Metric
 from wxb.tasks import methods
-from wxb.tasks.ner import metrics as scorer
 from wxb.tasks.ner.params import Head, Tagging, WordFeatures
 from wxb.tasks.ner.predictor import Recognizer, ScoredSpan, WindowedTexts
 from wxb.tasks.ner.record import alignment
 from wxb.tasks.ner.record.bio import Targets, align, best_tags, decode_tags, tag_names
-from wxb.tasks.ner.record.spans import Span
+from wxb.tasks.ner.record.spans import Span, f1
 
 if TYPE_CHECKING:
     import torch
@@ -231,5 +230,5 @@ class Method(methods.Method):
         """F1 of spans of tokens during training: over windows, without a threshold."""
         gold = labels[0]
         predicted = np.where(gold == IGNORED, IGNORED, predicted)
-        counts = scorer.counts([*map(_token_spans, gold)], [*map(_token_spans, predicted)])
-        return {Method.BEST.key: scorer.prf(counts.sum(axis=0))[2]}
+        spans = ([*map(_token_spans, tags)] for tags in (gold, predicted))
+        return {Method.BEST.key: f1(*spans)}

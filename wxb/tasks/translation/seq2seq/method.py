@@ -14,10 +14,11 @@ from wxb.core.errors import WxbError
 from wxb.corpora.records import Record
 from wxb.corpora.text.encoded import Columns, join_rows, read_columns, write_chunks
 from wxb.corpora.text.tokenizers import special_tokens, token_ids
+from wxb.metrics import Metric
 from wxb.tasks import methods
-from wxb.tasks.translation.metrics import Scorer, bleu
 from wxb.tasks.translation.params import Experiment
 from wxb.tasks.translation.predictor import Translator, source_ids, special_ids
+from wxb.tasks.translation.record.bleu import bleu
 
 if TYPE_CHECKING:
     import torch
@@ -29,7 +30,7 @@ class Method(methods.Method):
     """A sequence-to-sequence model, trained from random weights."""
 
     experiment: Experiment
-    BEST = Scorer.METRICS[0]
+    BEST = Metric("bleu", "BLEU")
     Predictor = Translator
 
     def vocabulary(self) -> Any:

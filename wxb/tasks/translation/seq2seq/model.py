@@ -19,8 +19,8 @@ from wxb.corpora.text.encoded import IGNORED
 from wxb.models import decoding, gpt2, seq2seq, transformer
 from wxb.models.decoding import DecoderState, Hypotheses, decoder_step, positions
 from wxb.models.transformer import smoothed_loss
-from wxb.tasks.translation.metrics import bleu_statistics
 from wxb.tasks.translation.predictor import decode
+from wxb.tasks.translation.record.bleu import bleu_statistics
 
 CONFIG, WEIGHTS = "config.json", "model.safetensors"
 

@@ -1,16 +1,15 @@
 import warnings
 from collections import Counter
 
-import numpy as np
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 from seqeval.metrics.v1 import precision_recall_fscore_support
 from seqeval.scheme import IOB2
 
-from wxb.tasks.ner.metrics import CORRECT, GOLD, PREDICTED, by_type, counts, prf
-from wxb.tasks.ner.metrics.outcomes import Finding, Outcome, compare, count_outcomes
-from wxb.tasks.ner.record.spans import Span
+from wxb.corpora.records import Record
+from wxb.tasks.ner.metrics import Finding, Outcome, PredictionRow, Scorer, counts, findings
+from wxb.tasks.ner.record.spans import Span, f1
 
 TYPES = ("EMAIL", "NAME", "PHONE")
 
@@ -29,16 +28,30 @@ def sides(pairs):
     return [gold for gold, _ in pairs], [predicted for _, predicted in pairs]
 
 
-# Counts
+def rows_of(gold, predicted):
+    pairs = zip(gold, predicted, strict=True)
+    return [PredictionRow(str(n), "", (*g,), (*p,), ()) for n, (g, p) in enumerate(pairs)]
+
+
+def scores(gold, predicted):
+    scorer = Scorer()
+    sums = scorer.sums(rows_of(gold, predicted))
+    return {name: float(value) for name, value in scorer.scores(sums).items()}
+
+
+def lists(counts):
+    return {name: values.tolist() for name, values in counts.items()}
+
+
+# Counts, precision, recall, F1
 
 
 def test_counts_by_hand():
     gold = [[Span(0, 3, "NAME"), Span(5, 9, "EMAIL")], [], [Span(1, 2, "NAME")]]
     predicted = [[Span(0, 3, "NAME"), Span(5, 8, "EMAIL"), Span(9, 10, "NAME")], [], []]
-    table = counts(gold, predicted)
-    assert table.tolist() == [[1, 2, 3], [0, 0, 0], [0, 1, 0]]
-    assert table.dtype == np.int64
-    assert (CORRECT, GOLD, PREDICTED) == (0, 1, 2)
+    expected = {"correct": [1, 0, 0], "gold": [2, 0, 1], "predicted": [3, 0, 0]}
+    assert lists(counts(gold, predicted)) == expected
+    assert f1(gold, predicted) == 2 / 6
 
 
 @pytest.mark.parametrize(
@@ -46,58 +59,56 @@ def test_counts_by_hand():
     [Span(0, 4, "NAME"), Span(1, 3, "NAME"), Span(0, 3, "EMAIL"), Span(0, 3, "name")],
 )
 def test_only_the_exact_span_is_correct(predicted):
-    assert counts([[Span(0, 3, "NAME")]], [[predicted]]).tolist() == [[0, 1, 1]]
+    assert counts([[Span(0, 3, "NAME")]], [[predicted]])["correct"] == [0]
 
 
-def test_duplicates_count_once_and_documents_are_apart():
+def test_duplicates_count_once_and_records_are_apart():
     span = Span(0, 3, "NAME")
-    assert counts([[span, span], []], [[span] * 3, [span]]).tolist() == [[1, 1, 1], [0, 0, 1]]
+    expected = {"correct": [1, 0], "gold": [1, 0], "predicted": [1, 1]}
+    assert lists(counts([[span, span], []], [[span] * 3, [span]])) == expected
 
 
-@pytest.mark.parametrize("score", [counts, count_outcomes])
-def test_numbers_of_documents_must_be_equal(score):
+@pytest.mark.parametrize("score", [counts, f1])
+def test_numbers_of_records_must_be_equal(score):
     with pytest.raises(ValueError, match="shorter"):
         score([[], []], [[]])
 
 
-# Precision, recall, F1
-
-
-@pytest.mark.parametrize("empty", [[0, 0, 0], [0, 5, 0], [0, 0, 5], [0, 5, 5]])
-def test_zero_over_zero_is_zero_without_a_warning(empty):
+@pytest.mark.parametrize("sides", [([[]], [[]]), ([[Span(0, 1, "A")]], [[]])])
+def test_zero_over_zero_is_zero_without_a_warning(sides):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert prf(empty) == (0.0, 0.0, 0.0)
-
-
-number = st.integers(0, 9)
-
-
-@given(st.lists(st.tuples(number, number, number), min_size=1, max_size=8))
-def test_prf_is_vectorised_over_leading_axes(rows):
-    table = np.array([(c, c + g, c + p) for c, g, p in rows])
-    for name, column in enumerate(prf(table)):
-        assert column.tolist() == [prf(row)[name] for row in table]
-    nested = prf(np.stack([table, table])[None])
-    assert [axis.shape for axis in nested] == [(1, 2, len(rows))] * 3
-
-
-@given(st.integers(1, 99), st.integers(0, 99), st.integers(0, 99))
-def test_f1_is_the_harmonic_mean(correct, missed, spurious):
-    precision, recall, f1 = prf([correct, correct + missed, correct + spurious])
-    assert precision == pytest.approx(correct / (correct + spurious))
-    assert recall == pytest.approx(correct / (correct + missed))
-    assert f1 == pytest.approx(2 * precision * recall / (precision + recall))
+        assert scores(*sides)["f1"] == f1(*sides) == 0
 
 
 @given(documents)
-def test_each_type_is_counted_as_if_alone(pairs):
+def test_f1_is_the_harmonic_mean_and_each_type_is_scored_as_if_alone(pairs):
     gold, predicted = sides(pairs)
-    tables = by_type(gold, predicted)
+    ours = scores(gold, predicted)
+    product, total = ours["precision"] * ours["recall"], ours["precision"] + ours["recall"]
+    assert ours["f1"] == pytest.approx(2 * product / total if total else 0)
+    assert ours["f1"] == f1(gold, predicted)
+    tables = Scorer().details(rows_of(gold, predicted))["by_type"]
     assert [*tables] == sorted({s.type for side in (gold, predicted) for doc in side for s in doc})
     for name, table in tables.items():
         alone = [[[s for s in doc if s.type == name] for doc in side] for side in (gold, predicted)]
-        assert (table == counts(*alone)).all()
+        assert {key: table[key] for key in ours} == pytest.approx(scores(*alone), abs=1e-6)
+        assert table["support"] == sum(len({*spans}) for spans in alone[0])
+
+
+def test_recall_of_mentions_with_and_without_training_examples():
+    ann, bonn, nine = (Span(0, 3, "NAME"), Span(7, 11, "CITY"), Span(12, 13, "AGE"))
+    train = [Record("0", "Ann 9", (Span(0, 3, "NAME"), Span(4, 5, "ROOM")), None, "g")]
+    vocabulary = Scorer().vocabulary(train)
+    assert vocabulary == {("Ann", "NAME"), ("9", "ROOM")}
+    record = Record("1", "Ann in Bonn 9", (ann, bonn, nine), None, "g")
+    row = Scorer().row(record, [(ann, 0.9), (nine, 0.8)], vocabulary)
+    assert (row.gold, row.predicted, row.scores) == (record.gold, (ann, nine), (0.9, 0.8))
+    assert row.seen == (True, False, False)
+    details = Scorer().details([row])
+    assert (details["recall_seen"], details["recall_unseen"]) == (1, 0.5)
+    assert (details["support_seen"], details["support"], details["correct"]) == (1, 3, 2)
+    assert "recall_seen" not in Scorer().details([row._replace(seen=(False,) * 3)])
 
 
 # Agreement with seqeval
@@ -150,13 +161,12 @@ def seqeval_scores(pairs, average):
 @given(label_pairs())
 def test_scores_agree_with_seqeval(pairs):
     gold, predicted = sides([(read_iob2(gold), read_iob2(labels)) for gold, labels in pairs])
-    tables = [counts(gold, predicted), *by_type(gold, predicted).values()]
+    by_type = Scorer().details(rows_of(gold, predicted))["by_type"]
+    tables = [{**scores(gold, predicted), "support": sum(map(len, gold))}, *by_type.values()]
     by_name = zip(*seqeval_scores(pairs, None), strict=True)
-    for table, (*expected, support) in zip(
-        tables, [seqeval_scores(pairs, "micro"), *by_name], strict=True
-    ):
-        assert prf(table.sum(axis=0)) == pytest.approx(tuple(expected))
-        assert table[:, GOLD].sum() == support
+    for table, expected in zip(tables, [seqeval_scores(pairs, "micro"), *by_name], strict=True):
+        ours = [table[key] for key in ("precision", "recall", "f1", "support")]
+        assert ours == pytest.approx(expected, abs=1e-6)
 
 
 # Outcomes
@@ -176,7 +186,7 @@ NAME = Span(10, 20, "NAME")
     ],
 )
 def test_a_pair_is_one_finding(predicted, outcome):
-    assert compare([NAME], [predicted]) == [Finding(outcome, NAME, predicted)]
+    assert findings([NAME], [predicted]) == [Finding(outcome, NAME, predicted)]
 
 
 def stagewise(gold, predicted):
@@ -221,16 +231,16 @@ def stagewise(gold, predicted):
 @example([NAME], [Span(8, 13, "NAME"), Span(13, 22, "NAME")])
 @example([NAME], [Span(15, 20, "EMAIL"), Span(10, 15, "EMAIL")])
 @example([NAME], [Span(0, 10, "NAME"), Span(20, 25, "NAME")])
-def test_compare_follows_the_matching_rule(gold, predicted):
-    findings = compare(gold, predicted)
-    assert Counter(findings) == Counter(stagewise(gold, predicted))
-    positions = [finding.gold or finding.predicted for finding in findings]
+def test_findings_follow_the_matching_rule(gold, predicted):
+    found = findings(gold, predicted)
+    assert Counter(found) == Counter(stagewise(gold, predicted))
+    positions = [finding.gold or finding.predicted for finding in found]
     assert positions == sorted({*positions})
 
 
 @given(documents)
-def test_outcomes_are_those_of_each_document(pairs):
-    outcomes = count_outcomes(*sides(pairs))
-    assert list(outcomes) == [outcome.value for outcome in Outcome]
-    findings = [finding for gold, predicted in pairs for finding in compare(gold, predicted)]
-    assert Counter(outcomes) == Counter(finding.outcome.value for finding in findings)
+def test_errors_are_the_outcomes_of_each_record(pairs):
+    errors = Scorer().details(rows_of(*sides(pairs)))["errors"]
+    assert list(errors) == [outcome.value for outcome in Outcome]
+    found = [finding for gold, predicted in pairs for finding in findings(gold, predicted)]
+    assert Counter(errors) == Counter(finding.outcome.value for finding in found)

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.reporting.conftest import study_of
 from tests.tasks.speech import tones
 from wxb.core import paths
 from wxb.metrics import evaluation
-from wxb.reporting.charts.parts import Study
 from wxb.tasks.speech import metrics, page
 from wxb.tasks.speech.predictor import Segment, Transcript
 
@@ -32,11 +32,8 @@ def study(tmp_path, monkeypatch):
         for name, transcribe in systems.items()
     }
     for name, rows in judged.items():
-        runs = {"test": {"": rows}}
-        evaluation.save(metrics.Scorer(), paths.predictions("songs", name), runs, {})
-    scores = evaluation.compare(metrics.Scorer(), {name: [rows] for name, rows in judged.items()})
-    comparison = {"study": "songs", "title": "?", "seeds": [1], **scores, "further": {}}
-    return Study(None, comparison, judged, {}, {}, {})
+        evaluation.save_run(metrics.Scorer(), paths.predictions("songs", name), rows)
+    return study_of(metrics.Scorer(), judged, "songs")
 
 
 def test_recordings_are_played_and_errors_marked(study):

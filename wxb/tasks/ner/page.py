@@ -9,8 +9,7 @@ from itertools import pairwise, zip_longest
 from wxb.reporting.charts import parts
 from wxb.reporting.charts.formatting import Table, words
 from wxb.reporting.charts.parts import Example, Fold, Section, Study, by_category, marked
-from wxb.tasks.ner.metrics import PredictionRow
-from wxb.tasks.ner.metrics.outcomes import Finding, Outcome, compare
+from wxb.tasks.ner.metrics import Finding, Outcome, PredictionRow, findings
 from wxb.tasks.ner.record.spans import Span
 
 OUTCOMES = {
@@ -74,7 +73,7 @@ def confusions(rows: Sequence[PredictionRow], count: int = CONFUSIONS) -> Table:
     """The `count` most frequent errors of one kind between two types, with mentions of each."""
     mentions: dict[tuple[str, str, str], list[str]] = defaultdict(list)
     for row in rows:
-        for finding in compare(row.gold, row.predicted):
+        for finding in findings(row.gold, row.predicted):
             if finding.outcome != Outcome.CORRECT:
                 gold, predicted = (span.type if span else "–" for span in finding[1:])
                 mentions[gold, predicted, words(finding.outcome)].append(_mention(row, finding))
@@ -103,15 +102,15 @@ def _mention(row: PredictionRow, finding: Finding) -> str:
 
 def examples(rows: Sequence[PredictionRow], count: int = RECORDS) -> Iterator[Example]:
     """At most `count` records: one for each kind of error in turn, then any others."""
-    findings = [compare(row.gold, row.predicted) for row in rows]
+    by_row = [findings(row.gold, row.predicted) for row in rows]
     indices_by_error = [
-        [index for index, row in enumerate(findings) if any(f.outcome == kind for f in row)]
+        [index for index, row in enumerate(by_row) if any(f.outcome == kind for f in row)]
         for kind in ERRORS
     ]
     in_turn = [i for turn in zip_longest(*indices_by_error) for i in turn if i is not None]
     for index in list(dict.fromkeys([*in_turn, *range(len(rows))]))[:count]:
-        gold = [(f.gold, f.outcome) for f in findings[index] if f.gold]
-        predicted = [(f.predicted, f.outcome) for f in findings[index] if f.predicted]
+        gold = [(f.gold, f.outcome) for f in by_row[index] if f.gold]
+        predicted = [(f.predicted, f.outcome) for f in by_row[index] if f.predicted]
         sides = {"gold": gold, "predicted": predicted}
         text = rows[index].input
         lines = [(side, marked(pieces(text, spans))) for side, spans in sides.items()]

@@ -9,9 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.reporting.conftest import contrast
-from wxb.tasks.ner import page
-from wxb.tasks.ner.metrics import PredictionRow
-from wxb.tasks.ner.metrics.outcomes import Outcome
+from wxb.reporting.charts.parts import PUBLISHED
+from wxb.tasks.ner.metrics import Outcome, PredictionRow
 from wxb.tasks.ner.page import (
     CONFUSIONS,
     ERRORS,
@@ -121,8 +120,7 @@ def test_published_f1_is_the_micro_average_of_the_published_types():
             types[line["system"]].append(
                 [float(line[k]) for k in ("precision", "recall", "support")]
             )
-    scores = Path(page.__file__).with_name("ner.csv")
-    with scores.open(encoding="utf-8") as file:
+    with (PUBLISHED / "ner.csv").open(encoding="utf-8") as file:
         _, *lines = csv.reader(file)
     published = {name: float(f1) for name, f1, *_ in lines}
     assert published.keys() == types.keys()

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wxb.metrics import DIGITS, Metric, scorer
+from wxb.metrics.intervals import Sums
 from wxb.tasks.speech.record.normalization import normalize, words
 
 if TYPE_CHECKING:
@@ -51,8 +52,8 @@ class Scorer(scorer.Scorer):
     """CER and WER."""
 
     METRICS = (
-        Metric("cer", "CER", lower_is_better=True, scale=None),
-        Metric("wer", "WER", lower_is_better=True, scale=None),
+        Metric("cer", "CER", lower_is_better=True, high=None),
+        Metric("wer", "WER", lower_is_better=True, high=None),
     )
     HEADLINE = "cer"
     SIGNATURE = (
@@ -75,8 +76,8 @@ class Scorer(scorer.Scorer):
             "snr": round(gold["snr"], 3),
         }
 
-    def statistics(self, rows: Sequence[PredictionRow]) -> NDArray[np.int64]:
-        """EDITS and length of the reference, in characters and then in words (records, 8)."""
+    def statistics(self, rows: Sequence[PredictionRow]) -> Sums:
+        """EDITS and `length` of the reference in characters, `words` and their edits (records,)."""
         counts = [
             [
                 *_edits(jiwer.process_characters, row.reference, row.hypothesis),
@@ -84,33 +85,30 @@ class Scorer(scorer.Scorer):
             ]
             for row in rows
         ]
-        return np.array(counts, np.int64).reshape(-1, 8)
+        names = (*EDITS, "characters", *(f"word_{edit}" for edit in EDITS), "words")
+        return dict(zip(names, np.array(counts, np.int64).reshape(-1, 8).T, strict=True))
 
-    def scores(self, sums: NDArray[Any]) -> dict[str, NDArray[Any]]:
-        """CER and WER (...) of sums (..., 8): edits / length of the reference; may exceed 1."""
+    def scores(self, sums: Sums) -> dict[str, NDArray[Any]]:
+        """CER and WER (...): edits / length of the reference; may exceed 1."""
         return {
-            key: sums[..., start : start + 3].sum(axis=-1) / sums[..., start + 3]
-            for key, start in (("cer", 0), ("wer", 4))
+            "cer": np.asarray(sum(sums[edit] for edit in EDITS) / sums["characters"]),
+            "wer": np.asarray(sum(sums[f"word_{edit}"] for edit in EDITS) / sums["words"]),
         }
 
-    def totals(self, sums: NDArray[np.int64]) -> dict[str, float]:
-        """Counts of character EDITS and of reference characters, means over runs (R, 8)."""
-        means = np.rint(sums.mean(axis=0)).astype(int).tolist()
-        return {**dict(zip(EDITS, means[:3], strict=True)), "support": means[3]}
-
     def details(self, rows: Sequence[PredictionRow]) -> dict[str, Any]:
-        """Total duration, CER by duration and by signal-to-noise ratio, and confusions."""
+        """Edits of characters, total duration, CER by duration and by noise, and confusions."""
+        sums = self.sums(rows)
         return {
+            **{edit: int(sums[edit]) for edit in EDITS},
+            "support": int(sums["characters"]),
             "seconds": round(sum(row.seconds for row in rows), 3),
             "by_seconds": self._binned(rows, [row.seconds for row in rows], DURATION_EDGES),
             "by_snr": self._binned(rows, [row.snr for row in rows], SNR_EDGES),
             "confusions": [[*pair, count] for pair, count in confusions(rows)],
         }
 
-    def write_details(self, folder: Path, rows: Sequence[PredictionRow]) -> None:
-        """Write the confusions as CSV, and copy the recordings that the page plays."""
-        lines = ([*pair, count] for pair, count in confusions(rows))
-        scorer.write_table(folder / "confusions.csv", ["said", "written", "count"], lines)
+    def copy_files(self, folder: Path, rows: Sequence[PredictionRow]) -> None:
+        """Copy the recordings that the page plays."""
         for row in clip_rows(rows):
             shutil.copyfile(row.input, folder / clip_name(row))
 
@@ -118,11 +116,10 @@ class Scorer(scorer.Scorer):
         self, rows: Sequence[PredictionRow], values: Sequence[float], edges: Sequence[float]
     ) -> list[dict[str, Any]]:
         """CER of the rows in each bin of their values, without empty bins."""
-        bins, statistics = np.digitize(values, edges), self.statistics(rows)
-        bounds, table = [None, *edges, None], []
-        for index in np.unique(bins).tolist():
-            members = statistics[bins == index]
-            cer = round(float(self.scores(members.sum(axis=0))["cer"]), DIGITS)
+        bins, bounds, table = np.digitize(values, edges), [None, *edges, None], []
+        for index in sorted({*bins.tolist()}):
+            members = [row for row, bin_ in zip(rows, bins, strict=True) if bin_ == index]
+            cer = round(float(self.scores(self.sums(members))["cer"]), DIGITS)
             size = {"from": bounds[index], "to": bounds[index + 1], "records": len(members)}
             table.append({**size, "cer": cer})
         return table

@@ -8,9 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from wxb.corpora.text.encoded import Encoded
-from wxb.tasks.ner.metrics import counts, prf
-from wxb.tasks.ner.metrics.seqeval_f1 import seqeval_f1
-from wxb.tasks.ner.record.spans import Span
+from wxb.tasks.ner.record.seqeval_f1 import seqeval_f1
+from wxb.tasks.ner.record.spans import Span, f1
 
 ANN, MET, BOB, DOT = (0, 3), (4, 7), (8, 11), (11, 12)  # the tokens of "Ann met Bob."
 NAME = Span(0, 3, "NAME")
@@ -47,15 +46,14 @@ def texts(draw):
 @given(st.lists(texts(), min_size=1, max_size=5))
 def test_for_spans_of_whole_tokens_seqeval_agrees_with_us(rows):
     tokens, gold, predicted = zip(*rows, strict=True)
-    f1 = prf(counts(gold, predicted).sum(axis=0))[2]
-    assert seqeval_f1(encoded_of(*tokens), gold, predicted) == pytest.approx(f1)
+    assert seqeval_f1(encoded_of(*tokens), gold, predicted) == pytest.approx(f1(gold, predicted))
 
 
 TWO_THIRDS = pytest.approx(2 / 3)
 
 
 @pytest.mark.parametrize(
-    ("tokens", "gold", "predicted", "f1"),
+    ("tokens", "gold", "predicted", "expected"),
     [
         # A part of a token counts as the token.
         ([ANN, MET, BOB, DOT], [Span(0, 2, "NAME")], [Span(0, 3, "NAME")], (1.0, 0.0)),
@@ -68,6 +66,6 @@ TWO_THIRDS = pytest.approx(2 / 3)
         ([], [], [], (0.0, 0.0)),
     ],
 )
-def test_f1_of_tokens_and_of_characters(tokens, gold, predicted, f1):
-    of_characters = prf(counts([gold], [predicted]).sum(axis=0))[2]
-    assert (seqeval_f1(encoded_of(tokens), [gold], [predicted]), of_characters) == f1
+def test_f1_of_tokens_and_of_characters(tokens, gold, predicted, expected):
+    of_tokens = seqeval_f1(encoded_of(tokens), [gold], [predicted])
+    assert (of_tokens, f1([gold], [predicted])) == expected

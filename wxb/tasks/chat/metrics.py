@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -15,15 +14,11 @@ from numpy.typing import NDArray
 from sacrebleu.metrics import CHRF
 
 from wxb.metrics import DIGITS, Metric, scorer
+from wxb.metrics.intervals import Sums
 from wxb.tasks.chat.record import checking
 
 if TYPE_CHECKING:
     from wxb.corpora.records import Record
-
-
-EXACT, FORMAT, CHECKABLE, ENDED, RECORDS = range(5)  # columns of the statistics
-CHARACTERS = slice(5, 5 + 3 * CHRF.CHAR_ORDER)  # n-grams of hypothesis and reference, and matches
-BY_KIND = "by_kind.csv"
 
 
 class PredictionRow(NamedTuple):
@@ -46,7 +41,7 @@ class Scorer(scorer.Scorer):
     METRICS = (
         Metric("exact", "exact match"),
         Metric("format", "format match"),
-        Metric("chrf", "chrF", scale=100.0, decimals=1),
+        Metric("chrf", "chrF", high=100.0, decimals=1),
         Metric("ended", "ended by itself"),
     )
     HEADLINE = "exact"
@@ -67,49 +62,38 @@ class Scorer(scorer.Scorer):
             "tokens": prediction.tokens,
         }
 
-    def identity(self, row: PredictionRow) -> tuple[str, str, str, str | None]:
-        """What must be equal in the rows of two systems: id, question, answer and format."""
-        return row.id, row.input, row.gold, row.format
+    def statistics(self, rows: Sequence[PredictionRow]) -> Sums:
+        """Which replies are correct, in format, checkable, and end; n-grams of chrF (N, 18)."""
+        checks = np.array([(*_check(row), row.ended, 1) for row in rows], float).reshape(-1, 5)
+        names = ("correct", "in_format", "checkable", "ended", "replies")
+        characters = np.zeros((0, 3 * CHRF.CHAR_ORDER))
+        if rows:
+            characters = CHRF()._extract_corpus_statistics(
+                [row.predicted for row in rows], [[row.gold for row in rows]]
+            )
+        return {**dict(zip(names, checks.T, strict=True)), "characters": np.array(characters)}
 
-    def statistics(self, rows: Sequence[PredictionRow]) -> NDArray[np.float64]:
-        """Correct, in format, checkable, ended, 1 and the statistics of chrF (N, 23)."""
-        if not rows:
-            return np.zeros((0, CHARACTERS.stop))
-        checks = [(*_check(row), row.ended, 1) for row in rows]
-        characters = CHRF()._extract_corpus_statistics(
-            [row.predicted for row in rows], [[row.gold for row in rows]]
-        )
-        return np.hstack([checks, characters]).astype(float)
-
-    def scores(self, sums: NDArray[Any]) -> dict[str, NDArray[Any]]:
-        """The METRICS (...) of sums (..., 23); exact match is 0 without checkable questions."""
-        checkable = np.maximum(sums[..., CHECKABLE], 1)
+    def scores(self, sums: Sums) -> dict[str, NDArray[Any]]:
+        """The METRICS (...); exact match and format are 0 without checkable questions."""
         return {
-            "exact": sums[..., EXACT] / checkable,
-            "format": sums[..., FORMAT] / checkable,
-            "chrf": _chrf(sums[..., CHARACTERS]),
-            "ended": sums[..., ENDED] / np.maximum(sums[..., RECORDS], 1),
+            "exact": scorer.ratio(sums["correct"], sums["checkable"]),
+            "format": scorer.ratio(sums["in_format"], sums["checkable"]),
+            "chrf": chrf(sums["characters"]),
+            "ended": scorer.ratio(sums["ended"], sums["replies"]),
         }
 
-    def totals(self, sums: NDArray[np.float64]) -> dict[str, float]:
-        """Counts of checkable questions, correct and with their format; means over runs (R, 23)."""
-        means = np.rint(sums.mean(axis=0)).astype(int).tolist()
-        return {"correct": means[EXACT], "in_format": means[FORMAT], "support": means[CHECKABLE]}
-
     def details(self, rows: Sequence[PredictionRow]) -> dict[str, Any]:
-        """Scores by kind of question, distinct-1 and -2, and generated tokens."""
+        """Counts of checkable questions, scores by kind, distinct-1 and -2, generated tokens."""
+        exact, in_format, checkable = _counts(rows)
         kinds = sorted({row.kind for row in rows if row.kind is not None})
         return {
+            "correct": exact,
+            "in_format": in_format,
+            "support": checkable,
             "by_kind": {kind: _rates([row for row in rows if row.kind == kind]) for kind in kinds},
             **{f"distinct_{n}": distinct_n([row.predicted for row in rows], n) for n in (1, 2)},
             "tokens": sum(row.tokens for row in rows),
         }
-
-    def write_details(self, folder: Path, rows: Sequence[PredictionRow]) -> None:
-        """Write the scores by kind of question as CSV."""
-        kinds = self.details(rows)["by_kind"]
-        lines = ([kind, *row.values()] for kind, row in kinds.items())
-        scorer.write_table(folder / BY_KIND, ["kind", "exact", "format", "support"], lines)
 
 
 def _check(row: PredictionRow) -> tuple[bool, bool, bool]:
@@ -120,20 +104,26 @@ def _check(row: PredictionRow) -> tuple[bool, bool, bool]:
     return is_correct, checking.has_format(row.format, row.predicted), True
 
 
-def _chrf(sums: NDArray[Any]) -> NDArray[Any]:
-    """chrF2 (...) of sums (..., 18)."""
-    scores = [CHRF()._compute_f_score(row) for row in sums.reshape(-1, sums.shape[-1]).tolist()]
-    return np.array(scores).reshape(sums.shape[:-1])
+def _counts(rows: Sequence[PredictionRow]) -> tuple[int, int, int]:
+    """Numbers of replies that are correct, in format, and checkable."""
+    exact, in_format, checkable = zip((0, 0, 0), *map(_check, rows), strict=True)
+    return sum(exact), sum(in_format), sum(checkable)
 
 
 def _rates(rows: Sequence[PredictionRow]) -> dict[str, float]:
     """Exact match and format, as shares of the checkable replies, and the number of these."""
-    exact, has_format, checkable = map(sum, zip(*map(_check, rows), strict=True))
+    exact, in_format, checkable = _counts(rows)
     return {
         "exact": round(exact / max(checkable, 1), DIGITS),
-        "format": round(has_format / max(checkable, 1), DIGITS),
+        "format": round(in_format / max(checkable, 1), DIGITS),
         "support": checkable,
     }
+
+
+def chrf(sums: NDArray[Any]) -> NDArray[Any]:
+    """chrF2 (...) of summed n-grams (..., 18)."""
+    scores = [CHRF()._compute_f_score(row) for row in sums.reshape(-1, sums.shape[-1]).tolist()]
+    return np.array(scores).reshape(sums.shape[:-1])
 
 
 def distinct_n(replies: Sequence[str], n: int) -> float:

@@ -1,0 +1,143 @@
+"""The scores of classification: accuracy and macro F1, which are functions of sums, and AUROC.
+
+Source of AUROC: Fawcett (2006), "An introduction to ROC analysis".
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wxb.metrics import DIGITS, Metric, scorer
+from wxb.metrics.intervals import Sums
+from wxb.metrics.scorer import ratio
+
+if TYPE_CHECKING:
+    from wxb.corpora.records import Record
+
+
+class PredictionRow(NamedTuple):
+    """A test record with its predicted class, and the probabilities of all classes."""
+
+    id: str
+    input: str
+    gold: str
+    predicted: str
+    probabilities: dict[str, float]
+    group: str = ""
+
+
+class Scorer(scorer.Scorer):
+    """The scores of classification."""
+
+    METRICS = (Metric("accuracy", "accuracy"), Metric("f1_macro", "macro F1"))
+    HEADLINE = "accuracy"
+    SIGNATURE = "accuracy of classes; AUROC of each class against the rest, their mean"
+    UNIT = "records"
+    COUNTS: ClassVar = {"correct": "correct"}
+    SHARES: ClassVar = {"auroc": "AUROC"}
+    ROW = PredictionRow
+
+    def fields(self, record: Record, prediction: Any, vocabulary: None) -> dict[str, Any]:
+        """The predicted class and the probabilities."""
+        return {"predicted": prediction.label, "probabilities": dict(prediction.probabilities)}
+
+    def statistics(self, rows: Sequence[PredictionRow]) -> Sums:
+        """Whether the records are of each class, are predicted as it, and both (N, K).
+
+        Counts are floats: sums of these are exact, too, and faster.
+        """
+        classes = np.array(classes_of(rows))
+        gold = np.array([row.gold for row in rows])[:, None] == classes
+        predicted = np.array([row.predicted for row in rows])[:, None] == classes
+        columns = {"correct": gold & predicted, "gold": gold, "predicted": predicted}
+        return {name: values.astype(float) for name, values in columns.items()}
+
+    def scores(self, sums: Sums) -> dict[str, NDArray[Any]]:
+        """The METRICS (...) of sums (..., K).
+
+        Macro F1 is the mean over classes with gold or predicted records, 0 without one.
+        """
+        correct, gold, predicted = sums["correct"], sums["gold"], sums["predicted"]
+        f1 = ratio(2 * correct, gold + predicted)
+        return {
+            "accuracy": ratio(correct.sum(axis=-1), gold.sum(axis=-1)),
+            "f1_macro": ratio(f1.sum(axis=-1), (gold + predicted > 0).sum(axis=-1)),
+        }
+
+    def details(self, rows: Sequence[PredictionRow]) -> dict[str, Any]:
+        """Counts of records, AUROC, scores by class, and confusions."""
+        return {
+            "support": len(rows),
+            "correct": sum(row.gold == row.predicted for row in rows),
+            "auroc": auroc(rows),
+            "by_class": by_class(rows),
+            "confusions": confusions(rows),
+        }
+
+
+def auroc(rows: Sequence[PredictionRow]) -> float:
+    """The mean area under the ROC curves of classes that some records have and some have not.
+
+    0 without such a class. Records are ranked by odds, which have more digits than probabilities
+    near 1.
+    """
+    from sklearn.metrics import roc_auc_score  # its import takes a second
+
+    classes = classes_of(rows)
+    areas = [
+        roc_auc_score(gold, odds)
+        for name, odds in zip(classes, _odds(rows, classes).T, strict=True)
+        if len({*(gold := [row.gold == name for row in rows])}) == 2
+    ]
+    return float(np.mean(areas)) if areas else 0.0
+
+
+def classes_of(rows: Iterable[PredictionRow]) -> list[str]:
+    """All gold classes, and those that have a probability, sorted."""
+    return sorted({name for row in rows for name in (row.gold, *row.probabilities)})
+
+
+def by_class(rows: Sequence[PredictionRow]) -> dict[str, dict[str, float]]:
+    """Precision, recall, F1 and counts of records by class, the most gold records first."""
+    gold, predicted = Counter(r.gold for r in rows), Counter(r.predicted for r in rows)
+    correct = Counter(row.gold for row in rows if row.gold == row.predicted)
+    names = sorted(classes_of(rows), key=lambda name: (-gold[name], name))
+    return {
+        name: {
+            "precision": _share(correct[name], predicted[name]),
+            "recall": _share(correct[name], gold[name]),
+            "f1": _share(2 * correct[name], gold[name] + predicted[name]),
+            "support": gold[name],
+            "predicted": predicted[name],
+        }
+        for name in names
+    }
+
+
+def confusions(rows: Sequence[PredictionRow]) -> dict[str, dict[str, int]]:
+    """Counts of records by gold class, then by predicted class."""
+    classes = classes_of(rows)
+    counts = Counter((row.gold, row.predicted) for row in rows)
+    return {gold: {name: counts[gold, name] for name in classes} for gold in classes}
+
+
+def _odds(rows: Sequence[PredictionRow], classes: Sequence[str]) -> NDArray[np.float64]:
+    """The odds p / (1 - p) of each class (N, K).
+
+    1 - p is the sum of the other probabilities, which has more digits if p is near 1.
+    """
+    probabilities = np.array([[r.probabilities.get(name, 0.0) for name in classes] for r in rows])
+    probabilities = probabilities.reshape(-1, len(classes))
+    others = probabilities @ (1 - np.eye(len(classes)))
+    odds: NDArray[np.float64] = np.full(probabilities.shape, np.inf)
+    np.divide(probabilities, others, out=odds, where=others > 0)
+    return np.minimum(odds, np.finfo(float).max)  # scikit-learn refuses infinities
+
+
+def _share(part: int, whole: int) -> float:
+    return round(part / whole, DIGITS) if whole else 0.0

@@ -1,0 +1,178 @@
+"""The scores of translation: BLEU, chrF, TER and exact matches.
+
+All are functions of sacrebleu's own statistics, which add up over sentences; the scores of their
+sums are those of `sacrebleu.corpus_score` (Post 2018).
+
+Sources: Papineni et al. (2002) for BLEU, Popović (2015) for chrF, Snover et al. (2006) for TER.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+
+import numpy as np
+import regex
+from numpy.typing import NDArray
+from sacrebleu.metrics import BLEU, CHRF, TER
+
+from wxb.metrics import DIGITS, Metric, scorer
+from wxb.metrics.intervals import Sums
+from wxb.tasks.translation.record.bleu import (
+    CHINESE,
+    HAN,
+    SPACED,
+    bleu,
+    bleu_statistics,
+    metric_of_sums,
+    streams,
+)
+
+if TYPE_CHECKING:
+    from wxb.corpora.records import Record
+
+# The fewest and the most words of a source; a Chinese character is a word.
+BUCKETS = ((1, 5), (6, 10), (11, 20), (21, None))
+UNSEEN = ("all words in training", "a word that training lacks")
+
+# A word of any language; a Chinese or Japanese character is one.
+_ALONE = r"\p{Han}\p{Hiragana}\p{Katakana}"
+_WORD = regex.compile(rf"(?V1)[{_ALONE}]|[[\p{{L}}\p{{M}}\p{{N}}]--[{_ALONE}]]+")
+
+
+class PredictionRow(NamedTuple):
+    """A test record with its references and a system's translation.
+
+    It is `unseen` if its source, or every reference, has a word that no training record has.
+    """
+
+    id: str
+    input: str
+    gold: tuple[str, ...]
+    predicted: str
+    group: str = ""  # of rows that are not independent; empty: a group of its own
+    unseen: bool = False
+    attention: Mapping[str, Any] | None = None  # `source` and `target` tokens, `weights` (T, S)
+
+
+class Words(NamedTuple):
+    """The words of sources and of references, in lower case."""
+
+    source: frozenset[str]
+    target: frozenset[str]
+
+
+def words(text: str) -> list[str]:
+    """The words of a text in lower case, without punctuation."""
+    return [word.casefold() for word in _WORD.findall(text)]
+
+
+def unseen(record: Record, vocabulary: Words) -> bool:
+    """Whether the source of a record, or each of its references, has an unknown word."""
+    return not {*words(record.input)} <= vocabulary.source or all(
+        not {*words(reference)} <= vocabulary.target for reference in record.gold
+    )
+
+
+def _signature() -> str:
+    """sacrebleu's signature of BLEU, with a variable number of references."""
+    metric = BLEU(tokenize=SPACED)
+    metric.corpus_score(["a"], [["a"]])
+    signature = str(metric.get_signature()).replace("nrefs:1", "nrefs:var")
+    return f"{signature} (tok:{CHINESE} where references are Chinese)"
+
+
+class Scorer(scorer.Scorer):
+    """The scores of translation."""
+
+    METRICS = (
+        Metric("bleu", "BLEU", high=100.0, decimals=1),
+        Metric("chrf", "chrF", high=100.0, decimals=1),
+        Metric("ter", "TER", lower_is_better=True, high=None, decimals=1),
+        Metric("exact", "exact match"),
+        Metric("length_ratio", "length ratio", high=None),
+    )
+    HEADLINE = "bleu"
+    SIGNATURE = f"sacrebleu {_signature()}"
+    UNIT = "sentences"
+    COUNTS: ClassVar = {"exact_matches": "exact matches", "support": "sentences"}
+    ROW = PredictionRow
+
+    def vocabulary(self, records: Iterable[Record]) -> Words:
+        """The words of the training sources and of their references."""
+        labelled = [record for record in records if record.gold]
+        references = [reference for record in labelled for reference in record.gold]
+        return Words(
+            frozenset(word for record in labelled for word in words(record.input)),
+            frozenset(word for reference in references for word in words(reference)),
+        )
+
+    def fields(self, record: Record, prediction: Any, vocabulary: Words) -> dict[str, Any]:
+        """The fields `predicted` (the best hypothesis), `unseen` and `attention` of a row."""
+        return {
+            "predicted": prediction.text,
+            "unseen": unseen(record, vocabulary),
+            "attention": prediction.attention,
+        }
+
+    def statistics(self, rows: Sequence[PredictionRow]) -> Sums:
+        """sacrebleu's statistics of BLEU (N, 10), chrF (N, 18) and TER (N, 2); exact matches."""
+        predicted, gold = [row.predicted for row in rows], [row.gold for row in rows]
+        characters = CHRF()._extract_corpus_statistics(predicted, streams(gold)) if rows else []
+        edits = [_edits(row.predicted, row.gold) for row in rows]
+        return {
+            "bleu": bleu_statistics(predicted, gold),
+            "chrf": np.array(characters, float).reshape(-1, 3 * CHRF.CHAR_ORDER),
+            "ter": np.array(edits, float).reshape(-1, 2),
+            "exact": np.array([row.predicted in row.gold for row in rows], float),
+            "sentences": np.ones(len(rows)),
+        }
+
+    def scores(self, sums: Sums) -> dict[str, NDArray[Any]]:
+        """The METRICS (...) of sums of statistics."""
+        predicted, reference = np.moveaxis(sums["bleu"][..., :2], -1, 0)  # lengths in words
+        return {
+            "bleu": bleu(sums["bleu"]),
+            "chrf": metric_of_sums(CHRF(), sums["chrf"]),
+            "ter": metric_of_sums(TER(), sums["ter"]),
+            "exact": scorer.ratio(sums["exact"], sums["sentences"]),
+            "length_ratio": scorer.ratio(predicted, reference),
+        }
+
+    def details(self, rows: Sequence[PredictionRow]) -> dict[str, Any]:
+        """Counts; scores by length of the source, and by whether training has all words."""
+        lengths = [len(words(row.input)) for row in rows]
+        kinds = {
+            f"{low} to {high} words" if high else f"{low} words or more": [
+                row
+                for row, length in zip(rows, lengths, strict=True)
+                if low <= length <= (high or length)
+            ]
+            for low, high in BUCKETS
+        } | {kind: [row for row in rows if row.unseen == flag] for flag, kind in enumerate(UNSEEN)}
+        return {
+            "support": len(rows),
+            "exact_matches": sum(row.predicted in row.gold for row in rows),
+            "by_kind": {kind: self._of_kind(members) for kind, members in kinds.items()},
+        }
+
+    def _of_kind(self, rows: Sequence[PredictionRow]) -> dict[str, float]:
+        """The number of sentences, and their scores."""
+        scores = self.scores(self.sums(rows)) if rows else {}
+        return {
+            "sentences": len(rows),
+            **{key: round(float(value), DIGITS) for key, value in scores.items()},
+        }
+
+
+@cache
+def _edits(predicted: str, references: tuple[str, ...]) -> list[float]:
+    """TER's edits and words of the references; cached, as TER is the slowest metric.
+
+    For Chinese references a character is a word, which sacrebleu needs normalization for.
+    """
+    is_chinese = bool(HAN.search(references[0]))
+    metric = TER(normalized=is_chinese, asian_support=is_chinese)
+    counts: list[float] = metric._extract_corpus_statistics([predicted], streams([references]))[0]
+    return counts

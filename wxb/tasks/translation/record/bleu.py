@@ -1,0 +1,45 @@
+"""BLEU of translations from sacrebleu's statistics, which add up over sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import regex
+from numpy.typing import NDArray
+from sacrebleu.metrics import BLEU, CHRF, TER
+
+# As in WMT: mteval-v13a for languages with spaces, characters for Chinese.
+SPACED, CHINESE = "13a", "zh"
+HAN = regex.compile(r"\p{Han}")
+
+
+def bleu_statistics(predicted: Sequence[str], gold: Sequence[Sequence[str]]) -> NDArray[np.float64]:
+    """BLEU's statistics (N, 10), with the tokenizer that suits each first reference."""
+    is_chinese = np.array([bool(HAN.search(refs[0])) for refs in gold], bool)
+    table = np.zeros((len(predicted), 10))
+    for tokenizer, mask in ((SPACED, ~is_chinese), (CHINESE, is_chinese)):
+        if indices := np.flatnonzero(mask).tolist():
+            table[indices] = BLEU(tokenize=tokenizer)._extract_corpus_statistics(
+                [predicted[i] for i in indices], streams([gold[i] for i in indices])
+            )
+    return table
+
+
+def bleu(sums: NDArray[Any]) -> NDArray[Any]:
+    """BLEU (...) of sums of `bleu_statistics` (..., 10), with sacrebleu's smoothing "exp"."""
+    return metric_of_sums(BLEU(), sums)
+
+
+def streams(gold: Sequence[Sequence[str]]) -> list[list[Any]]:
+    """The first references, the second ones, and so on; None if a sentence has fewer."""
+    most = max(map(len, gold))
+    return [[refs[i] if i < len(refs) else None for refs in gold] for i in range(most)]
+
+
+def metric_of_sums(metric: BLEU | CHRF | TER, sums: NDArray[Any]) -> NDArray[Any]:
+    """A metric of sacrebleu (...) from sums (..., C) of its statistics."""
+    rows = sums.reshape(-1, sums.shape[-1]).tolist()
+    scores = [metric._compute_score_from_stats(row).score for row in rows]
+    return np.array(scores).reshape(sums.shape[:-1])
