@@ -12,7 +12,11 @@ def test_a_gain_is_that_of_the_decoder_without_its_mask():
         return {
             "train": 20,
             "test": 10,
-            "statistics": [[correct + index % 2, 4, 4, 0, 0, 0, 0] for index in range(10)],
+            "statistics": {
+                "correct": [[correct + index % 2] for index in range(10)],
+                "gold": [[4]] * 10,
+                "predicted": [[4]] * 10,
+            },
             "sizes": [1] * 10,
         }
 

@@ -27,8 +27,7 @@ def test_a_name_in_parts_is_masked_and_a_part_of_a_name_is_not():
 
 
 def test_the_share_is_of_names_not_of_articles():
-    (share,) = module.shares(np.array([[3, 12]]))[module.MASKED.key]
-    assert share == 0.25
+    assert module.shares({"masked": 3, "names": 12})[module.MASKED.key] == 0.25
 
 
 def test_each_tagger_and_generator_of_the_demo_has_a_row():

@@ -36,7 +36,12 @@ def test_a_gain_is_positive_if_the_first_study_is_better():
             "train": 8,
             "test": 16,
             "seconds": 1.0,
-            "statistics": [[n, 4], [1, 4], [n, 4], [0, 4]],
+            "statistics": {
+                # Of the only class, which may be predicted or not.
+                "correct": [[[count]] for count in (n, 1, n, 0)],
+                "gold": [[[4]]] * 4,
+                "predicted": [[[4]]] * 4,
+            },
             "sizes": [4] * 4,
         }
         for system, n in (("peer", 1), ("first", 3))
