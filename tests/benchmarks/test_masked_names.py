@@ -2,8 +2,6 @@
 
 import json
 
-import numpy as np
-
 from tests.benchmarks.script import script
 from tests.project_copy import ROOT
 from wxb.core.params import read_yaml

@@ -10,7 +10,6 @@ import pytest
 
 from stages import report
 from tests.reporting.conftest import BLEU, CER, HOME
-from wxb import tasks
 from wxb.core.errors import WxbError
 from wxb.core.params import load, read_yaml
 from wxb.lessons import Lesson
@@ -18,7 +17,14 @@ from wxb.lessons import assemble as assemble_lesson
 from wxb.reporting import about, costs
 from wxb.reporting.charts import figures, parts
 from wxb.reporting.charts.pairs import claim
-from wxb.reporting.page import assemble, differences, read_description, settings, write_index
+from wxb.reporting.page import (
+    assemble,
+    differences,
+    published,
+    read_description,
+    settings,
+    write_index,
+)
 
 SEVEN = ["ner-encoder", "ner-decoder", "ner-third", *(f"ner-{name}" for name in "abcd")]
 THREE, TWO = SEVEN[:3], SEVEN[:2]
@@ -223,7 +229,7 @@ def test_only_the_demo_that_reproduces_them_has_published_scores(tree, profile, 
     corpora = {**reports.params.corpora, corpus: block}
     study = report.gather(reports.params.model_copy(update={"corpora": corpora}), "ner")
     study.comparison["study"] = profile
-    sections = tasks.get("ner").page.published(study)
+    sections = published(study)
     assert sum(len(section.blocks[1].rows) for section in sections) == count
 
 
@@ -274,7 +280,7 @@ def test_a_page_of_any_task_and_scale(tree, compared, metric, factor, text):
     content = compared(scores, noise=0.01 * factor, metric=metric) | {"unit": "letters"}
     curves = {name: {f"valid_{metric.key}": [(1, 0.5)], "valid_loss": [(1, 2)]} for name in TWO}
     page = Page(assemble(study._replace(comparison=content, curves=curves), Task()))
-    order = ["results", "noise", "own", "cost", "training", "making"]
+    order = ["results", "noise", "own", "cost", "training", "published", "making"]
     assert list(page.sections) == order
     assert "<i>" in page.sections["own"]
     assert claim(content) in page.text

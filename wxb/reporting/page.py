@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import html
 import json
 import re
@@ -35,6 +36,7 @@ from wxb.reporting.charts.pairs import (
 )
 from wxb.reporting.charts.parts import Block, Charts, Fold, Page, Section, Study, render
 
+PUBLISHED = Path(__file__).with_name("published")  # <study>.csv
 LOSS, VALID_LOSS = "loss", "valid_loss"  # curves on training and on validation records
 PANEL = 210  # pixels of a small chart
 DEEP, PALE = 45, 12  # percent of colour of a difference beyond and within noise
@@ -55,7 +57,7 @@ def assemble(study: Study, task: Page) -> str:
             *task.sections(study),
             _cost(study),
             _training(study, task),
-            *task.published(study),
+            *published(study),
             _making(study),
         ],
         notes=[f"On {name}: {claim(other)}" for name, other in comparison["further"].items()],
@@ -180,6 +182,25 @@ def _training(study: Study, task: Page) -> Section:
             ),
         ],
     )
+
+
+def published(study: Study) -> list[Section]:
+    """The published scores that a study of a demo reproduces, from PUBLISHED.
+
+    Studies of other records have none.
+    """
+    path, params = PUBLISHED / f"{study.comparison['study']}.csv", study.params
+    corpus = params.experiments[trained(study.comparison)[0]].corpus
+    if not path.exists() or not params.corpora[corpus].path.startswith("demos/"):
+        return []
+    with path.open(encoding="utf-8", newline="") as file:
+        header, *rows = csv.reader(file)
+    note = (
+        "From the series github.com/AUSTIN2526/learning-wx-b-in-30-days, measured on other records,"
+        " with other models and another scorer: do not compare them with the scores above."
+    )
+    table = Table("Published scores", header, rows)
+    return [Section("published", "Published scores", [note, table])]
 
 
 def _making(study: Study) -> Section:

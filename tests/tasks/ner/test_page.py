@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.reporting.conftest import contrast
-from wxb.reporting.charts.parts import PUBLISHED
+from wxb.reporting.page import PUBLISHED
 from wxb.tasks.ner.metrics import Outcome, PredictionRow
 from wxb.tasks.ner.page import (
     CONFUSIONS,

@@ -6,11 +6,9 @@ Pages are self-contained HTML files, which load nothing from the network.
 from __future__ import annotations
 
 import base64
-import csv
 import gzip
 from abc import ABC
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
 import plotly.graph_objects as go
@@ -22,9 +20,8 @@ from wxb.core.params import Params
 from wxb.metrics import Metric
 from wxb.reporting.charts.figures import Chip, Curve, chips, to_json
 from wxb.reporting.charts.formatting import SHARE, Cell, Table, rounded
-from wxb.reporting.charts.pairs import baselines, trained
+from wxb.reporting.charts.pairs import baselines
 
-PUBLISHED = Path(__file__).parents[1] / "published"
 DEEPEST = 62  # percent of colour in the cell of a perfect score, so that text on it stays legible
 
 
@@ -92,26 +89,6 @@ class Page(ABC):
     def sections(self, study: Study) -> list[Section]:
         """The sections that only this task has, in their order; none by default."""
         return []
-
-    def published(self, study: Study) -> list[Section]:
-        """The published scores that a study of a demo reproduces.
-
-        They are in wxb/reporting/published/<study>.csv. Studies of other records have none.
-        """
-        name, params = study.comparison["study"], study.params
-        path = PUBLISHED / f"{name}.csv"
-        corpus = params.experiments[trained(study.comparison)[0]].corpus
-        if not path.exists() or not params.corpora[corpus].path.startswith("demos/"):
-            return []
-        with path.open(encoding="utf-8", newline="") as file:
-            header, *rows = csv.reader(file)
-        note = (
-            "From the series github.com/AUSTIN2526/learning-wx-b-in-30-days, measured on other"
-            " records, with other models and another scorer: do not compare them with the scores"
-            " above."
-        )
-        table = Table("Published scores", header, rows)
-        return [Section("published", "Published scores", [note, table])]
 
 
 def by_category(
