@@ -293,8 +293,8 @@ def test_a_page_of_any_task_and_scale(tree, compared, metric, factor, text):
 
 def test_the_tuning_of_an_experiment():
     experiments = load(HOME / "params.yaml").experiments
-    assert about.tuning_text(experiments["ner-encoder"]) == ""
-    assert about.tuning_text(experiments["ner-decoder-qlora"]) == "QLoRA r 32"
+    assert about.tuning_text(experiments["ner-generative"]) == ""
+    assert about.tuning_text(experiments["ner-decoder-qlora"]) == "QLoRA r 32, word features"
 
 
 def test_the_index_links_every_page_with_its_answer(tree):
