@@ -19,7 +19,7 @@ from wxb.corpora import clean
 from wxb.corpora.records import Record
 from wxb.corpora.text.encoded import IGNORED, write_columns, write_encoded
 from wxb.corpora.text.tokenizers import encode, special_tokens, train
-from wxb.corpora.text.windows import text_windows
+from wxb.corpora.text.windows import sliding_windows, text_windows
 from wxb.metrics import evaluation
 from wxb.tasks.ner import metrics as scorer
 from wxb.tasks.ner.params import Encoding, WordFeatures
@@ -27,7 +27,7 @@ from wxb.tasks.ner.record import Labelling
 from wxb.tasks.ner.record.alignment import Status, count_statuses
 from wxb.tasks.ner.record.bio import align, best_tags, tag_names
 from wxb.tasks.ner.record.spans import Span, f1
-from wxb.tasks.ner.tagging.method import Method
+from wxb.tasks.ner.tagging.method import Method, _decided
 from wxb.tasks.ner.tagging.model import Tagger
 from wxb.tasks.ner.tagging.words import continues_word
 from wxb.training.batches import collate
@@ -241,6 +241,19 @@ def test_spans_do_not_depend_on_windows(kind, size, stride, texts, seed):
     )
     assert windowed == whole
     assert any(whole)
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "expected"),
+    [("OBII", "OOOO", "OOOO"), ("BIIO", "IIIO", "BIIO"), ("IIII", "IIII", "IIII")],
+)
+def test_one_window_decides_on_a_span_in_an_overlap(left, right, expected):
+    """Two windows of 8 tokens share the middle 4 of 12; only the last case is cut."""
+    windows = sliding_windows(np.array([0, 12]), size=8, stride=4)
+    rows = [f"OOOO{left}", f"{right}OOOO"]
+    outputs = {w: (np.eye(3)[["OBI".index(tag) for tag in row]],) for w, row in enumerate(rows)}
+    (decided,) = _decided(windows, outputs)
+    assert "".join("OBI"[tag] for tag in decided.argmax(axis=1)) == f"OOOO{expected}OOOO"
 
 
 @each_kind

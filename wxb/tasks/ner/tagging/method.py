@@ -21,7 +21,7 @@ from wxb.tasks import methods
 from wxb.tasks.ner.params import Head, Tagging, WordFeatures
 from wxb.tasks.ner.predictor import Recognizer, ScoredSpan, WindowedTexts
 from wxb.tasks.ner.record import alignment
-from wxb.tasks.ner.record.bio import Targets, align, best_tags, decode_tags, tag_names
+from wxb.tasks.ner.record.bio import OUTSIDE, Targets, align, best_tags, decode_tags, tag_names
 from wxb.tasks.ner.record.spans import Span, f1
 
 if TYPE_CHECKING:
@@ -144,11 +144,26 @@ class TaggingRecognizer(Recognizer):
 def _decided(
     windows: Windows, outputs: Mapping[int, tuple[NDArray[Any], ...]]
 ) -> tuple[NDArray[Any], ...]:
-    """The outputs for all tokens of a text, from those of its windows."""
-    parts = []
-    for window, arrays in outputs.items():
-        first, begin, stop = (c[window] for c in (windows.firsts, windows.begins, windows.stops))
-        parts.append([values[begin - first : stop - first] for values in arrays])
+    """The outputs for all tokens of a text, from those of its windows.
+
+    The first of two windows stops where the next one begins to decide: at the token nearest to the
+    middle of their overlap that continues no span in either, so that one window sees each span.
+    """
+    parts, indices = [], list(outputs)
+    begin = windows.firsts[indices[0]]
+    for window, following in zip(indices, [*indices[1:], None], strict=True):
+        first, stop = windows.firsts[window], windows.stops[window]
+        if following is not None:
+            left, right = max(begin, windows.firsts[following]), windows.lasts[window]
+            tags = [
+                outputs[w][0][left - windows.firsts[w] : right - windows.firsts[w]].argmax(axis=1)
+                for w in (window, following)
+            ]
+            inside = np.any([(own % 2 == 0) & (own != OUTSIDE) for own in tags], axis=0)
+            free = left + np.flatnonzero(~inside)
+            stop = free[np.abs(free - stop).argmin()] if free.size else max(begin, stop)
+        parts.append([values[begin - first : stop - first] for values in outputs[window]])
+        begin = stop
     return tuple(np.concatenate(values) for values in zip(*parts, strict=True))
 
 
