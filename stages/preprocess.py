@@ -40,9 +40,11 @@ def preprocess(
     """
     records: list[Record] = []
     rejects: list[Reject] = []
-    if unread := unread_files(folder, data_files(folder, corpus)):
+    named = [path for path in folder.rglob("*") if path.suffix.lower() in task.NAMED_FILES]
+    if unread := unread_files(folder, [*data_files(folder, corpus), *named]):
         print(f"{label}: not read: {', '.join(unread)}", file=Progress.console)
-    raw = reading.read(folder, corpus, task)
+    fields = Counter[str]()
+    raw = reading.read(folder, corpus, task, fields)
     for item in task.prepare(raw, corpus, folder=folder, out=out, home=home or out, label=label):
         if isinstance(item, Reject):
             rejects.append(item)
@@ -66,6 +68,7 @@ def preprocess(
         raise WxbError(f"{folder}: {_cause(rejects, corpus)} ({listed}). So {error}") from None
     rejects += surplus
     statistics = profile(splits, rejects, task)
+    statistics["fields_not_read"] = reading.unread_fields(fields, corpus)
     splits, statistics["test_groups"] = with_test_groups(
         splits, corpus.split, task.wording, task.TEST_GROUP
     )

@@ -1,5 +1,6 @@
 import csv
 import io
+import re
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -101,6 +102,8 @@ def read(path, content):
     st.lists(st.tuples(*[st.text(st.characters(codec="utf-8", exclude_characters="\0"))] * 2)),
 )
 def test_any_cell_comes_back(tmp_path_factory, delimiter, rows):
+    if delimiter in "\t|":  # their cells have no line ends
+        rows = [tuple(re.sub(r"[\r\n]", "", cell) for cell in row) for row in rows]
     path = tmp_path_factory.getbasetemp() / "any.csv"
     assert [tuple(row.values()) for row in read(path, table(rows, delimiter).encode())] == rows
 

@@ -19,17 +19,23 @@ Content = Mapping[str, Any]
 # The roles of ShareGPT by the roles of OpenAI's messages.
 ROLES = {"human": "user", "gpt": "assistant", "chatgpt": "assistant", "bot": "assistant"}
 
+# Fields that adapters read, and the field of a class that is no field of the file.
+READ = ("cats", "translation", "options", "accept", "answer", "annotator", "label")
+MIN_KEYS = {"annotation_id", "annotator"}  # of Label Studio's JSON-MIN and CSV
+ANNOTATORS = "several annotators"  # a reason of rejects
 LANGUAGE = re.compile(r"[a-z]{2,3}([_-][A-Za-z]{2,4})?")  # a code such as en or zh_TW
 
 
-def adapt(content: Any) -> Any:
+def adapt(content: Any, annotator: str | None = None) -> Any:
     """A record with the fields that readers expect; unchanged if it is of no known tool.
 
-    Raises RecordError for a text with several classes.
+    Raises RecordError for a text with several classes, and for one whose annotators differ if none
+    is named. Errors such as TypeError mean that a record is not as its tool writes it.
     """
     if _is_tuple(content):
         content = {"text": content[0], **content[1]}
     if isinstance(content, Mapping):
+        content = _label_studio_min(_label_studio(content, annotator), annotator)
         for adapter in ADAPTERS:
             content = adapter(content)
     return content
@@ -41,8 +47,8 @@ def _is_tuple(content: Any) -> bool:
     return is_pair and isinstance(content[0], str) and isinstance(content[1], Mapping)
 
 
-def _label_studio(record: Content) -> Content:
-    """A task with the spans and the class of an annotation, `ground_truth` if any.
+def _label_studio(record: Content, annotator: str | None) -> Content:
+    """A task with the spans and the class of its annotations, those of `ground_truth` if any.
 
     Both are None if nobody annotated it.
     """
@@ -50,20 +56,30 @@ def _label_studio(record: Content) -> Content:
         isinstance(record.get("data"), Mapping) and isinstance(record.get("annotations"), list)
     ):
         return record
-    annotations = [a for a in record["annotations"] if not a.get("was_cancelled")]
-    annotations.sort(key=lambda annotation: not annotation.get("ground_truth"))
     task = {**record["data"], "id": record.get("id"), "spans": None, "label": None}
-    if annotations:
-        values = [result.get("value", {}) for result in annotations[0].get("result") or []]
-        task["spans"] = [_with_label(value) for value in values if _has_labels(value)]
-        task["label"] = _only([c for value in values for c in value.get("choices", [])])
+    results: dict[str, tuple[Any, Any]] = {}
+    annotations = [a for a in record["annotations"] if not a.get("was_cancelled")]
+    for annotation in [a for a in annotations if a.get("ground_truth")] or annotations:
+        author = annotation.get("completed_by")
+        author = str(author.get("id") if isinstance(author, Mapping) else author)
+        if annotator in (None, author):
+            values = [result.get("value", {}) for result in annotation.get("result") or []]
+            spans = [_with_label(value) for value in values if _has_labels(value)]
+            results[author] = spans, [c for value in values for c in value.get("choices", [])]
+    if any(result != results[author] for result in results.values()):
+        raise RecordError(ANNOTATORS, f"found {', '.join(sorted(results))}; name one")
+    if results:
+        task["spans"], classes = results[author]
+        task["label"] = _only(classes)
     return task
 
 
-def _label_studio_min(record: Content) -> Content:
+def _label_studio_min(record: Content, annotator: str | None) -> Content:
     """A task of JSON-MIN or CSV, whose cells are JSON; without spans it lacks their field."""
-    if not {"annotation_id", "annotator"} <= record.keys():
+    if not record.keys() >= MIN_KEYS:
         return record
+    if annotator not in (None, str(record["annotator"])):
+        raise RecordError("other annotator", f"found {record['annotator']!r}")
     record = {key: _parsed(value) for key, value in record.items()}
     mentions: Any = next((value for value in record.values() if _all(value, _has_labels)), [])
     choices = {
@@ -120,7 +136,7 @@ def _sharegpt(record: Content) -> Content:
     )
 
 
-ADAPTERS = (_label_studio, _label_studio_min, _prodigy, _doccano, _spacy, _opus, _sharegpt)
+ADAPTERS = (_prodigy, _doccano, _spacy, _opus, _sharegpt)
 
 
 def _each(record: Content, test: Callable[[Any], bool], convert: Callable[[Any], Any]) -> Content:

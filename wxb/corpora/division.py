@@ -23,6 +23,7 @@ class SplitError(WxbError):
         self.rejects = rejects
 
 
+CONFLICT = "duplicate text, other label"  # a reason of rejects
 Splits = dict[str, list[Record]]
 Wording = Callable[[Record], str]  # the text that near duplicates share; empty if there is none
 
@@ -81,7 +82,7 @@ def with_test_groups(
     A test set that holds out values of a field has a group for each value, as its score is about
     other values. Values that share a group or a wording count as one. Any other test set, and one
     that holds out a single value, has a group for each value of `key` in gold; without these, the
-    groups by which the corpus was divided.
+    groups by which the corpus was divided, or the wordings if each text was its own group.
 
     Also returns the field of the groups by test set, None if groups have no field.
     """
@@ -98,6 +99,10 @@ def with_test_groups(
                     for record, unit in zip(members, held_out, strict=True)
                 ]
                 continue
+        if split.by is None and not split.files and all(r.group == r.input for r in members):
+            wordings = units(members, _group, wording)
+            members = [replace(r, group=unit) for r, unit in zip(members, wordings, strict=True)]
+            grouped[name] = members
         values = [record.gold[key] if key and record.gold else None for record in members]
         if any(value is not None for value in values):
             fields[name] = key
@@ -127,7 +132,12 @@ def drop_duplicates(
         if not is_held_out and other.gold is None and record.gold is not None:
             unique[record.input] = record
             record, other = other, record
-        rejects.append(Reject(record.id, "duplicate text", f"same text as {other.id}", record.id))
+        differs = None not in (record.gold, other.gold) and record.gold != other.gold
+        detail = f"same text as {other.id}"
+        if differs:
+            detail += f", which is {other.gold!r:.60}; this one is {record.gold!r:.60}"
+        reason = CONFLICT if differs else "duplicate text"
+        rejects.append(Reject(record.id, reason, detail, record.id))
     held_out_wordings = {wording(record): record for record in reversed(held_out)}
     held_out_wordings.pop("", None)
     for record in [*unique.values()] if held_out_wordings else []:

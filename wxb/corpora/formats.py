@@ -34,7 +34,9 @@ from wxb.corpora.layout import (
 from wxb.corpora.records import RecordError
 
 BATCH = 1000  # rows of Parquet: a repeated value is stored once, and unpacked for each row
-
+DETAIL = 200  # characters of the details of a reject
+LINE_END = re.compile(r"\r\n|\r|\n")
+SEPARATOR = re.compile(r'"?sep=(.)"?', re.IGNORECASE)  # the first line of tables for Excel
 
 Names = Mapping[str, Sequence[str]]  # of classes that are stored as numbers, by field
 
@@ -53,14 +55,18 @@ class Raw(NamedTuple):
 
 
 def raw_records(
-    file: Path, parsed: str | None = None, columns: Sequence[str] | None = None
+    file: Path,
+    parsed: str | None = None,
+    columns: Sequence[str] | None = None,
+    annotator: str | None = None,
 ) -> Iterator[Raw]:
     """Yield the records of a file; its suffix names the format.
 
     Cells of CSV are text, except in the column `parsed`, which has JSON or Python literals. The
     delimiter and encoding of CSV are detected; `repaired` names a legacy encoding. `columns` are
     the names of the columns of tables without a header, and of lines with tabs in other files.
-    Records of annotation tools are converted by `adapt`; numbers of classes become their names.
+    Records of annotation tools are converted by `adapt`, with the labels of `annotator` if they
+    have several; numbers of classes become their names.
 
     Raises WxbError if the file is empty, not in its format, or in an unsupported encoding: JSON
     must be UTF-8, CSV may also be in one of `layout.LEGACY`. DocBin needs spaCy.
@@ -68,20 +74,21 @@ def raw_records(
     names = _names_of(file)
     for raw in _unconverted(file, parsed, columns):
         try:
-            yield raw._replace(content=adapt(_with_names(raw.content, names)))
+            yield raw._replace(content=adapt(_with_names(raw.content, names), annotator))
         except RecordError as error:
             yield raw._replace(content=error)
+        except (AttributeError, KeyError, TypeError, ValueError, RecursionError) as error:
+            detail = f"not as its annotation tool writes it: {type(error).__name__} {error}"
+            yield raw._replace(content=RecordError("wrong type", detail[:DETAIL]))
 
 
 def _unconverted(file: Path, parsed: str | None, columns: Sequence[str] | None) -> Iterator[Raw]:
     """The records of a file as they are in it."""
-    if columns:
-        return _without_header(file, columns)
+    if columns or file.suffix.lower() in TABLES:
+        return _table(file, parsed, columns)
     match file.suffix.lower():
         case ".jsonl":
             return _jsonl(file)
-        case ".csv" | ".tsv":
-            return _csv(file, parsed)
         case ".parquet":
             return _batches(file, lambda: pq.ParquetFile(file).iter_batches(BATCH))
         case ".arrow":
@@ -106,8 +113,14 @@ def _json(file: Path) -> Iterator[Raw]:
         )
     if isinstance(records, Mapping) and records:
         is_by_id = len(records) > 1 and all(isinstance(r, Mapping) for r in records.values())
-        # An object by ids, or a file for each document.
-        records = [{"id": i, **r} for i, r in records.items()] if is_by_id else [records]
+        (first, *_), turns = records.values(), ({"role"}, {"from"})
+        if len(records) == 1 and isinstance(first, list) and first:  # a list under its name
+            is_list = all(
+                isinstance(r, Mapping) and not any(t <= {*r} for t in turns) for r in first
+            )
+            records = first if is_list else [records]
+        else:  # an object by ids, or a file for each document
+            records = [{"id": i, **r} for i, r in records.items()] if is_by_id else [records]
     if not isinstance(records, list):
         raise WxbError(f"{file}: found a JSON {type(records).__name__}; expected a list of records")
     for index, content in enumerate(records, start=1):
@@ -120,50 +133,78 @@ def _jsonl(file: Path) -> Iterator[Raw]:
             yield Raw(f"line {index}", _parse(line))
 
 
-def _csv(file: Path, parsed: str | None) -> Iterator[Raw]:
-    text, legacy = decode_table(file)
+def _table(file: Path, parsed: str | None, columns: Sequence[str] | None) -> Iterator[Raw]:
+    """The rows of a table; `columns` names its columns if it has no header.
+
+    Tabs and bars may not be quoted: quotation marks are text unless each closes in its line.
+    """
+    text, legacy = decode_table(file, LEGACY if file.suffix.lower() in TABLES else ())
     repaired = (f"read as {legacy}",) if legacy else ()
     csv.field_size_limit(2**31 - 1)
-    stream = io.StringIO(text, newline="")
-    rows = csv.DictReader(stream, strict=True, delimiter=_delimiter(text))
+    lines = LINE_END.split(text)
+    if mark := SEPARATOR.fullmatch(lines[0]):
+        lines[0] = ""
+        text = "\n".join(lines)
+    has_tabs = columns and file.suffix.lower() != ".csv"
+    delimiter = mark[1] if mark else "\t" if has_tabs else _delimiter(lines)
+    is_quoted = not columns and all(_is_closed(line, delimiter) for line in lines)
+    names, previous = columns, 0
+    for number, cells in _rows(file, text, delimiter, is_quoted or delimiter not in "\t|"):
+        if names is None:
+            names = cells
+            repeated = [name for name, count in Counter(names).items() if name and count > 1]
+            if repeated:
+                raise WxbError(
+                    f"{file}: two columns are called {repeated[0]!r}; rename or remove one, or name"
+                    " the columns with --columns if the file has no header"
+                )
+            previous = number
+            continue
+        content: Any = _unpack(dict(zip(names, cells, strict=False)), parsed)
+        inner = lines[previous + 1 : number - 1]
+        if len(cells) != len(names):
+            detail = f"found {len(cells)} cells, expected {len(names)}"
+            content = RecordError("broken CSV", detail)
+        elif len(inner) > 2 and all(x.count(delimiter) == len(names) - 1 for x in inner):
+            detail = f"its quotation mark in line {previous + 1} swallows {len(inner)} whole rows"
+            content = RecordError("broken CSV", detail)
+        yield Raw(f"line {number}", content, repaired)
+        previous = number
+
+
+def _rows(
+    file: Path, text: str, delimiter: str, is_quoted: bool
+) -> Iterator[tuple[int, list[str]]]:
+    """The last line and the cells of each row. Raises WxbError, which names the first line."""
+    if not is_quoted:
+        lines = (line.rstrip("\r") for line in text.split("\n"))
+        yield from ((n, x.split(delimiter)) for n, x in enumerate(lines, start=1) if x.strip())
+        return
+    rows, begin = csv.reader(io.StringIO(text, newline=""), strict=True, delimiter=delimiter), 1
     try:
-        counts = Counter(rows.fieldnames)
-        if repeated := [name for name, count in counts.items() if name and count > 1]:
-            raise WxbError(
-                f"{file}: two columns are called {repeated[0]!r}; rename or remove one, or add a"
-                " first line with the names of the columns if it has none"
-            )
-        for row in rows:
-            yield Raw(f"line {rows.line_num}", _unpack(row, parsed), repaired)
+        for cells in rows:
+            begin = rows.line_num + 1
+            if cells:
+                yield rows.line_num, cells
     except csv.Error as error:
-        raise WxbError(f"{file}: line {rows.reader.line_num} is not CSV: {error}") from None
+        raise WxbError(f"{file}: line {begin} is not CSV: {error}; correct its quotation") from None
 
 
-def _delimiter(text: str) -> str:
-    """The first of DELIMITERS that splits the first row into the most cells."""
-    first = re.split(r"[\r\n]", text, maxsplit=1)[0]
+def _delimiter(lines: Sequence[str]) -> str:
+    """The tab or bar that is equally often in all lines, else what splits the first row most."""
+    first = next(filter(None, lines), "")
+    for mark in "\t|":
+        if mark in first and len({x.count(mark) for x in lines if x.strip()}) == 1:
+            return mark
     return max(DELIMITERS, key=lambda mark: len(next(csv.reader([first], delimiter=mark), [])))
 
 
-def _without_header(file: Path, columns: Sequence[str]) -> Iterator[Raw]:
-    """The rows of a CSV file, or the lines with tabs of another file."""
-    text, legacy = decode_table(file, LEGACY if file.suffix.lower() in TABLES else ())
-    if file.suffix.lower() == ".csv":
-        csv.field_size_limit(2**31 - 1)
-        rows = csv.reader(io.StringIO(text, newline=""), delimiter=_delimiter(text))
-        lines = ((rows.line_num, row) for row in rows if row)
-    else:
-        lines = (
-            (number, line.rstrip("\r").split("\t"))
-            for number, line in enumerate(text.split("\n"), start=1)
-            if line.strip()
-        )
-    for number, cells in lines:
-        content: Any = dict(zip(columns, cells, strict=False))
-        if len(cells) < len(columns):
-            detail = f"found {len(cells)} cells, expected {len(columns)}"
-            content = RecordError("broken line", detail)
-        yield Raw(f"line {number}", content, (f"read as {legacy}",) if legacy else ())
+def _is_closed(line: str, delimiter: str) -> bool:
+    """Whether each quotation mark of a line opens or closes a cell, or is doubled in one."""
+    try:
+        return '"' not in line or bool([*csv.reader([line], delimiter=delimiter, strict=True)])
+    except csv.Error:
+        return False
 
 
 def _batches(file: Path, batches: Callable[[], Iterable[pa.RecordBatch]]) -> Iterator[Raw]:
@@ -215,10 +256,8 @@ def _unique(pairs: list[tuple[str, Any]]) -> Any:
     return next((value for value in inner if isinstance(value, RecordError)), content)
 
 
-def _unpack(row: dict[str | None, Any], parsed: str | None) -> Any:
-    """A CSV row with the cell of the column `parsed` parsed; None if that cell is empty."""
-    if None in row or None in row.values():
-        return RecordError("broken CSV", "another number of cells than the header has")
+def _unpack(row: dict[str, Any], parsed: str | None) -> Any:
+    """A row with the cell of the column `parsed` parsed; None if that cell is empty."""
     if parsed in row:
         cell = row[parsed] or "null"
         row[parsed] = _parse(cell)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import sys
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -19,6 +20,7 @@ import numpy as np
 from wxb.core.params.corpora import Corpus
 from wxb.core.progress import track
 from wxb.corpora import formats
+from wxb.corpora.adapters import READ
 from wxb.corpora.formats import Raw
 from wxb.corpora.layout import data_files, files_by_split, refuse_html
 from wxb.corpora.records import (
@@ -40,6 +42,7 @@ class Reading(ABC):
     # Key of gold whose values group the records of a test set, such as "speaker"; None: the groups
     # by which the corpus is divided. Further test sets are grouped by the values they hold out.
     TEST_GROUP: ClassVar[str | None] = None
+    NAMED_FILES: ClassVar[tuple[str, ...]] = ()  # suffixes of files that records name
 
     def raw_records(self, file: Path, corpus: Any) -> Iterator[Raw]:
         """Yield the unchecked records of a raw file; its suffix names the format."""
@@ -79,6 +82,10 @@ class Reading(ABC):
         """
         return track(items, label)
 
+    def shown(self, record: Record) -> str:
+        """A record as models read it, for the report of `wxb new corpus`."""
+        return f"{record.input} -> {record.gold}"
+
     def wording(self, record: Record) -> str:
         """The text that near duplicates share: lower case, numbers as 0, single spaces.
 
@@ -110,11 +117,14 @@ def length_quantiles(lengths: Sequence[int]) -> dict[str, int]:
     return {name: int(np.quantile(lengths or [0], q, method="nearest")) for name, q in shares}
 
 
-def read(folder: Path, corpus: Corpus, task: Reading) -> Iterator[Record | Reject]:
+def read(
+    folder: Path, corpus: Corpus, task: Reading, fields: Counter[str] | None = None
+) -> Iterator[Record | Reject]:
     """Yield the checked records and the rejects of a raw folder, in the order of paths.
 
-    If files define splits, test sets come first and training comes last. Raises WxbError if a file
-    cannot be read as its format, or if the files do not match the splits.
+    Counts the fields that have a value in `fields`, if given. If files define splits, test sets
+    come first and training comes last. Raises WxbError if a file cannot be read as its format, or
+    if the files do not match the splits.
     """
     splits = files_by_split(data_files(folder, corpus), folder, corpus.split)
     seen: set[str] = set()
@@ -124,10 +134,20 @@ def read(folder: Path, corpus: Corpus, task: Reading) -> Iterator[Record | Rejec
             refuse_html(file)
             path = file.relative_to(folder).as_posix()
             for raw in task.raw_records(file, corpus):
+                if fields is not None and isinstance(raw.content, Mapping):
+                    fields.update(k for k, v in raw.content.items() if v not in (None, "", [], {}))
                 item = _check(raw, corpus, task, path, split, seen)
                 if isinstance(item, Record):
                     seen.add(item.id)
                 yield item
+
+
+def unread_fields(fields: Counter[str], corpus: Corpus) -> dict[str, int]:
+    """The fields of most records that a corpus does not read, with their counts."""
+    read = {*corpus.fields.model_dump().values(), corpus.split.by, *READ}
+    read |= {field for field, _ in corpus.split.held_out_fields.values()}
+    least = max(fields.values(), default=0) / 2
+    return {str(n): count for n, count in fields.items() if n not in read and count > least}
 
 
 def _check(

@@ -21,8 +21,10 @@ from ruamel.yaml import YAML
 from wxb.core.errors import WxbError
 from wxb.core.params.section import Section
 from wxb.core.params.tasks import FOLDER, names
+from wxb.corpora.adapters import ANNOTATORS
 from wxb.corpora.formats import raw_records
 from wxb.corpora.layout import SUFFIXES, decode
+from wxb.corpora.records import RecordError
 from wxb.tasks import get
 
 Content = dict[str, Any]  # of a block of `corpora`, without `task` and `path`
@@ -57,12 +59,13 @@ class FlagError(WxbError):
 class Files:
     """The files at a path that may hold records, sorted: those with fields if any, else all.
 
-    `columns`: the names of the columns of tables without a header.
+    `columns`: the names of the columns of tables without a header. `annotator`: whose labels count.
     """
 
     path: Path
     members: tuple[Path, ...]
     columns: tuple[str, ...] = ()
+    annotator: str | None = None
 
     @property
     def has_fields(self) -> bool:
@@ -71,17 +74,38 @@ class Files:
 
     @cached_property
     def rows(self) -> list[Row]:
-        """The objects in all files; none for files without fields."""
-        columns, files = self.columns or None, self.members if self.has_fields else ()
-        raws = (raw for file in files for raw in raw_records(file, columns=columns))
-        return [raw.content for raw in raws if isinstance(raw.content, Mapping)]
+        """The objects in all files; none for files without fields.
+
+        Raises FlagError if annotators differ and none is named.
+        """
+        rows = [content for content in self._contents if isinstance(content, Mapping)]
+        authors = {
+            str(row["annotator"]) for row in rows if {"annotator", "annotation_id"} <= {*row}
+        }
+        if len(authors) > 1 and len({str(row.get("id")) for row in rows}) < len(rows):
+            raise FlagError(f"--annotator: found {', '.join(sorted(authors))}; name one")
+        for error in self._contents:
+            if isinstance(error, RecordError) and error.reason == ANNOTATORS:
+                raise FlagError(f"--annotator: {error.detail}")
+        return rows
+
+    @cached_property
+    def _contents(self) -> list[Any]:
+        """The contents of all records, which may be a RecordError."""
+        files = self.members if self.has_fields else ()
+        names = self.columns or None
+        raws = (raw for file in files for raw in raw_records(file, None, names, self.annotator))
+        return [raw.content for raw in raws]
 
     def lines(self, file: Path) -> Iterator[str]:
         """The lines of a file without fields that are not blank."""
         return filter(str.strip, decode(file).split("\n"))
 
     def summary(self) -> str:
-        """The fields with some values, or else the first lines, for error messages."""
+        """The fields with some values, or else the first lines or error, for error messages."""
+        if self.has_fields and not self.rows and self._contents:
+            first = self._contents[0]
+            return ": ".join(first.args) if isinstance(first, RecordError) else _shown(first)
         if self.has_fields:
             names = fields_of(self.rows)[:MAX_FIELDS]
             examples = (", ".join(map(_shown, values(self.rows, name)[:SHOWN])) for name in names)
@@ -226,14 +250,21 @@ def _others(rows: Sequence[Row], fields: Content | Flags) -> list[str]:
 
 
 def _fits(key: str, values: Sequence[Any]) -> bool:
-    """Whether a field has values, which are lists of messages for the key `messages` only."""
+    """Whether a field has values, which are lists for `history`, and of messages for `messages`."""
+    if key == "history":
+        return bool(values) and isinstance(values[0], list)
     if key != "messages":
         return bool(values) and not isinstance(values[0], list | Mapping)
     first = values[0][0] if values and isinstance(values[0], list) else None
     return isinstance(first, Mapping) and {"role", "content"} <= {*first}
 
 
+def escaped(text: str, width: int = 200) -> str:
+    """A text on one line without control characters, truncated."""
+    text = "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text[: 2 * width])
+    return text if len(text) <= width else f"{text[: width - 3]}..."
+
+
 def _shown(value: Any) -> str:
     """A value of a record on one line, truncated."""
-    text = ascii(value) if not str(value).isprintable() else repr(value)
-    return text if len(text) <= WIDTH else f"{text[: WIDTH - 3]}..."
+    return escaped(ascii(value) if not str(value).isprintable() else repr(value), WIDTH)

@@ -59,7 +59,7 @@ def test_few_records_need_many_epochs():
 )
 def test_training_records_are_counted(split, splits, count):
     members = [name for name, number in splits.items() for _ in range(number)]
-    trial = Trial([record(n, split=name) for n, name in enumerate(members)], [])
+    trial = Trial([record(n, split=name) for n, name in enumerate(members)], [], {})
     corpus = Corpus(task="chat", path="x", split=split)
     assert studies.training_records("unused", corpus, trial) == count
     assert studies.training_records("unused", corpus, None) is None
@@ -82,7 +82,7 @@ def test_training_records_are_counted(split, splits, count):
 )
 def test_english_is_stated_never_guessed(monkeypatch, task, language, records, installed, expected):
     monkeypatch.setattr(studies, "are_packages_installed", lambda: installed)
-    trial = Trial([record(n, language=name) for n, name in enumerate(records)], [])
+    trial = Trial([record(n, language=name) for n, name in enumerate(records)], [], {})
     corpus = Corpus(task=task, path="x", split=SHARES)
     assert studies.choose_pretrained("mine", corpus, language, trial)[0] == expected
 

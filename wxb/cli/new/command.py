@@ -15,15 +15,19 @@ from rich.text import Text
 
 from wxb import tasks
 from wxb.core.params import Params, check, load
-from wxb.core.params.tasks import names
+from wxb.core.params.corpora import Corpus
+from wxb.core.params.tasks import corpora, names
+from wxb.corpora.division import CONFLICT, drop_duplicates
 from wxb.project import params_file
 from wxb.reporting.charts.formatting import shortened
+from wxb.tasks.recognition import escaped
 
 if TYPE_CHECKING:
     from wxb.cli.new.corpus import Trial
 
 app = typer.Typer(no_args_is_help=True)
 MAX_COUNTS = 12  # of one row of the summary
+EXAMPLES = 3  # records in the summary
 DryRun = Annotated[bool, typer.Option("--dry-run", help="only show what would be written")]
 NewStudy = Annotated[str, typer.Argument(help="name of the new study")]
 Title = Annotated[str | None, typer.Option(help="the question it answers, shown above its table")]
@@ -53,14 +57,19 @@ def corpus(
         typer.Option(help="task of the corpus; default: the one that fits", autocompletion=names),
     ] = None,
     input_: Annotated[
-        str | None, typer.Option("--input", help="field of texts, questions, sources or audio")
+        str | None,
+        typer.Option("--input", "--audio", help="field of texts, questions, sources or audio"),
     ] = None,
     gold: Annotated[
         str | None,
         typer.Option(help="field of spans, classes, answers, translations or transcripts"),
     ] = None,
-    start: Annotated[str | None, typer.Option(help="key of spans: where they start")] = None,
-    end: Annotated[str | None, typer.Option(help="key of spans: one past the last")] = None,
+    start: Annotated[
+        str | None, typer.Option(help="key of spans: where they start; field of seconds in audio")
+    ] = None,
+    end: Annotated[
+        str | None, typer.Option(help="key of spans: one past the last; field of seconds in audio")
+    ] = None,
     tag: Annotated[
         str | None, typer.Option(help="key of spans: the type; or the column of tags, from 0")
     ] = None,
@@ -72,6 +81,13 @@ def corpus(
     columns: Annotated[
         str | None,
         typer.Option(help="names of the columns of a table without a header: text,label"),
+    ] = None,
+    annotator: Annotated[
+        str | None, typer.Option(help="whose labels count, if annotators differ")
+    ] = None,
+    offsets: Annotated[
+        str | None,
+        typer.Option(help="characters, crlf-as-one, utf-16, utf-8 or end-included; not checked"),
     ] = None,
     class_per_file: Annotated[
         bool, typer.Option("--class-per-file", help="each file has the records of a class")
@@ -99,6 +115,7 @@ def corpus(
     load()
     options = {"input": input_, "gold": gold, "start": start, "end": end, "tag": tag}
     options |= {"speaker": speaker, "group": group, "columns": columns}
+    options |= {"annotator": annotator, "offsets": offsets}
     flags = {flag: value for flag, value in options.items() if value is not None}
     flags |= {"class-per-file": ""} if class_per_file else {}
     flags |= {"repair": ""} if repair else {}
@@ -110,7 +127,7 @@ def corpus(
         raise typer.Exit(2) from None
     _change(lambda content: add(content, "corpora", name, block), dry_run)
     # A dry run prints only the block to standard output.
-    Console(stderr=dry_run).print(_summary(trial, block["task"]))
+    Console(stderr=dry_run).print(_summary(trial, corpora()[block["task"]].model_validate(block)))
     if not dry_run:
         print(f"Check corpora.{name}, then:\n  dvc repro preprocess@{name}")
         print(f"  wxb new study {name} --corpus {name}")
@@ -255,26 +272,39 @@ def _print_run(study: str, dry_run: bool) -> None:
         print(f"Run it: snakemake --cores 2 {study}    (or: make run STUDY={study})")
 
 
-def _summary(trial: Trial, task: str) -> Table:
-    """A table of the records that the reader kept and rejected."""
-    records, rejects = trial
+def _summary(trial: Trial, corpus: Corpus) -> Table:
+    """What was understood: the records kept and rejected, their gold, and three of them."""
+    records, rejects, unread = trial
+    reading = tasks.get(corpus.task).reading
     table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
+    table.add_column(style="cyan")
+    table.add_column()
     table.add_row("read", f"{len(records):,} of {len(records) + len(rejects):,} records")
-    first = {reject.reason: f"{reject.origin}: {reject.detail}" for reject in reversed(rejects)}
-    for reason, count in Counter(reject.reason for reject in rejects).most_common():
-        table.add_row("rejected", Text(f"{count:,}: {reason} ({first[reason]})"))
+    # Records that the stage preprocess would reject are counted apart.
+    unique, duplicates = drop_duplicates(records, reading.wording)
+    conflicts = [reject for reject in duplicates if reject.reason == CONFLICT]
+    for label, found in (("rejected", rejects), ("in conflict", conflicts)):
+        for reason, count in Counter(reject.reason for reject in found).most_common():
+            shown = [f"{r.origin}: {r.detail}" for r in found if r.reason == reason]
+            examples = shown[: 1 if found is rejects else EXAMPLES]
+            advice = f"; {corpus.advice(reason)}" if 20 * count > len(records) else ""
+            text = f"{count:,}: {reason} ({escaped('; '.join(examples))}){advice}"
+            table.add_row(label, Text(text))
     labelled = [record for record in records if record.gold is not None]
     counts = {
         "repaired": Counter(repair for record in records for repair in record.repaired),
-        **tasks.get(task).reading.describe(labelled),
+        **reading.describe(labelled),
         "languages": Counter(record.language for record in records if record.language),
         "unlabelled": len(records) - len(labelled),
-        "repeated texts": len(records) - len({record.input for record in records}),
+        "repeated texts": len(records) - len(unique),
         "groups": len({record.group for record in records}),
+        "fields not read": unread,
     }
     for label, count in counts.items():
         if count:
-            table.add_row(label.replace("_", " "), Text(_format_count(count)))
+            table.add_row(label.replace("_", " "), Text(escaped(_format_count(count))))
+    for record in (labelled or records)[:EXAMPLES]:
+        table.add_row("as read", Text(escaped(reading.shown(record))))
     return table
 
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 import tempfile
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from glob import escape
 from pathlib import Path
 from typing import NamedTuple
@@ -27,10 +29,11 @@ WEBANNO = "WebAnno TSV; export CoNLL 2002 or CoNLL 2003 instead"
 
 
 class Trial(NamedTuple):
-    """The records of a corpus that the reader keeps, and those that it rejects."""
+    """The records of a corpus that the reader keeps, those that it rejects, and unread fields."""
 
     records: list[Record]
     rejects: list[Reject]
+    unread: dict[str, int]  # records by field
 
 
 def new_corpus(
@@ -42,13 +45,15 @@ def new_corpus(
     flag is lacking, and WxbError if nothing can be read, or the reader rejects all records.
     """
     flags = dict(flags or {})
-    columns = flags.pop("columns", "")
-    repair = {"repair": "by-value"} if flags.pop("repair", None) is not None else {}
+    columns, annotator = flags.pop("columns", ""), flags.pop("annotator", None)
+    options = {"repair": "by-value"} if "repair" in flags else {}
+    options |= {"annotator": annotator} if annotator else {}
     files = find_files(path, columns.split(",") if columns else ())
+    files = replace(files, annotator=annotator)
     task, found = _recognize(files, task, flags)
     resolved, root = path.resolve(), Path.cwd()
     inside = resolved.relative_to(root) if resolved.is_relative_to(root) else path
-    content: Content = {"task": task, "path": inside.as_posix(), **found, **repair}
+    content: Content = {"task": task, "path": inside.as_posix(), **found, **options}
     if path.is_dir():
         files_read = data_files(path, corpus_class(task).model_validate(content))
         content["split"] = _with_published_splits(found["split"], path, files_read)
@@ -69,6 +74,10 @@ def _recognize(files: Files, task: str | None, flags: Flags) -> tuple[str, Conte
     known = recognition.tasks()
     if task is not None and task not in known:
         raise WxbError(f"--task: found {task!r}{choices(task, known)}")
+    try:
+        _ = files.rows
+    except FlagError as question:
+        raise FlagError(f"{files.path}: {question}") from None
     names = [task] if task else known
     fits: dict[str, Content | FlagError] = {}
     for name in names:
@@ -156,13 +165,13 @@ def read_records(path: Path, corpus: Corpus) -> Trial:
 
     Prepared files go to a temporary folder. Raises WxbError if the reader cannot read the path.
     """
-    task, trial = tasks.get(corpus.task).reading, Trial([], [])
+    task, trial, fields = tasks.get(corpus.task).reading, Trial([], [], {}), Counter[str]()
     with as_folder(path) as raw, tempfile.TemporaryDirectory() as temporary:
-        out, items = Path(temporary), reading.read(raw, corpus, task)
+        out, items = Path(temporary), reading.read(raw, corpus, task, fields)
         label = f"read {path.name}"
         for item in task.prepare(items, corpus, folder=raw, out=out, home=out, label=label):
             if isinstance(item, Reject):
                 trial.rejects.append(item)
             else:
                 trial.records.append(item)
-    return trial
+    return trial._replace(unread=reading.unread_fields(fields, corpus))

@@ -157,6 +157,7 @@ class Corpus(Section):
     hub: Hub | None = None
     urls: Annotated[list[Download], Field(min_length=1)] | None = None
     fields: Fields = Fields()
+    annotator: str | None = None  # whose labels count, in Label Studio's records of several
     languages: Languages | None = None
     max_characters: PositiveInt = 20_000
     max_records: PositiveInt | None = None
@@ -180,6 +181,8 @@ class Corpus(Section):
 
     def advice(self, reason: str) -> str:
         """What to do if most records are rejected for `reason`, for an error message."""
+        if reason == "too long":
+            return "raise `max_characters` of the corpus, or `audio.max_seconds` of recordings"
         return f"compare `{self.format_key}` of the corpus with the file"
 
     @model_validator(mode="after")

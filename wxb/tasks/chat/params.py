@@ -13,13 +13,15 @@ from wxb.core.params.training import Training
 class Fields(corpora.Fields):
     """The names of a corpus's fields.
 
-    A record has `messages`, or `instruction` and `output` with optional `system` and `input`, or
-    `text`, which is used for pretraining only.
+    A record has `messages`, or `instruction` and `output` with optional `input` and `history`, a
+    list of earlier questions with answers, or `text`, which is used for pretraining only. `system`
+    comes before all.
     """
 
     instruction: str = "instruction"
     output: str = "output"
     system: str | None = "system"
+    history: str | None = "history"
     messages: str = "messages"
     text: str | None = "text"
     kind: str | None = "kind"  # of question: the group for resampling

@@ -10,6 +10,9 @@ from wxb.core.params import corpora, experiments
 from wxb.core.params.section import Fraction, Label, Section
 from wxb.core.params.training import Training
 
+# What offsets count, and from which end: characters (code points) up to, not including, the end.
+Offsets = Literal["characters", "crlf-as-one", "utf-16", "utf-8", "end-included"]
+
 
 class Fields(corpora.Fields):
     """The names of a corpus's fields, and of the keys of its spans."""
@@ -45,6 +48,7 @@ class Corpus(corpora.Corpus):
     task: Literal["ner"]
     fields: Fields = Fields()
     conll: Conll | None = None
+    offsets: Offsets = "characters"
     repair: Literal["by-value"] | None = None
     labels: dict[str, Label | None] = Field(default={})
 
@@ -58,6 +62,8 @@ class Corpus(corpora.Corpus):
         wrong_offsets = reason in ("value differs", "offsets out of range", "reversed offsets")
         if wrong_offsets and self.fields.value and self.repair is None:
             return "set `repair: by-value` in the corpus, which finds each span by its value"
+        if reason in ("nested spans", "overlapping spans"):
+            return "keep one span of those that share characters"
         return super().advice(reason)
 
     @model_validator(mode="after")

@@ -33,6 +33,10 @@ class Fields(corpora.Fields):
     id: str | None = "ID"
     sentence: str = "sentence"
     speaker: str | None = "speaker"
+    # Seconds of a recording that a row is about, from `start` to `end` or for `duration`.
+    start: str | None = None
+    end: str | None = None
+    duration: str | None = None
 
 
 class Generate(corpora.Generate):
@@ -81,6 +85,7 @@ class Corpus(corpora.Corpus):
     task: Literal["speech"]
     fields: Fields = Fields()
     generate: Generate | None = None
+    columns: Annotated[list[str], Field(min_length=2)] | None = None  # of tables without a header
     manifest: str | None = None
     audio: Audio = Audio()
     normalization: Normalization = Normalization()

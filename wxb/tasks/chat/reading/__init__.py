@@ -37,8 +37,8 @@ class Reading(reading.Reading):
     def input_of(self, raw: Mapping[str, Any], corpus: Corpus) -> str:
         """The conversation before the last answer, or all of it without one."""
         if (value := raw.get(corpus.fields.messages)) is None:
-            return to_text(validate(_question(raw, corpus)))
-        messages = validate(value)
+            return to_text(validate(_with_system(_question(raw, corpus), raw, corpus)))
+        messages = validate(_with_system(value, raw, corpus))
         return to_text(messages[:-1] if messages[-1]["role"] == "assistant" else messages)
 
     def gold(
@@ -62,6 +62,15 @@ class Reading(reading.Reading):
     def wording(self, record: Record) -> str:
         """The input in lower case with single spaces; numbers count, unlike in other tasks."""
         return " ".join(record.input.casefold().split())
+
+    def shown(self, record: Record) -> str:
+        """The roles and texts of the messages, and the answer."""
+        turns = [f"{turn['role']}: {turn['content']}" for turn in from_text(record.input)]
+        return (
+            "; ".join([*turns, f"assistant: {record.gold['text']}"])
+            if record.gold
+            else record.input
+        )
 
     def leakage_text(self, record: Record) -> str:
         """The user's messages of a labelled record, normalized as wordings are."""
@@ -103,7 +112,7 @@ def _split_answer(content: Mapping[str, Any], corpus: Corpus) -> dict[str, Any]:
             detail = f"{fields.output!r} is {answer!r}, expected text"
             raise RecordError("missing answer", detail)
         messages = [*question, message("assistant", answer)]
-    *question, last = messages = validate(messages)
+    *question, last = messages = validate(_with_system(messages, content, corpus))
     if last["role"] != "assistant":
         raise RecordError("missing answer", "the last message is not the assistant's")
     size = sum(len(message["content"]) for message in messages)
@@ -121,6 +130,24 @@ def _question(content: Mapping[str, Any], corpus: Corpus) -> list[Message]:
     lines = [part for part in parts if part is not None and part != ""]
     if not lines or not all(isinstance(line, str) for line in lines):
         raise RecordError("wrong type", f"{fields.instruction!r} is {parts[0]!r}, expected text")
-    system = content.get(fields.system) if fields.system else None
-    turns = [message("user", "\n".join(lines))]
-    return [message("system", system), *turns] if system else turns
+    history = (content.get(fields.history) if fields.history else None) or []
+    if not isinstance(history, list) or not all(_is_pair(turn) for turn in history):
+        detail = f"{fields.history!r} is {history!r:.80}, expected pairs of question and answer"
+        raise RecordError("wrong type", detail)
+    roles = ("user", "assistant")
+    turns = [message(*turn) for pair in history for turn in zip(roles, pair, strict=True)]
+    return [*turns, message("user", "\n".join(lines))]
+
+
+def _with_system(messages: Any, content: Mapping[str, Any], corpus: Corpus) -> Any:
+    """Unchecked messages after the text of the system's field, unless they have one themselves."""
+    system = content.get(corpus.fields.system) if corpus.fields.system else None
+    if not system or not isinstance(messages, list):
+        return messages
+    roles = [turn.get("role") for turn in messages if isinstance(turn, Mapping)]
+    return messages if "system" in roles else [message("system", system), *messages]
+
+
+def _is_pair(turn: Any) -> bool:
+    is_list = isinstance(turn, list) and len(turn) == 2
+    return is_list and all(isinstance(text, str) for text in turn)

@@ -41,7 +41,7 @@ class Reading(reading.Reading):
             file_class, rows = {}, _texts(file, corpus)
         else:
             file_class = {CLASS: _class_of(file, corpus)} if corpus.classes else {}
-            rows = formats.raw_records(file, columns=corpus.columns)
+            rows = formats.raw_records(file, None, corpus.columns, corpus.annotator)
         for raw in rows:
             content, repaired = raw.content, raw.repaired
             if isinstance(content, Mapping):

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import regex
 
 from wxb.corpora.formats import Raw, raw_records
 from wxb.corpora.layout import decode
-from wxb.tasks.ner.params import Fields
-from wxb.tasks.ner.reading.conll import DOCUMENT, PREFIXES, cells, numbered_lines
-from wxb.tasks.ner.reading.tokens import join, with_spans
+from wxb.corpora.records import RecordError
+from wxb.tasks.ner.params import Fields, Offsets
+from wxb.tasks.ner.reading import offset
+from wxb.tasks.ner.reading.conll import DOCUMENT, NESTED, PREFIXES, cells, numbered_lines
+from wxb.tasks.ner.reading.repair import edges, spelling, to_characters
+from wxb.tasks.ner.reading.tokens import TAGS, TOKENS, join, with_spans
 from wxb.tasks.recognition import (
     SHARES,
     Content,
@@ -35,6 +40,7 @@ KEYS = {
     "value": ("value", "entityvalue", "text", "mention", "surface", "word", "string"),
 }
 FLAGS = {"start": "start", "end": "end", "type": "tag"}  # by the key of `fields`
+SHARE = 0.99  # of lines or records whose tags are those of a known scheme
 TAG = regex.compile(rf"O|[{''.join(sorted(PREFIXES))}]-.+")
 
 
@@ -64,17 +70,27 @@ def _spans(files: Files, records: Records, flags: Flags) -> Content | None:
         found = f"found spans with the keys {', '.join(spans[name])} in {name!r}"
         raise FlagError(f"{' and '.join(lacking)}: {found}; name theirs")
     content["fields"] |= {"spans": name, **keys[name]}
-    return content
+    if "offsets" in flags or "repair" in flags:
+        return {**content, **({"offsets": flags["offsets"]} if "offsets" in flags else {})}
+    return {**content, **_offsets(files, content["fields"])}
 
 
 def _first_span(files: Files, name: str) -> Mapping[str, Any]:
-    """The first object in the lists of a field, in tables parsed from cells; empty without."""
-    lists = values(files.rows, name)
-    if lists and isinstance(lists[0], str) and lists[0].startswith("[{"):
-        raws = (raw.content for file in files.members for raw in raw_records(file, parsed=name))
-        lists = values([raw for raw in raws if isinstance(raw, Mapping)], name)
+    """The first object in the lists of a field; empty without."""
+    lists = values(_parsed(files, name), name)
     spans = next((value for value in lists if isinstance(value, list)), [None])
     return spans[0] if isinstance(spans[0], Mapping) else {}
+
+
+def _parsed(files: Files, name: str) -> Sequence[Row]:
+    """The records, in tables with the cells of a field parsed if they hold lists."""
+    cells = values(files.rows, name)
+    if not cells or not isinstance(cells[0], str) or not cells[0].startswith("[{"):
+        return files.rows
+    raws = (
+        raw.content for f in files.members for raw in raw_records(f, name, None, files.annotator)
+    )
+    return [raw for raw in raws if isinstance(raw, Mapping)]
 
 
 def _keys(span: Mapping[str, Any], flags: Flags) -> dict[str, str]:
@@ -87,31 +103,109 @@ def _keys(span: Mapping[str, Any], flags: Flags) -> dict[str, str]:
     return keys
 
 
+def _offsets(files: Files, fields: Mapping[str, str]) -> Content:
+    """`offsets` of the block if they do not count characters, by the spans that fit the texts.
+
+    A span fits by its value, else if its ends are at edges of words. Raises FlagError if too few
+    spans do in any unit.
+    """
+    texts = []
+    for row in _parsed(files, fields["spans"]):
+        with suppress(RecordError, AttributeError, KeyError, TypeError):
+            spans = row[fields["spans"]]
+            starts, ends = ([offset(s, fields[key]) for s in spans] for key in ("start", "end"))
+            given = [span.get(fields.get("value", "")) for span in spans]
+            texts.append((f"{row[fields['input']]}", [*zip(starts, ends, strict=True)], given))
+    scores, wrong = {}, {}
+    for unit in get_args(Offsets):
+        spans = [
+            (text, *ends, value)
+            for text, offsets, given in texts
+            for ends, value in zip(to_characters(text, offsets, unit), given, strict=True)
+        ]
+        fits = [_fit(*span) for span in spans]
+        scores[unit] = sum(right - bad for right, bad in fits)
+        wrong[unit] = [span for span, (_, bad) in zip(spans, fits, strict=True) if bad]
+    usual, *_ = scores
+    best = max(scores, key=scores.__getitem__)
+    if scores[best] - scores[usual] <= 0.05 * len(spans):
+        best = usual
+    if len(wrong[best]) > 1 + 0.05 * len(spans):
+        shown = "\n  ".join(
+            f"{a}-{b}: {text[max(0, a - 9) : a]!r} [{text[a:b]!r}] {text[b : b + 9]!r}"
+            + (f", value {value!r}" if value else "")
+            for text, a, b, value in wrong[best][:3]
+        )
+        raise FlagError(
+            f"--offsets: {len(wrong[best])} of {len(spans)} spans do not fit their texts, in any of"
+            f" {', '.join(scores)}:\n  {shown}\nCorrect the offsets, name what they count, or find"
+            " spans by their values with --repair"
+        )
+    return {} if best == usual else {"offsets": best}
+
+
+def _fit(text: str, start: int, end: int, value: Any) -> tuple[int, int]:
+    """As `edges`, for a span whose value may be known."""
+    if value is None:
+        return edges(text, start, end)
+    return (2, 0) if spelling(text[max(0, start) : max(0, end)]) == spelling(value) else (0, 2)
+
+
 def _tags(files: Files, records: Records, flags: Flags) -> Content | None:
     """The block for records with a list of tokens and a list of their tags."""
-    rows: list[Row] = []
+    rows = [row for row in files.rows if any(isinstance(row.get(name), list) for name in TOKENS)]
+    lists = [name for name in fields_of(rows) if isinstance(rows[0].get(name), list)]
+    known = [flags["gold"]] if "gold" in flags else [n for n in lists if n in TAGS] or lists
+    fits: dict[str, list[Any]] = {}
+    for field in known:
+        contents = [with_spans(Raw("", row), Fields(spans=field)).content for row in rows]
+        changed = [c for c, row in zip(contents, rows, strict=True) if c is not row]
+        fits |= {field: changed} if changed else {}
+    read = {f: [c for c in contents if isinstance(c, Mapping)] for f, contents in fits.items()}
+    names = [field for field in fits if len(read[field]) >= SHARE * len(fits[field])]
+    if not names:
+        for field, contents in fits.items():
+            error = next(content for content in contents if isinstance(content, RecordError))
+            raise FlagError(f"--gold: {field!r} is a list of tags with {error.detail}")
+        return None
+    field = only("gold", names)
     texts = {*records.fields["input"]} - {Fields().input}
-    for row in files.rows:
-        content = with_spans(Raw("", row)).content
-        if isinstance(content, Mapping) and Fields().spans in content:
-            rows.append({key: value for key, value in content.items() if key not in texts})
-    return records.block(rows, flags) if rows else None
+    rows = [{key: value for key, value in row.items() if key not in texts} for row in read[field]]
+    content = records.block(rows, {**flags, "gold": field})
+    if content and field not in TAGS:
+        content["fields"]["spans"] = field
+    return content
 
 
 def _columns(files: Files, flags: Flags) -> Content | None:
-    """The block for files with a token and its tag on each line; None for other files."""
+    """The block for files with a token and its tag on each line; None for other files.
+
+    The column of tags is one whose cells are tags in nearly all lines.
+    """
     rows = [row for file in files.members for row in _rows(file)]
-    columns = range(min(map(len, rows), default=0))
-    tags = [c for c in columns if all(TAG.fullmatch(row[c]) for row in rows)]
+    columns = range(max(map(len, rows), default=0))
+    names = {c: Counter(row[c] if c < len(row) else "" for row in rows) for c in columns}
+    known = {c: sum(n for x, n in names[c].items() if TAG.fullmatch(x)) for c in columns}
+    tags = [c for c in columns if known[c] >= SHARE * len(rows)]
     if not tags and "tag" not in flags:
+        for column in columns:
+            if 0.3 * len(rows) < names[column]["O"]:
+                odd = [name for name, _ in names[column].most_common() if not TAG.fullmatch(name)]
+                raise FlagError(
+                    f"--tag: column {column} has O {names[column]['O']:,} times, but also"
+                    f" {', '.join(map(repr, odd[:3]))}; expected types after one of"
+                    f" {', '.join(f'{prefix}-' for prefix in sorted(PREFIXES))}"
+                )
         return None
     tag = _index("tag", flags) if "tag" in flags else only("tag", tags)
+    if nested := next(filter(NESTED.search, names.get(tag, ())), None):
+        raise FlagError(f"--tag: {nested!r} joins the tags of several layers; keep one in the file")
     # The first column may number the tokens of a sentence.
-    others = (c for c in columns if c not in tags and not all(row[c].isdigit() for row in rows))
+    others = (c for c in columns if c not in tags and not all(x.isdigit() for x in names[c]))
     token = _index("input", flags) if "input" in flags else next(others, None)
     if token is None:
         return None
-    conll = {"token": token, "tag": tag, "join": join([row[token] for row in rows])}
+    conll = {"token": token, "tag": tag, "join": join([*names[token].elements()])}
     return {"conll": conll, "split": {"by": None, **SHARES}}
 
 

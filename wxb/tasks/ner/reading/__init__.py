@@ -13,9 +13,9 @@ from typing import Any
 from wxb.corpora import formats, reading
 from wxb.corpora.formats import Raw
 from wxb.corpora.records import Record, RecordError, check_encodable, required_field
-from wxb.tasks.ner.params import Corpus, Fields
+from wxb.tasks.ner.params import Corpus
 from wxb.tasks.ner.reading import conll
-from wxb.tasks.ner.reading.repair import repair_offsets
+from wxb.tasks.ner.reading.repair import edges, repair_offsets, spelling, to_characters
 from wxb.tasks.ner.reading.tokens import with_spans
 from wxb.tasks.ner.record.spans import Span
 
@@ -29,15 +29,13 @@ class Reading(reading.Reading):
         """Yield the unchecked records of a column file, or of one with fields."""
         if corpus.conll:
             return conll.raw_records(file, corpus.conll)
-        raws = formats.raw_records(file, parsed=corpus.fields.spans)
-        return (with_spans(raw, corpus.fields.input) for raw in raws)
+        raws = formats.raw_records(file, corpus.fields.spans, annotator=corpus.annotator)
+        return (with_spans(raw, corpus.fields) for raw in raws)
 
     def input_of(self, raw: Mapping[str, Any], corpus: Corpus) -> str:
         """The text of a raw record, or of its tokens."""
-        content = with_spans(Raw("", raw), corpus.fields.input).content
-        if content is not raw and isinstance(content, Mapping):
-            return str(content[Fields().input])
-        return super().input_of(raw, corpus)
+        content = with_spans(Raw("", raw), corpus.fields).content
+        return super().input_of(content if isinstance(content, Mapping) else raw, corpus)
 
     def gold(
         self, raw: Mapping[str, Any], text: str, corpus: Corpus
@@ -78,12 +76,24 @@ class Reading(reading.Reading):
         return sorted({span.type for record in records for span in record.gold or ()})
 
     def describe(self, records: Sequence[Record]) -> dict[str, Any]:
-        """The number of labelled records without spans, and of spans by type."""
-        types = Counter(span.type for record in records for span in record.gold)
+        """Counts of texts without spans and of types, and the share of ends at word edges."""
+        spans = [(record.input, span) for record in records for span in record.gold]
+        counts = [edges(text, span.start, span.end) for text, span in spans]
+        right, wrong = (sum(column) for column in zip((0, 0), *counts, strict=True))
         return {
             "without_spans": sum(not record.gold for record in records),
-            "spans": dict(sorted(types.items())),
+            "spans": dict(sorted(Counter(span.type for _, span in spans).items())),
+            "at_word_edges": round(right / max(1, right + wrong), 4),
         }
+
+    def shown(self, record: Record) -> str:
+        """The text with spans in brackets, each before its type."""
+        parts, end = [], 0
+        for span in record.gold or ():
+            parts += [record.input[end : span.start], f"[{record.input[span.start : span.end]}]"]
+            parts.append(f"({span.type})")
+            end = span.end
+        return "".join([*parts, record.input[end:]])
 
 
 def _spans(raw_spans: Any, text: str, corpus: Corpus) -> tuple[tuple[Span, ...], tuple[str, ...]]:
@@ -92,17 +102,25 @@ def _spans(raw_spans: Any, text: str, corpus: Corpus) -> tuple[tuple[Span, ...],
     if not isinstance(raw_spans, list) or not all(isinstance(raw, Mapping) for raw in raw_spans):
         found = repr(raw_spans)[:80]
         raise RecordError("wrong type", f"{fields.spans!r} is {found}, expected a list of objects")
-    offsets = [(_offset(raw, fields.start), _offset(raw, fields.end)) for raw in raw_spans]
-    repaired = 0
+    offsets = [(offset(raw, fields.start), offset(raw, fields.end)) for raw in raw_spans]
+    offsets = to_characters(text, offsets, corpus.offsets)
+    repairs: list[str] = []
     if corpus.repair == "by-value":
         values = [raw.get(fields.value) for raw in raw_spans]
         offsets, repaired = repair_offsets(text, offsets, values)
-    pairs = zip(raw_spans, offsets, strict=True)
-    spans = sorted(filter(None, (_span(raw, *edges, text, corpus) for raw, edges in pairs)))
-    for left, right in pairwise(spans):
+        repairs += ["span found by value"] * repaired
+    pairs = [*zip(raw_spans, offsets, strict=True)]
+    if fields.value and not corpus.repair:
+        differing = [a for raw, (a, b) in pairs if raw.get(fields.value) != text[a:b]]
+        repairs += ["value spelt otherwise"] * len(differing)
+    spans = [*filter(None, (_span(raw, *ends, text, corpus) for raw, ends in pairs))]
+    unique = sorted({*spans})
+    for left, right in pairwise(unique):
         if right.start < left.end:
-            raise RecordError("overlapping spans", f"{tuple(left)} and {tuple(right)}")
-    return tuple(spans), ("span found by value",) * repaired
+            kind = "nested spans" if right.end <= left.end else "overlapping spans"
+            raise RecordError(kind, f"{tuple(left)} and {tuple(right)}")
+    repairs += ["repeated span"] * (len(spans) - len(unique))
+    return tuple(unique), tuple(repairs)
 
 
 def _span(raw: Mapping[str, Any], start: int, end: int, text: str, corpus: Corpus) -> Span | None:
@@ -113,7 +131,7 @@ def _span(raw: Mapping[str, Any], start: int, end: int, text: str, corpus: Corpu
     if start < 0 or end > len(text):
         raise RecordError("offsets out of range", f"{start}-{end} of {len(text)} characters")
     mention = text[start:end]
-    if fields.value is not None and raw.get(fields.value) != mention:
+    if fields.value is not None and spelling(raw.get(fields.value)) != spelling(mention):
         raise RecordError(
             "value differs", f"{start}-{end} is {mention!r}, not {raw.get(fields.value)!r}"
         )
@@ -132,8 +150,11 @@ def _span(raw: Mapping[str, Any], start: int, end: int, text: str, corpus: Corpu
     return Span(start, start + len(mention.strip()), sys.intern(type_))
 
 
-def _offset(raw: Mapping[str, Any], field: str) -> int:
+def offset(raw: Mapping[str, Any], field: str) -> int:
+    """An offset of a span, also if it is written as text. Raises RecordError."""
     value = required_field(raw, field)
+    if (isinstance(value, str) and value.isdecimal()) or isinstance(value, float):
+        value = int(value) if float(value).is_integer() else value  # tables have such numbers
     if not isinstance(value, int) or isinstance(value, bool):
         raise RecordError("wrong type", f"{field!r} is {value!r}, expected a whole number")
     return value

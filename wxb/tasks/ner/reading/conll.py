@@ -36,6 +36,7 @@ class Tag(NamedTuple):
 
 
 OUTSIDE = Tag("", "")
+NESTED = re.compile(rf"\|([{''.join(sorted(PREFIXES))}]-|O$)")
 
 
 class Sentence(NamedTuple):
@@ -48,12 +49,12 @@ class Sentence(NamedTuple):
 def raw_records(file: Path, conll: Conll) -> Iterator[Raw]:
     """Yield the sentences or documents of a file, with the default names of fields.
 
-    Sentences have the number of their document if the file marks documents. What cannot be parsed
+    Sentences have the number of their document if the file marks several. What cannot be parsed
     is a record with a RecordError as its content. Reads the whole file first. Raises WxbError for a
     file that is empty or not UTF-8.
     """
     units = [*_units(decode(file), conll.unit)]
-    in_documents = conll.unit == "sentence" and any(document for document, _ in units)
+    in_documents = conll.unit == "sentence" and any(document > 1 for document, _ in units)
     for document, sentences in units:
         content: Any
         try:
@@ -131,6 +132,9 @@ def parse_tag(name: str, place: str = "") -> Tag:
     prefix, _, type_ = name.partition("-")
     if name == "O":
         return OUTSIDE
+    if NESTED.search(type_):
+        detail = f"{place}{name!r} joins the tags of several layers; keep one of them"
+        raise RecordError("nested tags", detail)
     if prefix not in PREFIXES or not type_:
         prefixes = ", ".join(f"{known}-" for known in sorted(PREFIXES))
         raise RecordError("unknown tag", f"{place}{name!r}; expected O, or a type after {prefixes}")

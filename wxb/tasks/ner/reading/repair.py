@@ -1,13 +1,74 @@
-"""Repair wrong offsets of spans by their values."""
+"""Convert offsets of spans to characters, check them, and repair wrong ones by their values."""
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Sequence
+from itertools import accumulate, pairwise
 from typing import Any
 
+import regex
+
 from wxb.corpora.records import RecordError
+from wxb.tasks.ner.params import Offsets
 
 TAKEN = "\0"  # replaces characters of spans; texts never contain it
+
+# Scripts without spaces between words, or, as Korean, with endings that spans leave out.
+UNSPACED = regex.compile(r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Hangul}\p{Thai}\p{Lao}\p{Khmer}]")
+KINDS = (UNSPACED, regex.compile(r"[\p{L}\p{M}]"), regex.compile(r"\p{N}"))
+# No span begins with the first, or ends with the second.
+BEFORE = regex.compile(r"[\s,.;:!?、。！，\uff0e：；？]")
+AFTER = regex.compile(r"[\s、。！，：；？]")
+
+
+def to_characters(
+    text: str, offsets: Sequence[tuple[int, int]], unit: Offsets
+) -> list[tuple[int, int]]:
+    """Offsets in characters of offsets in a unit; -1 for those inside a character."""
+    match unit:
+        case "characters":
+            return [*offsets]
+        case "end-included":
+            return [(start, end + 1) for start, end in offsets]
+        case "crlf-as-one":
+            widths = [int(pair != ("\r", "\n")) for pair in pairwise(f" {text}")]
+        case _:
+            coding = "utf-16-le" if unit == "utf-16" else "utf-8"
+            size = 2 if unit == "utf-16" else 1
+            widths = [len(character.encode(coding)) // size for character in text]
+    # Of a line end that counts as one, the offset behind is that of the next line.
+    index = {offset: n for n, offset in enumerate(accumulate(widths, initial=0))}
+    return [(index.get(start, -1), index.get(end, -1)) for start, end in offsets]
+
+
+def spelling(value: Any) -> Any:
+    """A value without the differences that tools make: Unicode forms, white space and case."""
+    if not isinstance(value, str):
+        return value
+    text = unicodedata.normalize("NFKC", value.replace("\\n", " ")).casefold()
+    return "".join(text.split())
+
+
+def edges(text: str, start: int, end: int) -> tuple[int, int]:
+    """How many of both ends of a span are at the edge of a word, and how many are not.
+
+    An end between two characters of a script without spaces shows nothing.
+    """
+    if not 0 <= start < end <= len(text):
+        return 0, 2
+    right = wrong = 0
+    for index, inner, unlikely in ((start, text[start], BEFORE), (end, text[end - 1], AFTER)):
+        kinds = {_kind(character) for character in text[max(0, index - 1) : index + 1]}
+        if unlikely.match(inner) or (kinds in ({1}, {2}) and 0 < index < len(text)):
+            wrong += 1
+        elif kinds != {0} or index in (0, len(text)):
+            right += 1
+    return right, wrong
+
+
+def _kind(character: str) -> int | None:
+    return next((kind for kind, known in enumerate(KINDS) if known.match(character)), None)
 
 
 def repair_offsets(

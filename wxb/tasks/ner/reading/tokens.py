@@ -9,6 +9,7 @@ import regex
 
 from wxb.corpora.formats import Raw
 from wxb.corpora.records import RecordError
+from wxb.tasks.ner.params import Fields
 from wxb.tasks.ner.reading.conll import Sentence, parse_tag, to_record
 
 TOKENS = ("tokens", "words")
@@ -20,29 +21,36 @@ NUMBERS = "tags without names"  # a reason of rejects
 ADVICE = "give the folder with `dataset_info.json`, or use `save_to_disk` or Parquet, with names"
 
 
-def with_spans(raw: Raw, text: str | None = None) -> Raw:
-    """The record with the text of its tokens as `input`, and the spans of its tags as `spans`.
+def with_spans(raw: Raw, fields: Fields) -> Raw:
+    """The record with the text of its tokens, and the spans of their tags.
 
-    Unchanged without tokens and tags, and if it has the field `text`. Its content is a RecordError
-    if the tags are numbers, or not as in column files.
+    The tags are those of the field of spans, else of one in TAGS. Unchanged without tokens and
+    tags, and if it has a text. Its content is a RecordError if the tags are numbers, or not as in
+    column files.
     """
     content = raw.content
-    if not isinstance(content, Mapping) or text in content:
+    if not isinstance(content, Mapping) or fields.input in content:
         return raw
-    tokens = next((t for name in TOKENS if _is_list(t := content.get(name), str)), None)
-    if tokens is None:
+    name = next((name for name in TOKENS if _is_list(content.get(name), str)), "")
+    known = _tag_fields(content, name)
+    tag_field = next((field for field in (fields.spans, *TAGS) if field in known), None)
+    if tag_field is None:
         return raw
-    lists = [content[name] for name in TAGS if _is_list(content.get(name), str | int)]
-    tags = next((tags for tags in lists if len(tags) == len(tokens)), None)
-    if tags is None:
-        return raw
+    tokens, tags = content[name], content[tag_field]
     try:
         if any(isinstance(tag, int) for tag in tags):
             raise RecordError(NUMBERS, f"found {tags[:5]}; expected their names: {ADVICE}")
-        sentence = Sentence(tokens, [parse_tag(tag) for tag in tags])
+        text, spans = to_record([Sentence(tokens, [*map(parse_tag, tags)])], join(tokens)).values()
     except RecordError as error:
         return raw._replace(content=error)
-    return raw._replace(content={**content, **to_record([sentence], join(tokens))})
+    others = {key: value for key, value in content.items() if key not in (name, tag_field)}
+    return raw._replace(content={**others, fields.input: text, fields.spans: spans})
+
+
+def _tag_fields(content: Mapping[str, Any], tokens: str) -> list[str]:
+    """The fields of a record with a name or number for each of its tokens."""
+    size = len(content.get(tokens, ()))
+    return [n for n, v in content.items() if _is_list(v, str | int) and len(v) == size]
 
 
 def join(tokens: Sequence[str]) -> str:

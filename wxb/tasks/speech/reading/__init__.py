@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ import numpy as np
 from wxb.corpora import formats, layout, reading
 from wxb.corpora.formats import Raw
 from wxb.corpora.records import Record, RecordError, Reject, check_encodable, required_field
-from wxb.tasks.speech.params import Audio, Corpus
+from wxb.tasks.speech.params import Audio, Corpus, Fields
 from wxb.tasks.speech.record import audio
 from wxb.tasks.speech.record.audio import RATE, Measures
 from wxb.tasks.speech.record.normalization import normalize
@@ -43,28 +44,41 @@ class Reading(reading.Reading):
     """Recordings with their transcripts."""
 
     TEST_GROUP = "speaker"
+    NAMED_FILES = audio.SUFFIXES
 
     def raw_records(self, file: Path, corpus: Corpus) -> Iterator[Raw]:
         """The rows of a manifest with the paths of their recordings; none of any other file.
 
-        Paths are relative to the folder of the manifest; of a file that is not there, the name is
-        searched in all folders below. A row without a path uses its id as the name.
+        Paths are relative to the folder of the manifest. A path that is not there is found by its
+        last parts, if they are those of one file and of one path of the table. A row without a path
+        uses its id. A row with seconds gets the path of that part, see `audio.read`.
         """
         if corpus.manifest not in (None, file.name):
             return
-        files = {
-            path.stem: path
-            for path in sorted(file.parent.rglob("*"), reverse=True)  # the first by path counts
-            if path.suffix.lower() not in layout.SUFFIXES and path.is_file()
-        }
-        for raw in formats.raw_records(file):
-            row, fields = raw.content, corpus.fields
+        fields, files = corpus.fields, defaultdict[tuple[str, ...], set[Path]](set)
+        for path in sorted(file.parent.rglob("*")):
+            if path.suffix.lower() not in layout.SUFFIXES and path.is_file():
+                for end in _ends(path.relative_to(file.parent).as_posix()):
+                    files[end].add(path)
+        raws = [*formats.raw_records(file, columns=corpus.columns)]
+        rows = [raw.content for raw in raws if isinstance(raw.content, Mapping)]
+        names = [row.get(fields.input) or row.get(fields.id) for row in rows]
+        unique = {tuple(_ends(name)) for name in names if isinstance(name, str)}
+        counts = Counter(end for ends in unique for end in ends)
+        for raw in raws:
+            row = raw.content
             name = isinstance(row, Mapping) and (row.get(fields.input) or row.get(fields.id))
             if isinstance(name, str):
                 path = file.parent / name
-                stem = path.stem if path.suffix.lower() in audio.SUFFIXES else name
-                found = path if path.is_file() else files.get(stem, path)
-                row = {**row, fields.input: found.as_posix()}
+                with suppress(OSError):  # a name that is too long
+                    if not path.is_file():
+                        end = next((end for end in _ends(name) if end in files), ())
+                        path, *others = files[end] if end else [path]
+                        if others or counts[end] > 1:
+                            detail = f"{name!r} ends as several files or paths do: {'/'.join(end)}"
+                            yield raw._replace(content=RecordError("ambiguous path", detail))
+                            continue
+                row = {**row, fields.input: path.as_posix() + _part(row, fields)}
             yield raw._replace(content=row)
 
     def gold(
@@ -111,10 +125,8 @@ class Reading(reading.Reading):
                 yield Reject(item.id, "outside the corpus", item.input, item.id)
         targets = [out / FOLDER / f"{index:06}.flac" for index in range(len(records))]
         (out / FOLDER).mkdir(parents=True)
-        jobs = [
-            (Path(r.input), target, corpus.audio)
-            for r, target in zip(records, targets, strict=True)
-        ]
+        inputs = [Path(record.input) for record in records]
+        jobs = [(path, t, corpus.audio) for path, t in zip(inputs, targets, strict=True)]
         first: dict[str, str] = {}  # ids by digest
         results = audio.map_parallel(prepare_recording, jobs, label)
         for record, target, result in zip(records, targets, results, strict=True):
@@ -131,6 +143,11 @@ class Reading(reading.Reading):
             path = (home / FOLDER / target.name).as_posix()
             gold = record.gold and {**record.gold, **measures._asdict()}
             yield replace(record, input=path, gold=gold)
+
+    def shown(self, record: Record) -> str:
+        """The recording, its seconds and its transcript."""
+        seconds = f"{record.gold['seconds']:.1f} s, {record.gold['text']}" if record.gold else None
+        return f"{record.id} -> {seconds}"
 
     def wording(self, record: Record) -> str:
         """Empty: recordings of one sentence are no duplicates; `split.by` keeps them together."""
@@ -155,6 +172,27 @@ class Reading(reading.Reading):
             "clipped": sum(g["clipped"] > 0 for g in golds),
             **{name: _spread([g[name] for g in golds]) for name in ("seconds", "loudness", "snr")},
         }
+
+
+def _ends(name: str) -> Iterator[tuple[str, ...]]:
+    """The last parts of a path, most parts first, without case and the suffix of audio files."""
+    path = PurePosixPath(name.replace("\\", "/").casefold())
+    path = path.with_suffix("") if path.suffix in audio.SUFFIXES else path
+    return (path.parts[index:] for index in range(len(path.parts)))
+
+
+def _part(row: Mapping[str, Any], fields: Fields) -> str:
+    """The fragment of a path for the seconds of a row; empty for the whole recording."""
+    keys = (fields.start, fields.end, fields.duration)
+    values = [row.get(key) if key else None for key in keys]
+    try:
+        start, end, duration = (None if x in (None, "") else round(float(x), 4) for x in values)
+        if start is None and end is None:
+            return ""
+        start = start or 0.0
+        return f"{audio.PART}{start},{start + (duration or 0.0) if end is None else end}"
+    except (TypeError, ValueError):
+        return f"{audio.PART}{values}"  # which is rejected as it is read
 
 
 def _spread(values: Sequence[float]) -> dict[str, float]:

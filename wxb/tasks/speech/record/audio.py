@@ -41,6 +41,9 @@ CLIPPED = 0.999  # of full scale
 SPEECH, NOISE = 95, 5  # percentiles of loudness that estimate speech and noise
 MARGIN = 5  # frames that are kept on both sides of the audible part
 
+PART = "#t="  # before the seconds of a recording at the end of its path
+OPPOSITE = 1e-3  # share of a channel's power below which the mean of channels has lost the sound
+
 HANN = np.hanning(WIDTH + 1)[:-1]  # periodic
 MIN_POWER = 1e-10
 DYNAMIC_RANGE = 8.0  # powers of ten below the maximum at which features are clipped
@@ -65,16 +68,32 @@ class Measures(NamedTuple):
 def read(source: Path | bytes, *, longest: float | None = None) -> NDArray[np.float32]:
     """The samples of an audio file, or of its bytes, in any format that libsndfile reads.
 
-    Averages the channels. Raises RecordError for a file that is missing, unreadable, truncated or
-    longer than `longest` seconds.
+    A path such as a.wav#t=2,4.5 is that of the seconds from 2 to 4.5 (W3C media fragments).
+    Averages the channels, or keeps the louder one if they cancel each other out. Raises RecordError
+    for a file that is missing, unreadable, truncated or longer than `longest` seconds, or without
+    these seconds.
     """
+    name, _, part = (str(source) if isinstance(source, Path) else "").partition(PART)
     try:
-        content = source if isinstance(source, bytes) else source.read_bytes()
+        content = source if isinstance(source, bytes) else Path(name).read_bytes()
         with soundfile.SoundFile(BytesIO(content)) as sound:
             count, rate, size = sound.frames, sound.samplerate, SIZE.search(sound.extra_info)
+            if part:
+                bounds = [
+                    round(float(x) * rate)
+                    for x in part.split(",")
+                    if x.replace(".", "").isdecimal()
+                ]
+                if len(bounds) != 2 or not bounds[0] < bounds[1] <= count + rate / 10:
+                    detail = (
+                        f"found {part} of {count / rate:.2f} s; expected a start and an end in it"
+                    )
+                    raise RecordError("wrong seconds", detail)
+                sound.seek(bounds[0])
+                count, size = min(bounds[1], count) - bounds[0], None
             if longest is not None and count / rate > longest:
                 raise RecordError("too long", f"{count / rate:.1f} s, at most {longest:g} s")
-            channels = sound.read(dtype="float32", always_2d=True)  # (n, channels)
+            channels = sound.read(count, dtype="float32", always_2d=True)  # (n, channels)
     except FileNotFoundError:
         raise RecordError("missing file", f"found no {source!s}") from None
     except (OSError, soundfile.LibsndfileError) as error:
@@ -90,6 +109,9 @@ def read(source: Path | bytes, *, longest: float | None = None) -> NDArray[np.fl
     if not np.isfinite(channels).all():
         raise RecordError("not finite", "found samples that are no numbers or infinite")
     mono: NDArray[np.float32] = channels.mean(axis=1)
+    power = np.square(channels).mean(axis=0)
+    if np.square(mono).mean() < OPPOSITE * power.max():
+        mono = channels[:, power.argmax()]
     return mono if rate == RATE else soxr.resample(mono, rate, RATE, quality="HQ")
 
 
