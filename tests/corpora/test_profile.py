@@ -33,6 +33,7 @@ def test_the_profile_accounts_for_every_record():
         "labelled": 1,
         "unlabelled": 1,
         "without_spans": 0,
+        "at_word_edges": 1.0,
         "near_duplicates": 0,
         "groups": 2,
         "groups_sharing_wordings": 0,

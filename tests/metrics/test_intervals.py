@@ -121,8 +121,11 @@ class TestIntervals:
         assert accuracy(right_of(7)) == (0.7, 0, 1)
         assert difference(right_of(7), right_of(3)) == (pytest.approx(0.4), -1, 1, 1)
 
-    def test_equal_groups_leave_nothing_uncertain(self):
-        assert width(accuracy(right_of(5, 5, 5))) == pytest.approx(0)
+    def test_equal_groups_are_not_certain(self):
+        """The logit of 0.5, with the error of one group right or wrong: 0.5 / 3 ** 0.5."""
+        reach = 0.5 / 3**0.5 * stats.t.ppf(0.975, 2) / 0.25
+        low, high = 1 / (1 + np.exp([reach, -reach]))
+        assert accuracy(right_of(5, 5, 5)) == pytest.approx((0.5, low, high))
 
     def test_unequal_groups_count_as_fewer(self):
         equal = accuracy(right_of(9, 2, 5, 8))

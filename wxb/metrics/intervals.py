@@ -194,6 +194,9 @@ def _interval(
     if reach == 0 and value in (low, high):
         edge = (high - low) * tail ** (1 / len(groups.sizes))
         return Interval(value, *((low + edge, high) if value > low else (low, high - edge)))
+    if reach == 0:  # as if each group were right or wrong as a whole
+        variance = (value - low) * (high - value) or (value - low) ** 2
+        reach = (variance / len(left_out)) ** 0.5 * float(stdtrit(freedom, 1 - tail))
     if value <= low or value >= limit:
         return Interval(value, max(low, value - reach), value + reach)
     if metric.high is None:

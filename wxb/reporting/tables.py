@@ -251,6 +251,8 @@ def test_set_line(name: str, results: Mapping[str, Any]) -> str:
 
 def uncertainty(comparison: Mapping[str, Any]) -> str:
     """How intervals and p values are computed: the method, and over what."""
+    if any(s["groups"] == 1 for s in test_sets(comparison).values()):
+        return "none of a test set whose records share one group or wording, so nothing varies"
     grouped = any(s["groups"] < s["documents"] for s in test_sets(comparison).values())
     seeds = comparison["seeds"]
     variation = f" and seeds {listed([*map(str, seeds)])}" if len(seeds) > 1 else ""

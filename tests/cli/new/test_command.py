@@ -15,7 +15,7 @@ from wxb.core.params import load
 ROOT = Path(__file__).parents[3]
 TEXT = "{} is to be with us at {}, and that was all of it."
 NAMES = ["Ann", "Bob", "Eve", "Joe", "Kim", "Max", "Sue", "Tim", "Una", "Vic"]
-ROWS = ["crf", "encoder", "decoder", "mentions"]
+ROWS = ["crf", "encoder", "decoder-bidirectional", "mentions"]
 
 
 @pytest.fixture(autouse=True)
@@ -82,7 +82,7 @@ def test_a_study_has_a_forecast_and_as_many_epochs_as_its_records_need():
     # 21 of 30 records are for training.
     experiments = load().experiments
     epochs = {name: experiments[name].max_epochs for name in rows if experiments[name].max_epochs}
-    assert epochs == {"post-pretrained": 15, "post-encoder": 15, "post-decoder": 10}
+    assert epochs == {"post-pretrained": 15, "post-encoder": 15, "post-decoder-bidirectional": 10}
 
 
 def test_an_experiment_joins_its_study():

@@ -152,12 +152,15 @@ def test_two_names_that_fit_are_a_question(extra, flag, name):
 
 def test_wrong_offsets_are_rejected_and_repaired_on_request():
     path = write("post.json", [*records(40, shift=1), *records(60)[40:]])
-    assert [reject.reason for reject in read(path)[1].rejects] == ["value differs"] * 40
+    with pytest.raises(FlagError, match="--offsets: 40 of 120 spans"):
+        block(path)
+    rejects = read(path, offsets="characters")[1].rejects
+    assert [reject.reason for reject in rejects] == ["value differs"] * 40
     repaired = [name for record in read(path, repair="")[1].records for name in record.repaired]
     assert repaired == ["span found by value"] * 80
     write("post.json", records(shift=1))
     with pytest.raises(WxbError, match=r"(?s)first of 60 .*value differs.*repair: by-value"):
-        block(path)
+        block(path, offsets="characters")
 
 
 def test_language_id_and_group():
@@ -224,7 +227,7 @@ def test_two_columns_of_tags_are_a_question():
     ("content", "error", "message"),
     [
         ([{"review": "Good.", "mood": "up"}], FlagError, r"(?s)'mood': 'up'.*classification: a te"),
-        ([1, 2], FlagError, "found the fields"),
+        ([1, 2], FlagError, "found 1"),
         ("text", WxbError, "broken JSON"),
         ([{"messages": [{"by": "user", "words": "Who?"}]}], FlagError, "messages"),
     ],

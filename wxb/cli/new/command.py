@@ -16,7 +16,7 @@ from rich.text import Text
 from wxb import tasks
 from wxb.core.params import Params, check, load
 from wxb.core.params.corpora import Corpus
-from wxb.core.params.tasks import corpora, names
+from wxb.core.params.tasks import corpus_class, names
 from wxb.corpora.division import CONFLICT, drop_duplicates
 from wxb.project import params_file
 from wxb.reporting.charts.formatting import shortened
@@ -127,7 +127,9 @@ def corpus(
         raise typer.Exit(2) from None
     _change(lambda content: add(content, "corpora", name, block), dry_run)
     # A dry run prints only the block to standard output.
-    Console(stderr=dry_run).print(_summary(trial, corpora()[block["task"]].model_validate(block)))
+    Console(stderr=dry_run).print(
+        _summary(trial, corpus_class(block["task"]).model_validate(block))
+    )
     if not dry_run:
         print(f"Check corpora.{name}, then:\n  dvc repro preprocess@{name}")
         print(f"  wxb new study {name} --corpus {name}")

@@ -102,7 +102,7 @@ def test_sentences_of_a_marked_document_are_a_group(tmp_path):
 
 
 def test_documents_are_marked_per_file(tmp_path):
-    read(tmp_path, "-DOCSTART-\n\nAnn\tO\n\nBonn\n", name="a")
+    read(tmp_path, "-DOCSTART-\n\nAnn\tO\n\n-DOCSTART-\n\nBonn\n", name="a")
     first, bad, second = read(tmp_path, "Ulm\tO\n\n-DOCSTART-\n", name="b")
     assert (first.group, second.group) == ("a:1", "Ulm")
     assert isinstance(bad, Reject)

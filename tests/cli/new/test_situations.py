@@ -1,0 +1,265 @@
+"""Situations that people reported: records are read right, or refused with the reason."""
+
+import io
+import json
+import re
+from collections import Counter
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+import soundfile
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from rich.console import Console
+
+from tests.cli.new.formats import NAMES, as_lines, write
+from wxb import tasks
+from wxb.cli.new.command import _summary
+from wxb.cli.new.corpus import new_corpus, read_records
+from wxb.core.errors import WxbError
+from wxb.core.params.tasks import corpus_class
+
+COUNT = len(NAMES)
+
+
+class Case(NamedTuple):
+    """Files, flags, and what is right: the last record as shown, or a pattern of the refusal.
+
+    `block` are keys of the block, `reasons` all rejects and repairs with their counts.
+    """
+
+    name: str
+    files: dict[str, Any]
+    right: str
+    block: Mapping[str, Any] = MappingProxyType({})
+    reasons: Mapping[str, int] = MappingProxyType({})
+    flags: Mapping[str, str] = MappingProxyType({})
+    is_refused: bool = False
+
+
+def refused(name, files, right, **flags):
+    return Case(name, files, right, flags=flags, is_refused=True)
+
+
+def spans(make, unit=lambda text: len(text), last=0):
+    """Records of a text and the span of a name in it, whose offsets are lengths in a unit."""
+    rows = [(make(name), name) for name in NAMES]
+    return as_lines(
+        {"text": text, "spans": [{"start": (n := unit(text[: text.index(name)])),
+                                  "end": n + unit(name) + last, "label": "NAME"}]}
+        for text, name in rows)  # fmt: skip
+
+
+def columns(*rows, header=""):
+    """Sentences of a column file; # is a name."""
+    return header + "".join("\n".join(rows).replace("#", name) + "\n\n" for name in NAMES)
+
+
+def sound(hertz, *channels, seconds=0.5):
+    """A WAV of a tone; `channels` are its gains."""
+    file, time = io.BytesIO(), np.arange(int(16_000 * seconds)) / 16_000
+    tone = 0.3 * np.sin(2 * np.pi * hertz * time * (1 + time)) * (time > 0.1)
+    soundfile.write(file, np.stack([gain * tone for gain in channels or (1,)], 1), 16_000,
+                    format="WAV")  # fmt: skip
+    return file.getvalue()
+
+
+def studio(*results):
+    """Tasks of Label Studio with the labels of several annotators: the end of each span."""
+    return json.dumps([
+        {"id": n, "data": {"text": f"{name} Lee left."}, "annotations": [
+            {"completed_by": author, "result": [] if not end else [
+                {"value": {"start": 0, "end": end, "labels": ["NAME"]}}]}
+            for author, end in enumerate(results, start=1)]}
+        for n, name in enumerate(NAMES)])  # fmt: skip
+
+
+def classes(delimiter, *rows, header="text,label"):
+    lines = [f"{name} left.{delimiter}{'ab'[n % 2]}" for n, name in enumerate(NAMES)]
+    return "\n".join([header.replace(",", delimiter), *lines[:-3], *rows, *lines[-3:]]) + "\n"
+
+
+def table(*paths):
+    return "path,sentence\n" + "".join(f"{path},{n} one\n" for n, path in enumerate(paths))
+
+
+LAST = NAMES[-1]
+PEOPLE = [{"text": f"{name} left.", "label": "a"} for name in NAMES]
+MANIFEST = [{"audio_filepath": "call.wav", "offset": n / 2, "duration": 0.5, "text": name}
+            for n, name in enumerate(NAMES)]  # fmt: skip
+CALL = {"own/call.wav": sound(300, seconds=COUNT / 2)}
+LJ = {f"own/wavs/{name}.wav": sound(200 + 9 * n) for n, name in enumerate(NAMES)}
+WAVS = {f"own/wav/{s}/{n}.wav": sound(200 + 50 * s, seconds=0.5 + s / 10 + n / 50)
+        for s in (1, 2) for n in range(3)}  # fmt: skip
+QUESTION = {"instruction": "And when?", "input": "", "output": "At six.", "system": "Guide."}
+CASES = [
+    Case("Doccano counts CRLF as one", {"own.jsonl": spans(
+        lambda x: f"Hi\r\n\r\n{x} left.\r\n", lambda x: len(x.replace("\r\n", "\n")))},
+        f"Hi\r\n\r\n[{LAST}](NAME) left.\r\n", {"offsets": "crlf-as-one"}),
+    Case("UTF-16", {"own.jsonl": spans(lambda x: f"😀 So 😀 {x} left.",
+                                       lambda x: len(x.encode("utf-16-le")) // 2)},
+         f"😀 So 😀 [{LAST}](NAME) left.", {"offsets": "utf-16"}),
+    Case("bytes, in Chinese", {"own.jsonl": spans(lambda x: f"昨天，{x}搬到罗马。",
+                                                  lambda x: len(x.encode()))},
+         f"昨天，[{LAST}](NAME)搬到罗马。", {"offsets": "utf-8"}),
+    Case("the end is included", {"own.jsonl": spans(lambda x: f"So {x} left.", last=-1)},
+         f"So [{LAST}](NAME) left.", {"offsets": "end-included"}),
+    refused("no unit fits", {"own.jsonl": spans(lambda x: f"So {x} left.", lambda x: len(x) + 2)},
+         r"(?s)--offsets: 12 of 12 .*\n  .*\n  .*\n  .*--repair"),
+    Case("no unit fits, named", {"own.jsonl": spans(lambda x: f"So {x} left.", last=1)},
+         f"So [{LAST}](NAME) left.", {"offsets": "characters"}, {}, {"offsets": "characters"}),
+    Case("a value with other white space", {"own.json": json.dumps([
+        {"text": f"{x}  Lee left.", "spans": [
+            {"start": 0, "end": len(x) + 5, "label": "NAME", "value": f"{x} Lee"}]}
+        for x in NAMES])}, f"[{LAST}  Lee](NAME) left.", {}, {"value spelt otherwise": COUNT}),
+    Case("offsets as text, in a list under a name", {"own.json": json.dumps({"data": [
+        {"text": f"{x} left.", "ents": [{"start": "0", "end": str(len(x)), "type": "NAME"}]}
+        for x in NAMES]})}, f"[{LAST}](NAME) left."),
+    refused("two layers of tags", {"own.tsv": columns(
+        "1\t#\tB-A\tO", "2\tB\tO\tB-C")}, "--tag: found 2 and 3"),
+    Case("one -DOCSTART-", {"own.conll": columns("# -X- _ B-A", "left -X- _ O",
+                                                 header="-DOCSTART- -X- O\n")},
+         f"[{LAST}](A) left"),
+    Case("ragged lines", {"own.conll": columns("# B-A 0.5", "left O")}, f"[{LAST}](A) left",
+         {"conll": {"token": 0, "tag": 1, "join": " "}}),
+    Case("an odd tag", {"own.conll": 9 * columns("# B-A", "left O") + "Al X-Y\n\n"},
+         f"[{LAST}](A) left", {}, {"unknown tag": 1}),
+    *(refused(f"tags such as {tag}", {"own.txt": columns(f"# {tag}", "left O", ". O")},
+              f"--tag: column 1 has O 24 times, but also '{tag}'")
+      for tag in ("PERSON", "B", "PER-B", "B_PER", "b-per")),
+    *(Case(f"tags such as {tag}", {"own.txt": columns("Al B-A", f"# {tag}", "left O")},
+           f"[Al {LAST}](A) left") for tag in ("I-A", "L-A", "E-A")),
+    refused("nested tags", {"own.txt": columns("the B-A", "# I-A|B-C", "left O")},
+         r"--tag: 'I-A\|B-C' joins the tags of several layers"),
+    refused("Few-NERD", {"own.jsonl": as_lines({"tokens": [x, "left"], "ner_tags": ["person", "O"]}
+                                            for x in NAMES)}, "'ner_tags'.* 'person'"),
+    refused("brat", {"own/a.txt": "Ann left.", "own/a.ann": "T1\tPER 0 3\tAnn"}, r"anntoconll\.py"),
+    refused("WebAnno", {"own/a.tsv": "#FORMAT=WebAnno TSV 3.3\n\n1-1\t0-3\tAnn\t_\n"},
+         "WebAnno TSV; export"),
+    refused("two annotators", {"own.json": studio(3, 7)}, "--annotator: found 1, 2"),
+    refused("an empty annotation", {"own.json": studio(0, 7)}, "--annotator: found 1, 2"),
+    Case("two annotators, one named", {"own.json": studio(3, 7)}, f"[{LAST} Lee](NAME) left.",
+         {"annotator": "2"}, {}, {"annotator": "2"}),
+    Case("long texts", {"own.json": json.dumps([*PEOPLE, {"text": "x " * 10**5, "label": "a"}])},
+         f"{LAST} left. -> a", {}, {"too long": 1}),
+    Case("nested and repeated spans", {"own.json": json.dumps([
+        {"text": "Ann Lee", "spans": [{"start": 0, "end": 7, "label": "A"},
+                                      {"start": a, "end": 7, "label": "A"}]} for a in (4, 0, 0)])},
+         "[Ann Lee](A)", {}, {"nested spans": 1, "repeated span": 2}),
+    Case("a quotation mark opens a text", {"own.tsv": classes("\t", '"Odd.\tb')},
+         f"{LAST} left. -> b"),
+    Case("marks in two texts", {"own.tsv": classes("\t", '"Odd.\tb', "x\ta", 'y"\tb', "z\ta")},
+         f"{LAST} left. -> b"),
+    Case("a mark that closes later", {
+        "own.csv": classes(",", '"Odd,a', "x,a", "y,a", "z,a", 'O",a')},
+        f"{LAST} left. -> b", {}, {"broken CSV": 1}),
+    refused("inches", {"own.csv": classes(",", 'A 27" screen,a', '"Great" screen,a')},
+         "line 12 is not CSV"),
+    Case("sep=;", {"own.csv": classes(";", header="sep=;\ntext;label")}, f"{LAST} left. -> b"),
+    refused("a delimiter behind rows", {"own.csv": classes(",").replace(".,", ".,,")},
+         "broken CSV: found 3 cells, expected 2"),
+    Case("surplus cells without a header", {
+        "own.csv": classes(",", "Ann, too, left.,a", header="")},
+        f"{LAST} left. -> b", {}, {"broken CSV": 1}, {"columns": "text,label"}),
+    Case("Tatoeba's export", {"own.tsv": "".join(f'{n}\t"{x}\t{n}\tso {x}\n' for n, x in
+                                                 enumerate(NAMES))},
+         f"\"{LAST} -> ('so {LAST}',)", {}, {}, {"columns": "id,source,id2,target"}),
+    Case("segments of a recording", {"own/m.json": as_lines(MANIFEST), **CALL},
+         f"m.json:line {COUNT} -> 0.5 s, {LAST}"),
+    Case("LJSpeech", {"own/metadata.csv": "".join(f'{x}|A, "b, {x}\n' for x in NAMES), **LJ},
+         f'{LAST} -> 0.5 s, A, "b, {LAST}', {"columns": ["id", "sentence"]}),
+    Case("the same names of files", {"own/l.csv": table(
+        *(f"/home/x/wav/{s}/{n}.wav" for s in (2, 1) for n in range(3))), **WAVS},
+        "l.csv:line 7 -> 0.6 s, 5 one"),
+    Case("a name of several files", {"own/l.csv": table("wav/1/1.wav", "0.wav"), **WAVS},
+         "l.csv:line 2 -> 0.6 s, 0 one", {}, {"ambiguous path": 1}),
+    Case("a file that is lacking", {"own/l.csv": table("wav/1/0.wav", "wav/3/0.wav"),
+                                    "own/wav/1/0.wav": sound(300)},
+         "l.csv:line 2 -> 0.5 s, 0 one", {}, {"ambiguous path": 1}),
+    Case("opposite phases, other spellings", {
+        "own/l.csv": table("A\\B.WAV", "c.wav", "x" * 999), "own/a/b.wav": sound(300, 1, -0.98),
+        "own/c.wav": sound(400, 1, -1)}, "l.csv:line 3 -> 0.5 s, 1 one", {}, {"not readable": 1}),
+    Case("history and system", {"own.json": json.dumps(
+        [QUESTION | {"history": [[f"Where is {x}?", "There."]]} for x in NAMES])},
+        f"system: Guide.; user: Where is {LAST}?; assistant: There.; user: And when?; "
+        "assistant: At six."),
+    Case("a system beside turns", {"own.json": json.dumps([
+        {"conversations": [{"from": "human", "value": x}, {"from": "gpt", "value": "Yes."}],
+         "system": "Guide.", "tools": "[]"} for x in NAMES])},
+        f"system: Guide.; user: {LAST}; assistant: Yes."),
+]  # fmt: skip
+
+
+KEYS = ["text", "label", "labels", "spans", "start", "end", "type", "cats", "data", "annotations",
+        "result", "value", "choices", "completed_by", "was_cancelled", "conversations", "from",
+        "instruction", "output", "history", "system", "translation", "source", "target", "tokens",
+        "ner_tags", "annotator", "annotation_id", "options", "accept", "id"]  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_records_are_read_right_or_refused(case):
+    write(case.files)
+    path = Path("own" if Path("own").is_dir() else next(iter(case.files)))
+    if case.is_refused:
+        with pytest.raises(WxbError, match=case.right):
+            new_corpus(path, None, case.flags)
+        return
+    block, trial = new_corpus(path, None, case.flags)
+    assert tasks.get(block["task"]).reading.shown(trial.records[-1]) == case.right
+    assert {key: block[key] for key in case.block} == case.block
+    assert case.block or not {"offsets", "columns", "annotator"} & block.keys() or case.flags
+    reasons = [reject.reason for reject in trial.rejects]
+    assert Counter([*reasons, *(r for record in trial.records for r in record.repaired)]) == (
+        case.reasons
+    )
+
+
+def test_the_report_shows_conflicts_unread_fields_and_three_records():
+    rows = [*PEOPLE, *({**row, "label": "b\x1b[1m\n"} for row in PEOPLE[:5]), PEOPLE[5]]
+    write({"own.json": json.dumps([{**row, "likes": 1} for row in rows])})
+    console = Console(width=400, file=io.StringIO())
+    block, trial = new_corpus(Path("own.json"))
+    console.print(_summary(trial, corpus_class(block["task"]).model_validate(block)))
+    lines = [line.rstrip() for line in console.file.getvalue().splitlines()]
+    shown = [line.partition("  ")[2].strip() for line in lines]
+    (conflict,) = (line for line in lines if line.startswith("in conflict"))
+    assert re.search(
+        r"5: duplicate text, other label \(.*record 13.*record 14.*record 15", conflict
+    )
+    assert conflict.count("which is 'a'") == 3
+    assert f"likes {len(rows)}" in shown
+    assert [line for line in shown if " -> " in line] == [f"{x} left. -> a" for x in NAMES[:3]]
+    assert all(line.isprintable() for line in lines)
+
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=3),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(KEYS), inner),
+    max_leaves=8,
+)
+
+
+@given(st.lists(st.dictionaries(st.sampled_from(KEYS), VALUES), min_size=1, max_size=3), st.data())
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_no_record_ends_in_a_traceback(rows, data):
+    task = data.draw(st.sampled_from(["chat", "classification", "ner", "translation"]))
+    good = {"chat": QUESTION, "translation": {"source": "a", "target": "b"}}
+    write({"own.json": json.dumps([*rows, good.get(task, PEOPLE[0] | {"spans": []})])})
+    fields = {"ner": {"input": "text", "type": "label"}, "classification": {"input": "text"}}
+    fields |= {"chat": {"messages": "conversations"}, "translation": {"input": "source"}}
+    block = {"task": task, "path": "own.json", "split": {"test": 0.2, "valid": 0.1}}
+    corpus = corpus_class(task).model_validate({**block, "fields": fields[task]})
+    trial = read_records(Path("own.json"), corpus)
+    assert len(trial.records) + len(trial.rejects) == len(rows) + 1
+    with suppress(WxbError):
+        new_corpus(Path("own.json"), task)
