@@ -20,7 +20,7 @@ Content = Mapping[str, Any]
 ROLES = {"human": "user", "gpt": "assistant", "chatgpt": "assistant", "bot": "assistant"}
 
 # Fields that adapters read, and the field of a class that is no field of the file.
-READ = ("cats", "translation", "options", "accept", "answer", "annotator", "label")
+READ = ("cats", "options", "accept", "answer", "annotator", "label")
 MIN_KEYS = {"annotation_id", "annotator"}  # of Label Studio's JSON-MIN and CSV
 ANNOTATORS = "several annotators"  # a reason of rejects
 LANGUAGE = re.compile(r"[a-z]{2,3}([_-][A-Za-z]{2,4})?")  # a code such as en or zh_TW
@@ -64,8 +64,8 @@ def _label_studio(record: Content, annotator: str | None) -> Content:
         author = str(author.get("id") if isinstance(author, Mapping) else author)
         if annotator in (None, author):
             values = [result.get("value", {}) for result in annotation.get("result") or []]
-            spans = [_with_label(value) for value in values if _has_labels(value)]
-            results[author] = spans, [c for value in values for c in value.get("choices", [])]
+            mentions = [_with_label(value) for value in values if _has_labels(value)]
+            results[author] = mentions, [c for value in values for c in value.get("choices", [])]
     if any(result != results[author] for result in results.values()):
         raise RecordError(ANNOTATORS, f"found {', '.join(sorted(results))}; name one")
     if results:
@@ -122,7 +122,8 @@ def _spacy(record: Content) -> Content:
 def _opus(record: Content) -> Content:
     """The two texts of a pair as fields, by the codes of their languages."""
     pairs = [value for value in record.values() if _is_pair(value)]
-    return {**record, **{code: text for pair in pairs for code, text in pair.items()}}
+    others = {key: value for key, value in record.items() if value not in pairs}
+    return {**others, **{code: text for pair in pairs for code, text in pair.items()}}
 
 
 def _sharegpt(record: Content) -> Content:

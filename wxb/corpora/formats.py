@@ -35,8 +35,9 @@ from wxb.corpora.records import RecordError
 
 BATCH = 1000  # rows of Parquet: a repeated value is stored once, and unpacked for each row
 DETAIL = 200  # characters of the details of a reject
-LINE_END = re.compile(r"\r\n|\r|\n")
-SEPARATOR = re.compile(r'"?sep=(.)"?', re.IGNORECASE)  # the first line of tables for Excel
+SEPARATOR = re.compile(
+    r'"?sep=(.)"?(?=[\r\n])', re.IGNORECASE
+)  # the first line of tables for Excel
 
 Names = Mapping[str, Sequence[str]]  # of classes that are stored as numbers, by field
 
@@ -141,15 +142,13 @@ def _table(file: Path, parsed: str | None, columns: Sequence[str] | None) -> Ite
     text, legacy = decode_table(file, LEGACY if file.suffix.lower() in TABLES else ())
     repaired = (f"read as {legacy}",) if legacy else ()
     csv.field_size_limit(2**31 - 1)
-    lines = LINE_END.split(text)
-    if mark := SEPARATOR.fullmatch(lines[0]):
-        lines[0] = ""
-        text = "\n".join(lines)
+    if mark := SEPARATOR.match(text):
+        text = text[mark.end() :]
     has_tabs = columns and file.suffix.lower() != ".csv"
-    delimiter = mark[1] if mark else "\t" if has_tabs else _delimiter(lines)
-    is_quoted = not columns and all(_is_closed(line, delimiter) for line in lines)
-    names, previous = columns, 0
-    for number, cells in _rows(file, text, delimiter, is_quoted or delimiter not in "\t|"):
+    delimiter = mark[1] if mark else "\t" if has_tabs else _delimiter(text)
+    is_quoted = not columns and all(_is_closed(line, delimiter) for line in _lines(text))
+    names = columns
+    for number, cells, inner in _rows(file, text, delimiter, is_quoted or delimiter not in "\t|"):
         if names is None:
             names = cells
             repeated = [name for name, count in Counter(names).items() if name and count > 1]
@@ -158,43 +157,53 @@ def _table(file: Path, parsed: str | None, columns: Sequence[str] | None) -> Ite
                     f"{file}: two columns are called {repeated[0]!r}; rename or remove one, or name"
                     " the columns with --columns if the file has no header"
                 )
-            previous = number
             continue
         content: Any = _unpack(dict(zip(names, cells, strict=False)), parsed)
-        inner = lines[previous + 1 : number - 1]
         if len(cells) != len(names):
             detail = f"found {len(cells)} cells, expected {len(names)}"
             content = RecordError("broken CSV", detail)
         elif len(inner) > 2 and all(x.count(delimiter) == len(names) - 1 for x in inner):
-            detail = f"its quotation mark in line {previous + 1} swallows {len(inner)} whole rows"
+            first = number - len(inner) - 1
+            detail = f"its quotation mark in line {first} swallows {len(inner)} whole rows"
             content = RecordError("broken CSV", detail)
         yield Raw(f"line {number}", content, repaired)
-        previous = number
+
+
+def _lines(text: str) -> Iterator[str]:
+    """The lines of a text with their ends, one by one to save memory."""
+    return iter(io.StringIO(text, newline=""))
 
 
 def _rows(
     file: Path, text: str, delimiter: str, is_quoted: bool
-) -> Iterator[tuple[int, list[str]]]:
-    """The last line and the cells of each row. Raises WxbError, which names the first line."""
+) -> Iterator[tuple[int, list[str], list[str]]]:
+    """The last line of each row, its cells, and the lines between its first and its last one.
+
+    Raises WxbError, which names the first line of the row.
+    """
     if not is_quoted:
-        lines = (line.rstrip("\r") for line in text.split("\n"))
-        yield from ((n, x.split(delimiter)) for n, x in enumerate(lines, start=1) if x.strip())
+        for number, line in enumerate(io.StringIO(text, newline="\n"), start=1):
+            if line.strip():
+                yield number, line.rstrip("\r\n").split(delimiter), []
         return
-    rows, begin = csv.reader(io.StringIO(text, newline=""), strict=True, delimiter=delimiter), 1
+    read: list[str] = []
+    lines = (read.append(line) or line for line in _lines(text))  # type: ignore[func-returns-value]
+    rows, begin = csv.reader(lines, strict=True, delimiter=delimiter), 1
     try:
         for cells in rows:
             begin = rows.line_num + 1
             if cells:
-                yield rows.line_num, cells
+                yield rows.line_num, cells, read[1:-1]
+            read.clear()
     except csv.Error as error:
         raise WxbError(f"{file}: line {begin} is not CSV: {error}; correct its quotation") from None
 
 
-def _delimiter(lines: Sequence[str]) -> str:
+def _delimiter(text: str) -> str:
     """The tab or bar that is equally often in all lines, else what splits the first row most."""
-    first = next(filter(None, lines), "")
+    first = re.split(r"[\r\n]", text.lstrip("\r\n"), maxsplit=1)[0]
     for mark in "\t|":
-        if mark in first and len({x.count(mark) for x in lines if x.strip()}) == 1:
+        if mark in first and len({x.count(mark) for x in _lines(text) if x.strip()}) == 1:
             return mark
     return max(DELIMITERS, key=lambda mark: len(next(csv.reader([first], delimiter=mark), [])))
 

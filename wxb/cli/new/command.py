@@ -290,7 +290,7 @@ def _summary(trial: Trial, corpus: Corpus) -> Table:
             shown = [f"{r.origin}: {r.detail}" for r in found if r.reason == reason]
             examples = shown[: 1 if found is rejects else EXAMPLES]
             advice = f"; {corpus.advice(reason)}" if 20 * count > len(records) else ""
-            text = f"{count:,}: {reason} ({escaped('; '.join(examples))}){advice}"
+            text = f"{count:,}: {reason} ({'; '.join(map(escaped, examples))}){advice}"
             table.add_row(label, Text(text))
     labelled = [record for record in records if record.gold is not None]
     counts = {

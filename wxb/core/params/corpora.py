@@ -182,7 +182,7 @@ class Corpus(Section):
     def advice(self, reason: str) -> str:
         """What to do if most records are rejected for `reason`, for an error message."""
         if reason == "too long":
-            return "raise `max_characters` of the corpus, or `audio.max_seconds` of recordings"
+            return "raise its limit: `max_characters`, or the seconds of a recording"
         return f"compare `{self.format_key}` of the corpus with the file"
 
     @model_validator(mode="after")
