@@ -17,10 +17,8 @@ from wxb import tasks
 from wxb.core.params import Params, check, load
 from wxb.core.params.corpora import Corpus
 from wxb.core.params.tasks import corpus_class, names
-from wxb.corpora.division import CONFLICT, drop_duplicates
 from wxb.project import params_file
 from wxb.reporting.charts.formatting import shortened
-from wxb.tasks.recognition import escaped
 
 if TYPE_CHECKING:
     from wxb.cli.new.corpus import Trial
@@ -276,6 +274,9 @@ def _print_run(study: str, dry_run: bool) -> None:
 
 def _summary(trial: Trial, corpus: Corpus) -> Table:
     """What was understood: the records kept and rejected, their gold, and three of them."""
+    from wxb.corpora.division import CONFLICT, drop_duplicates
+    from wxb.tasks.recognition import escaped
+
     records, rejects, unread = trial
     reading = tasks.get(corpus.task).reading
     table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
