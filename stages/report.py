@@ -15,7 +15,7 @@ from wxb.core.params import Params
 from wxb.metrics import evaluation
 from wxb.reporting import costs, page
 from wxb.reporting.charts.figures import Curve
-from wxb.reporting.charts.parts import Study
+from wxb.reporting.charts.parts import Page, Study
 from wxb.runtime.command import run
 
 
@@ -48,7 +48,7 @@ def gather(params: Params, name: str) -> Study:
 def main(params: Params, name: str) -> None:
     """Write the page of the study `name`."""
     with publish(paths.page(name)) as (draft,):
-        task = tasks.get(params.block("studies", name).task).page
+        task = tasks.get(params.block("studies", name).task).page or Page()
         draft.write_text(page.assemble(gather(params, name), task), encoding="utf-8")
 
 

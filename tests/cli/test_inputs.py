@@ -43,6 +43,11 @@ def test_files_of_lines_need_no_corpus(name):
     assert list(texts_of(case.task).read(Path(case.path))) == expected
 
 
+def test_a_task_that_new_corpus_does_not_know_reads_a_text_per_line():
+    write({"own.txt": "Ann.\nBo.\n"})
+    assert list(texts_of("no-new").read(Path("own.txt"))) == ["Ann.", "Bo."]
+
+
 @pytest.mark.parametrize("tag", ["O", "B-PER"])
 def test_columns_are_no_lines(tag):
     rows = "\n".join("".join(f"{token} {tag}\n" for token in row) for row in TOKENS)

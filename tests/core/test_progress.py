@@ -67,7 +67,7 @@ def test_only_stages_write_their_progress_to_a_file(console, clock, tmp_path, mo
         clock.now += 0.7
     assert json.loads(file.read_text()) == {
         "pid": os.getpid(),
-        "label": "train@a",
+        "caption": "train@a",
         "done": 3,
         "total": 200,
         "unit": "step",

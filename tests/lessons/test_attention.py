@@ -83,16 +83,16 @@ def test_metrics_are_the_maxima_of_the_table(folder):
 def test_shares_sum_to_one(length, seed):
     weights = np.random.default_rng(seed).random((length, length))
     weights /= weights.sum(axis=1, keepdims=True)
-    shares = attention.attention_shares(weights)
+    shares = attention.attention_by_target(weights)
     assert sum(shares.values()) == pytest.approx(1)
     assert min(shares.values()) >= 0
 
 
 def test_shares_of_heads_that_attend_to_one_kind_of_token():
-    assert attention.attention_shares(np.eye(5))["itself"] == 1
+    assert attention.attention_by_target(np.eye(5))["itself"] == 1
     previous = np.eye(5, k=-1) + np.eye(5)[:, :1] @ np.eye(5)[:1]
-    assert attention.attention_shares(previous)["before"] == 0.8
-    assert attention.attention_shares(np.eye(9)[[0] * 9])["first"] == pytest.approx(7 / 9)
+    assert attention.attention_by_target(previous)["before"] == 0.8
+    assert attention.attention_by_target(np.eye(9)[[0] * 9])["first"] == pytest.approx(7 / 9)
 
 
 def test_invalid_models_and_sentences_are_errors(folder, tmp_path):

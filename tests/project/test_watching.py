@@ -119,7 +119,7 @@ def test_progress_is_that_of_the_running_process(run):
     lock, path = locks.LOCKS / f"{stage}.lock", progress.PROGRESS_FOLDER / f"{stage}.json"
     for file in (lock, path):
         file.parent.mkdir(parents=True)
-    note = {"label": stage, "done": 600, "total": 1200, "unit": "step", "seconds": 30.0}
+    note = {"caption": stage, "done": 600, "total": 1200, "unit": "step", "seconds": 30.0}
     path.write_text(json.dumps({"pid": os.getpid(), **note}))
     assert watching._progress(stage, PARAMS) == Running(stage)
     lock.write_text(str(os.getpid()))

@@ -182,11 +182,11 @@ def headline(state: State) -> str:
 
 def describe_progress(stage: Running) -> str:
     """The step, epoch, units and metrics of a running stage, in a line."""
-    if not stage.label:
+    if not stage.caption:
         return "no progress reported yet"
     parts = []
-    if stage.label.partition(" (seed ")[0] != stage.stage:
-        parts.append(stage.label.removeprefix(f"{stage.stage}: "))
+    if stage.caption.partition(" (seed ")[0] != stage.stage:
+        parts.append(stage.caption.removeprefix(f"{stage.stage}: "))
     elif stage.epochs and stage.total:
         epoch = min(stage.epochs, 1 + stage.done * stage.epochs // stage.total)
         parts.append(f"epoch {epoch} of {stage.epochs}")

@@ -33,8 +33,8 @@ class Progress:
     console: TextIO = sys.stderr
     callback: Callable[[int, int | None], None] | None = None
 
-    def __init__(self, label: str, total: int | None, unit: str = "step") -> None:
-        self.label, self.total, self.unit = label, total, unit
+    def __init__(self, caption: str, total: int | None, unit: str = "step") -> None:
+        self.caption, self.total, self.unit = caption, total, unit
         self.start = self.last_line = time.monotonic()
         self.last_write = self.start - SECONDS_BETWEEN_WRITES
         self.stage = stage_name(sys.orig_argv)
@@ -55,7 +55,7 @@ class Progress:
             done,
             self.total,
             now - self.start,
-            prefix=self.label,
+            prefix=self.caption,
             unit=self.unit,
             postfix=", ".join(f"{key}={value}" for key, value in metrics.items()),
             ncols=110,
@@ -67,7 +67,7 @@ class Progress:
         path = PROGRESS_FOLDER / f"{self.stage}.json"
         content = {
             "pid": os.getpid(),
-            "label": self.label,
+            "caption": self.caption,
             "done": done,
             "total": self.total,
             "unit": self.unit,
@@ -99,13 +99,13 @@ def progress_callback(callback: Callable[[int, int | None], None]) -> Iterator[N
 
 
 def track(
-    items: Iterable[T], label: str, total: int | None = None, *, unit: str = "record"
+    items: Iterable[T], caption: str, total: int | None = None, *, unit: str = "record"
 ) -> Iterator[T]:
     """Yield the items and print progress; prints nothing if `total` is 1."""
     if total == 1:
         yield from items
         return
-    progress = Progress(label, total, unit)
+    progress = Progress(caption, total, unit)
     for done, item in enumerate(items, start=1):
         yield item
         progress.update(done)

@@ -34,7 +34,7 @@ def run(params: Params, name: str) -> Lesson:
     layers, heads = weights.shape[:2]
     first = max(0, layers - settings.layers)
     shares_by_head = {
-        (layer, head): attention_shares(weights[layer, head])
+        (layer, head): attention_by_target(weights[layer, head])
         for layer in range(first, layers)
         for head in range(heads)
     }
@@ -97,7 +97,7 @@ def attention_weights(folder: Path, sentence: str) -> tuple[list[str], Floats]:
     return tokens, weights
 
 
-def attention_shares(weights: Floats) -> dict[str, float]:
+def attention_by_target(weights: Floats) -> dict[str, float]:
     """The shares of one head's attention (T, T) to the tokens of NAMES, and to others."""
     length = len(weights)
     shares = {

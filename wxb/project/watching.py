@@ -21,11 +21,11 @@ class Running(NamedTuple):
     """A running stage and its latest progress."""
 
     stage: str
-    label: str = ""
+    caption: str = ""
     done: int = 0
     total: int | None = None
     unit: str = ""
-    seconds: float = 0.0  # since the step named by `label` began
+    seconds: float = 0.0  # since the step named by `caption` began
     metrics: Mapping[str, Any] = {}
     epochs: int | None = None
 

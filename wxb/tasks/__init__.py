@@ -51,7 +51,7 @@ class Task:
     record: ClassVar[Part[Labelling]] = Part("record", "Labelling")
     reading: ClassVar[Part[Reading]] = Part("reading", "Reading")
     metrics: ClassVar[Part[Scorer]] = Part("metrics", "Scorer")
-    page: ClassVar[Part[Page]] = Part("page", "Page")
+    page: ClassVar[Part[Page]] = Part("page", "Page", optional=True)
     card: ClassVar[Part[Any]] = Part("card", optional=True)
     exports: ClassVar[Part[Any]] = Part("exports", optional=True)
     new: ClassVar[Part[Any]] = Part("new", optional=True)

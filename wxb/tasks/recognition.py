@@ -200,7 +200,9 @@ def records(task: str) -> Records:
 
 
 def recognize(task: str, files: Files, flags: Flags | None = None) -> Content | None:
-    """As `Records.recognize`, by the task's hook if it has one."""
+    """As `Records.recognize`, by the task's hook if it has one; None if it has no `new/`."""
+    if task not in tasks():
+        return None
     own, known = get(task).new, records(task)
     content: Content | None = (
         own.recognize(files, known, flags or {}) if own else known.recognize(files, flags or {})

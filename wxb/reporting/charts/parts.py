@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import base64
 import gzip
-from abc import ABC
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple
 
@@ -80,11 +79,12 @@ class Study(NamedTuple):
         return chips(self.systems, baselines(self.comparison))
 
 
-class Page(ABC):
-    """What a task adds to the pages of its studies."""
+class Page:
+    """What a task adds to the pages of its studies; by default nothing."""
 
-    RULE: ClassVar[str]  # what counts as right, in a sentence
-    VALIDATION_NOTE: ClassVar[str]  # what the validation curves show, in sentences
+    RULE: ClassVar[str] = ""  # what counts as right, in a sentence
+    # What the validation curves show, in sentences.
+    VALIDATION_NOTE: ClassVar[str] = "The curves show scores on the validation records."
 
     def sections(self, study: Study) -> list[Section]:
         """The sections that only this task has, in their order; none by default."""
