@@ -59,10 +59,6 @@ def trained(request, tmp_path_factory):
     return Trained(request.param.task, predictor, loaded, records, predictions)
 
 
-def test_every_task_is_here():
-    assert {*tasks.names()} == {"speech", *(case.task for case in baselines.TEXTS)}
-
-
 def headline(scorer, rows):
     return float(scorer.scores(scorer.sums(rows))[scorer.HEADLINE])
 
