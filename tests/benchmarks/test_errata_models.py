@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from tests.benchmarks.script import script
+from tests.models.equal import SINGLE
 from tests.project_copy import ROOT
 from wxb.models import llama
 from wxb.models.attention import softmax
@@ -15,7 +16,6 @@ from wxb.models.lstm import without_special_tokens
 
 errata = script("errata_models")
 difference, twin = errata.difference, errata.twin
-TOLERANCE = 1e-5  # of the largest logit
 
 
 @pytest.fixture(autouse=True)
@@ -49,7 +49,7 @@ def test_without_biases_the_weights_of_whisper_do_not_fit():
     assert len(biases.unused) == 3 * (2 + 2 * 2)
     assert all(re.search(r"(q|v|out)_proj\.bias$", key) for key in biases.unused)
     assert biases.without > 0.05
-    assert biases.with_them <= TOLERANCE
+    assert biases.with_them <= SINGLE
 
 
 def test_a_first_convolution_of_stride_2_leaves_too_few_frames():
@@ -64,21 +64,21 @@ def test_a_first_convolution_of_stride_2_leaves_too_few_frames():
 
 def test_pairs_are_halves_of_a_head_and_not_neighbours(monkeypatch):
     rotated = errata.layouts()
-    assert rotated.halves <= TOLERANCE
+    assert rotated.halves <= SINGLE
     assert rotated.neighbours > 0.1
     assert rotated.changed > 0.1
     theirs, ours, batch = errata.tiny("llama")
     monkeypatch.setattr(llama, "rotate", errata.rotate_neighbours)
     with torch.no_grad():
         first = [model(**batch).logits[:, 0] for model in (ours, theirs)]
-    assert difference(*first) <= TOLERANCE  # the first position is not rotated
+    assert difference(*first) <= SINGLE  # the first position is not rotated
 
 
 def test_an_untied_head_is_not_the_embedding():
     assert errata.always_tied() > 0.1
     theirs, _, batch = errata.tiny("llama", tie_word_embeddings=False)
     with torch.no_grad():
-        assert difference(twin(theirs)(**batch).logits, theirs(**batch).logits) <= TOLERANCE
+        assert difference(twin(theirs)(**batch).logits, theirs(**batch).logits) <= SINGLE
 
 
 @pytest.mark.parametrize("kind", [np.float32, np.float64])

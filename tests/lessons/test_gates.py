@@ -41,12 +41,12 @@ def test_the_perceptron_learns_or_and_and_but_neither_xor_nor_xnor(lesson):
     assert "perceptron learns OR and AND;" in lesson.answer
 
 
-@pytest.mark.parametrize("seed", range(2, 5))
-def test_both_mlps_learn_every_gate(seed):
-    accuracy = accuracies(gates.run(with_seed(seed), "gates"))
-    assert [*accuracy] == [*gates.GATES]
-    for by_model in accuracy.values():
-        assert by_model["MLP numpy"] == by_model["MLP torch"] == 1
+def test_both_mlps_learn_every_gate(lesson):
+    for made in (lesson, gates.run(with_seed(2), "gates")):
+        accuracy = accuracies(made)
+        assert [*accuracy] == [*gates.GATES]
+        for by_model in accuracy.values():
+            assert by_model["MLP numpy"] == by_model["MLP torch"] == 1
 
 
 def test_metrics_are_those_of_xor(lesson):

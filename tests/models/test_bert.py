@@ -21,19 +21,6 @@ def test_the_backbone_with_and_without_pooler_equals_transformers(pools):
     assert (ours(**BERT.inputs()).pooler_output is None) != pools
 
 
-@pytest.mark.parametrize("name", [BERT.body, BERT.head])
-def test_tokens_of_padding_change_nothing(name):
-    ours, ids = BERT.ours(name), BERT.inputs()["input_ids"]
-    mask = (torch.arange(8) < torch.tensor([8, 5, 1])[:, None]).long()
-    changed = ids.where(mask.bool(), 9)
-    with torch.no_grad():
-        outputs = [ours(tokens, mask, ids % 2) for tokens in (ids, changed)]
-    for first, second in zip(*outputs, strict=True):
-        if first is not None:
-            real = mask.bool() if first.ndim == 3 else slice(None)
-            assert first[real].equal(second[real])
-
-
 def test_a_text_of_padding_alone_equals_transformers():
     inputs = {**BERT.inputs(rows=2), "attention_mask": torch.tensor([[1] * 8, [0] * 8])}
     assert_same_training(BERT.theirs(), inputs, BERT.labels(inputs["input_ids"]), SINGLE)

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
+from tests.models.architectures import GPT2
 from tests.models.equal import twin
 from wxb.models.decoding import (
     DecoderState,
@@ -240,12 +241,7 @@ def test_the_first_of_several_end_tokens_pads():
 @settings(deadline=None, max_examples=20)
 def test_beam_search_of_a_decoder_equals_transformers(rows, beams, longest, use_cache, seed):
     torch.manual_seed(seed)
-    shape = {"vocab_size": 30, "n_embd": 16, "n_layer": 2, "n_head": 2, "n_positions": 24}
-    theirs = transformers.GPT2LMHeadModel(
-        transformers.GPT2Config(
-            **shape, initializer_range=0.3, bos_token_id=None, eos_token_id=None
-        )
-    ).eval()
+    theirs = transformers.GPT2LMHeadModel(GPT2.config()).eval()
     ours, *_ = twin(theirs)
     ids, padding = torch.randint(30, (rows, 8)), torch.randint(8, (rows, 1))
     mask = (torch.arange(8) >= padding).long()
