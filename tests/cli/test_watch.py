@@ -71,12 +71,6 @@ def test_progress_has_the_epoch_or_the_name_of_the_step(stage, text):
     assert watch.describe_progress(stage) == text
 
 
-def test_the_first_line_counts_stages_by_state():
-    assert watch.headline(State([], ["a", "b"], [], [])).startswith("0 of 2 stages done, 0 running")
-    assert watch.headline(State([], [], [], ["a", "b"])) == "all done: 2 stages"
-    assert watch.headline(State([], [], [], [])) == "every stage is up to date"
-
-
 def test_an_unknown_study_is_an_error():
     with pytest.raises(WxbError, match="did you mean 'ner'"):
         watch.watch("nerr")

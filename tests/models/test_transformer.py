@@ -127,17 +127,3 @@ def test_a_text_longer_than_the_positions_is_an_error():
     ids = torch.full((1, 25), 4)
     with pytest.raises(ValueError, match="found 25 tokens; max_length is 24"):
         model.encode(ids, torch.ones_like(ids))
-
-
-def test_attention_weights_ignore_padding_and_later_tokens():
-    model = translator()
-    ids, mask = sources(3)
-    labels = sources(3)[0]
-    weights = model.attention_weights(ids, mask, labels)  # (B, T, S)
-    assert weights.shape == (3, labels.shape[1], ids.shape[1])
-    assert torch.allclose(weights.sum(dim=-1), torch.ones(3, labels.shape[1], dtype=torch.float64))
-    assert not weights[~mask[:, None].expand_as(weights)].any()
-    # Later tokens do not change the weights of earlier ones.
-    later = labels.clone()
-    later[:, -1] = 3
-    assert torch.allclose(model.attention_weights(ids, mask, later)[:, :-1], weights[:, :-1])

@@ -222,10 +222,9 @@ def test_a_stopped_training_is_not_continued_after_a_kill(tmp_path):
 # Repeating and resuming
 
 
-@pytest.mark.parametrize("accumulation", [1, 2])
-def test_the_seed_determines_weights_and_history(tmp_path, accumulation):
+def test_the_seed_determines_weights_and_history(tmp_path):
     scores = [0.1, 0.2, 0.3, 0.4]
-    settings = training(gradient_accumulation=accumulation)
+    settings = training(gradient_accumulation=2)  # without it: the kill at 0 below
     first, history = fit_linear(tmp_path / "a", settings, Scripted(scores))
     second, its_history = fit_linear(tmp_path / "b", settings, Scripted(scores))
     assert same_weights(first, second)

@@ -4,6 +4,7 @@ import math
 import pytest
 import torch
 from torch.nn import functional as F  # noqa: N812
+from transformers import AutoModelForCausalLM, AutoTokenizer
 
 import wxb
 from tests import chat_models
@@ -36,6 +37,19 @@ def test_a_trained_model_answers_and_ends_by_itself(full):
     replies = full.predict([*ANSWERS])
     assert [reply.text for reply in replies] == [*ANSWERS.values()]
     assert all(reply.ended for reply in replies)
+
+
+def test_plain_transformers_load_the_folder_and_answer(models):
+    model = AutoModelForCausalLM.from_pretrained(models / "full")
+    tokenizer = AutoTokenizer.from_pretrained(models / "full")
+    for question, answer in ANSWERS.items():
+        turns = [message("user", question)]
+        inputs = tokenizer.apply_chat_template(
+            turns, add_generation_prompt=True, return_tensors="pt", return_dict=True
+        )
+        ids = model.generate(**inputs, do_sample=False, max_new_tokens=16)
+        generated = ids[0, inputs["input_ids"].shape[1] :]
+        assert tokenizer.decode(generated, skip_special_tokens=True).strip() == answer
 
 
 def test_streaming_gives_the_same_reply_as_predict(full):
