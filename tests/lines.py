@@ -13,7 +13,7 @@ BUDGET = {
     "wxb/metrics": 560,
     "wxb/models": 2720,
     "wxb/training": 1640,
-    "wxb/tasks": 9531,
+    "wxb/tasks": 9540,
     "wxb/reporting": 1590,
     "wxb/project": 3170,
     "wxb/cli": 2710,
@@ -22,7 +22,7 @@ BUDGET = {
     "wxb/masking": 857,
     "demos": 2093,
     "benchmarks": 4362,
-    "tests": 28903,
+    "tests": 28830,
 }
 
 
