@@ -77,7 +77,7 @@ def main(
         experiment = params.experiments[name]
         first.setdefault(experiment.method, name)
         predictor = (
-            tasks.get(experiment.task).method(experiment.method).Predictor.load(paths.model(name))
+            tasks.get(experiment.task).method(experiment.method).PREDICTOR.load(paths.model(name))
         )
         measure, members = tagger_pairs, test
         if experiment.method == "generation":

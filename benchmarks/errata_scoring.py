@@ -14,11 +14,11 @@ from wxb.corpora.records import Record
 from wxb.corpora.text.tokenizers import encode, special_tokens, token_ids
 from wxb.corpora.text.windows import text_windows
 from wxb.metrics.intervals import Sums
-from wxb.tasks.ner.generation import answers
 from wxb.tasks.ner.metrics import Scorer, counts
-from wxb.tasks.ner.predictor import Recognizer, ScoredSpan
-from wxb.tasks.ner.record.bio import align, decode_tags
-from wxb.tasks.ner.record.spans import Span
+from wxb.tasks.ner.models import answers
+from wxb.tasks.ner.models.bio import align, decode_tags
+from wxb.tasks.ner.models.predictor import Recognizer, ScoredSpan
+from wxb.tasks.ner.record import Span
 from wxb.training.batches import collate
 
 LIMIT = 32  # tokens of truncated texts
@@ -43,7 +43,7 @@ class Pair(NamedTuple):
 def tagger_pairs(name: str, tagger: Recognizer, records: Sequence[Record]) -> Iterator[Pair]:
     """Measure the defects of scoring and decoding on the predictions of a trained tagger."""
     texts, gold = [r.input for r in records], [r.gold or () for r in records]
-    scored = tagger.candidates(texts, label=f"{name}: full texts")
+    scored = tagger.candidates(texts, caption=f"{name}: full texts")
     predicted = above(tagger.threshold, scored)
     right = counts(gold, predicted)
 
@@ -51,7 +51,7 @@ def tagger_pairs(name: str, tagger: Recognizer, records: Sequence[Record]) -> It
     yield Pair("tokens are scored, not characters", name, right, counts(*by_token), "")
 
     short_texts = truncate(tagger, texts)
-    scored_short = tagger.candidates(short_texts, label=f"{name}: truncated texts")
+    scored_short = tagger.candidates(short_texts, caption=f"{name}: truncated texts")
     predicted_short = above(tagger.threshold, scored_short)
     changed = sum(len(s) < len(text) for s, text in zip(short_texts, texts, strict=True))
     short_gold = [
@@ -145,7 +145,7 @@ def generator_pairs(name: str, generator: Any, records: Sequence[Record]) -> Ite
     """Measure the defects of prompts and of parsing, on the answers of a trained generator."""
     texts, gold = [r.input for r in records], [r.gold or () for r in records]
     read = partial(spans_of, generator)
-    training_answers = answer_texts(generator, texts, label=f"{name}: prompt of training")
+    training_answers = answer_texts(generator, texts, caption=f"{name}: prompt of training")
     right = counts(gold, [read(t, a, a.ids) for t, a in zip(texts, training_answers, strict=True)])
 
     other_answers = answer_texts(generator, texts, between="\n", label=f"{name}: another prompt")
@@ -247,7 +247,9 @@ def separator_pair(records: Sequence[Record]) -> Pair:
     gold = [spans for _, spans in changed]
     escaped, plain = [], []
     for text, spans in changed:
-        escaped.append(answers.locate(text, answers.parse("".join(answers.pieces(text, spans)))))
+        escaped.append(
+            answers.locate(text, answers.parse("".join(answers.answer_parts(text, spans))))
+        )
         plain.append(answers.locate(text, parse_unescaped(join_unescaped(text, spans))))
     return Pair(
         "separator in a mention is not escaped",

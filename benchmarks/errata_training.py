@@ -10,7 +10,6 @@ import io
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, redirect_stdout
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -32,9 +31,9 @@ from wxb.corpora.records import Record
 from wxb.corpora.text.encoded import IGNORED
 from wxb.corpora.text.tokenizers import load as load_tokenizer
 from wxb.tasks.ner.metrics import counts
+from wxb.tasks.ner.models.bio import OUTSIDE
 from wxb.tasks.ner.record import Labelling
-from wxb.tasks.ner.record.bio import OUTSIDE
-from wxb.tasks.ner.tagging.method import Method
+from wxb.tasks.ner.tagging import TaggingMethod
 from wxb.training.backbones import tuning
 from wxb.training.backbones.tuning import add_noise
 from wxb.training.batches import collate
@@ -48,9 +47,9 @@ Item = dict[str, NDArray[Any]]
 def padded_to(length: int, outside: int, items: Sequence[Item], *, pad: int) -> dict[str, Tensor]:
     """A batch of `length` columns, with the target `outside` for padding."""
     batch = collate(items, pad)
-    fill = {"input_ids": pad, "attention_mask": 0} | dict.fromkeys(Method.TARGETS, outside)
+    fill = {"input_ids": pad, "attention_mask": 0} | dict.fromkeys(TaggingMethod.TARGETS, outside)
     is_padding = batch["attention_mask"] == 0
-    for name in Method.TARGETS:
+    for name in TaggingMethod.TARGETS:
         batch[name] = batch[name].masked_fill(is_padding, outside)
     columns = length - is_padding.shape[1]
     return {
@@ -105,7 +104,7 @@ def training_pairs(
             for seed in range(params.seed, params.seed + seeds):
                 predictor = train(params, name, form, limit, seed)
                 label = f"{defect}: seed {seed}"
-                tables.append(counts(gold, above(0, predictor.candidates(texts, label=label))))
+                tables.append(counts(gold, above(0, predictor.candidates(texts, caption=label))))
         right_of, published_of = tables[:seeds], tables[seeds:]
         differences = ", ".join(
             f"{f1_of(p) - f1_of(r):+.3f}" for r, p in zip(right_of, published_of, strict=True)
@@ -122,13 +121,13 @@ def train(params: Params, name: str, form: Form, limit: int, seed: int) -> Any:
         experiment = experiment.model_copy(update={"tuning": tuning_settings})
     backbone, targets = paths.model(experiment.backbone), paths.targets(name)
     labels = read_json(targets / paths.LABELS)
-    method = tasks.method_of(experiment, labels, load_tokenizer(backbone))
+    method: Any = tasks.method_of(experiment, labels, load_tokenizer(backbone))
     set_seed(seed)
-    model = method.build(backbone)
+    model = method.model(backbone)
     items = {}
     for split, size in (("train", limit), ("valid", max(1, limit // 8))):
         path = paths.clean(experiment.corpus) / f"{split}.parquet"
-        items[split] = method.dataset(
+        items[split] = method.items(
             paths.features(name) / f"{split}.arrow",
             targets / f"{split}.arrow",
             clean.read_labelled(path, Labelling()),
@@ -140,9 +139,17 @@ def train(params: Params, name: str, form: Form, limit: int, seed: int) -> Any:
         noise = patch.object(tuning, "add_noise", form.noise)
     log = redirect_stdout(io.StringIO())
     with tempfile.TemporaryDirectory() as folder, noise, log:
-        run = method.training_run(
-            **items, seed=seed, checkpoints=Path(folder), label=f"{name}: seed {seed}"
+        fit(
+            model,
+            experiment.training,
+            **items,
+            collate=partial(form.batch, pad=method.tokenizer.pad_token_id),
+            seed=seed,
+            checkpoints=Path(folder),
+            caption=f"{name}: seed {seed}",
+            targets=method.TARGETS,
+            metric=method.METRIC,
+            compute_metrics=method.compute_metrics,
+            summarize=method.summarize,
         )
-        collate = partial(form.batch, pad=method.tokenizer.pad_token_id)
-        fit(model, replace(run, collate=collate))
-    return method.Predictor.from_training(model, method, targets / "train.arrow")
+    return method.predictor(model, targets / "train.arrow")

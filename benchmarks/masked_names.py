@@ -44,7 +44,7 @@ def main(
     for name, experiment in load().experiments.items():
         if experiment.task != "ner" or experiment.is_baseline:
             continue
-        predictions = trained.load(name).predict(texts, label=name)
+        predictions = trained.load(name).predict(texts, caption=name)
         masked, names = np.array(
             [
                 masked_names(article, [(scored.span.start, scored.span.end) for scored in spans])

@@ -23,7 +23,7 @@ from wxb.core.errors import WxbError
 from wxb.core.progress import Progress
 from wxb.corpora.records import Record
 from wxb.tasks.ner import metrics
-from wxb.tasks.ner.record.spans import Span, f1
+from wxb.tasks.ner.record import Span, f1
 
 try:
     import spacy

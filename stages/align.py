@@ -22,9 +22,9 @@ def main(params: Params, name: str) -> None:
     with publish(paths.targets(name)) as (out,):
         out.mkdir()
         for split in clean.splits(corpus):
-            label = f"align@{name}: {split}"
-            chunks = clean.read_labelled_chunks(corpus / f"{split}.parquet", task.record, label)
-            columns, splits, accounts[split] = method.align(features / f"{split}.arrow", chunks)
+            caption = f"align@{name}: {split}"
+            chunks = clean.read_labelled_chunks(corpus / f"{split}.parquet", task.record, caption)
+            columns, splits, accounts[split] = method.targets(features / f"{split}.arrow", chunks)
             write_columns(out / f"{split}.arrow", columns, splits)
         write_json(out / paths.LABELS, labels)
         write_json(out / paths.ALIGNMENT, accounts)

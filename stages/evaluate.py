@@ -22,7 +22,7 @@ def main(params: Params, name: str) -> dict[str, float]:
     study = params.studies[experiment.study]
     task = tasks.get(experiment.task)
     scorer, labelling = task.metrics, task.record
-    predictor_class = task.method(experiment.method).Predictor
+    predictor_class = task.method(experiment.method).PREDICTOR
     model, corpus = paths.model(name), paths.clean(experiment.corpus)
     test_sets = {
         test_set: clean.read_labelled(corpus / f"{test_set}.parquet", labelling)
@@ -35,9 +35,9 @@ def main(params: Params, name: str) -> dict[str, float]:
     for subfolder in map(study.folder, study.seeds):
         predictor = predictor_class.load(model / subfolder, experiment.prediction)
         for test_set, records in test_sets.items():
-            label = " ".join(filter(None, [f"evaluate@{name}: {test_set}", subfolder]))
+            caption = " ".join(filter(None, [f"evaluate@{name}: {test_set}", subfolder]))
             start = time.monotonic()
-            predictions = predictor.predict([record.input for record in records], label=label)
+            predictions = predictor.predict([record.input for record in records], caption=caption)
             seconds += time.monotonic() - start
             runs[test_set][subfolder] = [
                 scorer.row(record, prediction, vocabulary)

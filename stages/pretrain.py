@@ -39,7 +39,7 @@ def main(params: Params, name: str) -> None:
             tokens,
             seed=params.seed,
             checkpoints=checkpoint_folder,
-            label=label,
+            caption=label,
             model_folder=model_folder,
             curves=curves_folder,
         )

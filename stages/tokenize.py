@@ -2,7 +2,7 @@
 
 from wxb import tasks
 from wxb.core import paths
-from wxb.core.files import publish
+from wxb.core.files import publish, read_json
 from wxb.core.params import Params
 from wxb.corpora import clean
 from wxb.corpora.text.tokenizers import SavedTokenizer
@@ -14,13 +14,14 @@ def main(params: Params, name: str) -> None:
     experiment = params.block("experiments", name)
     task, corpus = tasks.get(experiment.task), paths.clean(experiment.corpus)
     tokenizer = SavedTokenizer(paths.tokenizer(experiment.backbone))
-    method = task.method(experiment.method)(experiment, [], tokenizer)
+    labels = read_json(corpus / paths.PROFILE)["labels"]
+    method = tasks.method_of(experiment, labels, tokenizer)
     with publish(paths.features(name)) as (out,):
         out.mkdir()
         for split in clean.splits(corpus):
-            label = f"tokenize@{name}: {split}"
-            chunks = clean.read_labelled_chunks(corpus / f"{split}.parquet", task.record, label)
-            method.encode(chunks, out / f"{split}.arrow", label=label)
+            caption = f"tokenize@{name}: {split}"
+            chunks = clean.read_labelled_chunks(corpus / f"{split}.parquet", task.record, caption)
+            method.encode(chunks, out / f"{split}.arrow", caption=caption)
 
 
 if __name__ == "__main__":

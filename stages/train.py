@@ -12,7 +12,7 @@ from wxb.corpora.records import Record
 from wxb.corpora.text.tokenizers import SavedTokenizer, load
 from wxb.runtime.command import run
 from wxb.training import checkpoints, processes
-from wxb.training.run import write_curves
+from wxb.training.curves import write_curves
 
 
 def main(params: Params, name: str) -> None:
@@ -30,12 +30,10 @@ def main(params: Params, name: str) -> None:
     def records(split: str) -> Iterator[Record]:
         return clean.iter_labelled(corpus / f"{split}.parquet", labelling)
 
-    items = {
-        split: method.dataset(
-            features / f"{split}.arrow", targets / f"{split}.arrow", records(split)
-        )
+    train, valid = (
+        method.items(features / f"{split}.arrow", targets / f"{split}.arrow", records(split))
         for split in ("train", "valid")
-    }
+    )
     settings = experiment.model_dump(exclude={"prediction"})
     checkpoint_folders = {
         seed: checkpoints.folder(
@@ -52,22 +50,17 @@ def main(params: Params, name: str) -> None:
     with launch, processes.publish(*outputs) as (models, curves_folder, tokenizer_folder):
         method.tokenizer.save_pretrained(tokenizer_folder)
         for seed, folder in checkpoint_folders.items():
-            label = f"train@{name}" + (f" (seed {seed})" if len(study.seeds) > 1 else "")
-            training_run = method.training_run(
-                items["train"], items["valid"], seed=seed, checkpoints=folder, label=label
+            caption = f"train@{name}" + (f" (seed {seed})" if len(study.seeds) > 1 else "")
+            model, history = method.train(
+                backbone, train, valid, seed=seed, checkpoints=folder, caption=caption
             )
-            model, history = method.fit(backbone, training_run)
             if processes.rank():  # only the first process saves the model, which all have
                 continue
-            predictor = method.Predictor.from_training(model, method, targets / "train.arrow")
-            predictor.calibrate([*records("valid")], label=f"{label}: calibrate")
             last = history[-1]
-            predictor.save(
-                models / study.folder(seed),
-                experiment,
-                updates=int(last["step"]),
-                examples=round(last["epoch"] * len(items["train"])),
-            )
+            counts = {"updates": int(last["step"]), "examples": round(last["epoch"] * len(train))}
+            predictor = method.predictor(model, targets / "train.arrow", **counts)
+            predictor.calibrate([*records("valid")], caption=f"{caption}: calibrate")
+            predictor.save(models / study.folder(seed))
             write_curves(curves_folder / study.folder(seed), history)
     for folder in checkpoint_folders.values() if processes.rank() == 0 else ():
         shutil.rmtree(folder, ignore_errors=True)  # some methods write no checkpoints

@@ -3,14 +3,13 @@
 import shutil
 from pathlib import Path
 
-from tests import tiny
+from tests import tiny, training_steps
 from wxb.core.params.experiments import Tuning
 from wxb.core.params.training import Training
 from wxb.corpora.records import Record
-from wxb.corpora.text.encoded import write_columns
 from wxb.corpora.text.tokenizers import load, train
 from wxb.tasks.chat.params import Sft
-from wxb.tasks.chat.sft.method import Method
+from wxb.tasks.chat.sft import SftMethod
 
 ROOT = Path(__file__).parents[1]
 ANSWERS = {
@@ -64,19 +63,9 @@ def train_model(folder, tuning=None, **encoding):
         backbone(base)
     settings = experiment(tuning, **encoding)
     work = folder.parent / f"{folder.name}-work"
-    work.mkdir()
-    method = Method.with_vocabulary(settings, [], load(base))
-    method.encode([RECORDS], work / "train.arrow", label="test")
-    (work / "targets").mkdir()
-    targets = work / "targets" / "train.arrow"
-    columns, splits, _ = method.align(work / "train.arrow", [RECORDS])
-    write_columns(targets, columns, splits)
-    items = method.dataset(work / "train.arrow", targets, RECORDS)
-    run = method.training_run(items, items, seed=1, checkpoints=work / "checkpoints", label="test")
-    model, _ = method.fit(base, run)
-    predictor = Method.Predictor.from_training(model, method, targets)
-    predictor.calibrate(RECORDS, label="test")
+    method = SftMethod(settings, [], load(base))
+    predictor, _, _ = training_steps.train(method, base, RECORDS, work)
     folder.mkdir()
-    predictor.save(folder, settings, updates=1, examples=1)
+    predictor.save(folder)
     shutil.rmtree(work)
     return folder

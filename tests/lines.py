@@ -7,12 +7,12 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 BUDGET = {
-    "stages": 650,
+    "stages": 625,
     "wxb/core": 1905,
     "wxb/corpora": 2360,
     "wxb/metrics": 560,
     "wxb/models": 2720,
-    "wxb/training": 1640,
+    "wxb/training": 1605,
     "wxb/tasks": 9540,
     "wxb/reporting": 1590,
     "wxb/project": 3170,

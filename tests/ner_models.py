@@ -1,5 +1,6 @@
 """Small taggers and generators of named entities, trained for three steps."""
 
+import numpy as np
 import torch
 from transformers import set_seed
 
@@ -8,9 +9,9 @@ from wxb import tasks
 from wxb.core.params.experiments import LowRank, Tuning
 from wxb.core.params.tasks import methods
 from wxb.core.params.training import Training
-from wxb.corpora.text.encoded import IGNORED
+from wxb.corpora.text.encoded import IGNORED, write_columns
 from wxb.corpora.text.tokenizers import load, train
-from wxb.tasks.ner.record.bio import tag_names
+from wxb.tasks.ner.models.bio import tag_names
 
 TYPES = ["AGE", "NAME"]
 TEXTS = ["Ann is 9 and Bob is 12.", "Zoë is 34"]
@@ -74,10 +75,11 @@ def save_base(folder, kind):
 def trained(folder, name):
     """The predictor of a case after three steps of training."""
     settings = experiment(name)
-    task, backbone = tasks.get(settings.task).method(settings.method), folder / settings.backbone
-    tokenizer = tasks.method_of(settings, TYPES, load(backbone)).tokenizer
+    backbone = folder / settings.backbone
+    method = tasks.method_of(settings, TYPES, load(backbone))
+    tokenizer = method.tokenizer
     set_seed(1)
-    model = task(settings, TYPES, tokenizer).build(backbone).train()
+    model = method.model(backbone).train()
     optimizer = torch.optim.AdamW([p for p in model.parameters() if p.requires_grad], lr=1e-2)
     ids = torch.where(IDS > 9, IDS % 4 + len(tokenizer) - 4, IDS)  # includes new tokens
     for _ in range(3):
@@ -91,5 +93,6 @@ def trained(folder, name):
             loss = model(ids, MASK, tags=tags, starts=flags, ends=flags)["loss"]
         loss.backward()
         optimizer.step()
-    lengths = {"max_length": 16, "stride": 4, "longest": 9}
-    return task.Predictor(model, tokenizer, types=TYPES, threshold=0.0, **lengths)
+    targets = folder / "targets.arrow"
+    write_columns(targets, {"labels": np.zeros(9, np.int32)}, np.array([0, 9]))
+    return method.predictor(model, targets, updates=3, examples=20)

@@ -3,20 +3,19 @@
 import shutil
 from pathlib import Path
 
-from tests import tiny
+from tests import tiny, training_steps
 from wxb.core.files import write_json
 from wxb.core.params.experiments import Tuning
 from wxb.core.params.training import Training
 from wxb.corpora.profile import profile
 from wxb.corpora.records import Record
-from wxb.corpora.text.encoded import write_columns
 from wxb.corpora.text.tokenizers import train
 from wxb.metrics import evaluation
 from wxb.tasks.ner import metrics
 from wxb.tasks.ner.params import Tagging
 from wxb.tasks.ner.reading import Reading
-from wxb.tasks.ner.record.spans import Span
-from wxb.tasks.ner.tagging.method import Method
+from wxb.tasks.ner.record import Span
+from wxb.tasks.ner.tagging import TaggingMethod
 from wxb.training.backbones.tuning import parameter_count
 
 ROOT = Path(__file__).parents[1]
@@ -53,19 +52,10 @@ def create_project(folder):
     )
     tokenizer = train("wordpiece", 400, texts)
     backbone = tiny.bert(folder / "bert", vocab_size=len(tokenizer))
-    features = folder / "features"
-    method = Method(EXPERIMENT, ["NAME"], tokenizer)
-    method.encode([records], features, label="test")
-    columns, lengths, _ = method.align(features, [records])
-    write_columns(folder / "targets", columns, lengths)
-    items = method.dataset(features, folder / "targets", records)
-    run = method.training_run(
-        items, items, seed=1, checkpoints=folder / "checkpoints", label="test"
-    )
-    model, _ = method.fit(backbone, run)
-    predictor = Method.Predictor.from_training(model, method, Path("unread"))
+    method = TaggingMethod(EXPERIMENT, ["NAME"], tokenizer)
+    predictor, _, _ = training_steps.train(method, backbone, records, folder / "work")
     (folder / "models/ner-encoder").mkdir(parents=True)
-    predictor.save(folder / "models/ner-encoder", EXPERIMENT, updates=3, examples=20)
+    predictor.save(folder / "models/ner-encoder")
     rows = [
         metrics.PredictionRow(
             r.id, r.input, r.gold, tuple(s.span for s in row), tuple(s.score for s in row)
@@ -77,8 +67,8 @@ def create_project(folder):
         folder / "reports/metrics/ner/ner-encoder.json",
         {
             **evaluation.metrics(metrics.Scorer(), evaluation.evaluate(metrics.Scorer(), [rows])),
-            "parameters": parameter_count(model),
-            "trainable_parameters": parameter_count(model, trainable=True),
+            "parameters": parameter_count(predictor.model),
+            "trainable_parameters": parameter_count(predictor.model, trainable=True),
         },
     )
     return folder

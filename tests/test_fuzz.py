@@ -15,7 +15,7 @@ from tests.masking.test_files import FORMATS, changed
 from wxb.core.errors import WxbError
 from wxb.core.params import check, parse_yaml
 from wxb.corpora import formats
-from wxb.tasks.ner.generation import answers
+from wxb.tasks.ner.models import answers
 
 fuzzed = settings(max_examples=int(os.environ.get("FUZZ", "50")), deadline=None)
 MARKS = ['"', "'", "{", "}", "[", "]", ",", ";", "\t", "\n", "\r", "\\", "\\u", ":", "&a", "*a"]

@@ -31,14 +31,14 @@ EXPECTED = {
     "wxb.cli.new.corpus, wxb.cli.new.studies": set(),
     "stages.download, stages.preprocess": set(),
     "stages.tokenize": set(),
-    "stages.align, wxb.tasks.ner.tagging.method, wxb.tasks.ner.generation.method": set(),
+    "stages.align, wxb.tasks.ner.tagging, wxb.tasks.ner.generation": set(),
     "stages.compare": set(),
     "stages.tokenizer, stages.pretrain": set(),
-    "stages.train, stages.evaluate, "
-    "wxb.tasks.classification.tfidf.method, wxb.tasks.ner.crf.method": set(),
-    "stages.evaluate, wxb.tasks.ner.tagging.method, wxb.tasks.ner.tagging.model": {"torch"},
-    "wxb.project.trained, wxb.masking.masker, "
-    "wxb.tasks.ner.tagging.method, wxb.tasks.ner.tagging.model": {"torch"},
+    "stages.train, stages.evaluate, wxb.tasks.classification.tfidf, wxb.tasks.ner.crf": set(),
+    "stages.evaluate, wxb.tasks.ner.tagging, wxb.tasks.ner.models.tagger": {"torch"},
+    "wxb.project.trained, wxb.masking.masker, wxb.tasks.ner.tagging, wxb.tasks.ner.models.tagger": {
+        "torch"
+    },
     "wxb.training.backbones.generator": {"torch"},
 }
 
@@ -76,7 +76,7 @@ def test_prediction_imports_no_training_library_and_no_compiler(tmp_path, name):
     experiment = ner_models.experiment(name)
     ner_models.save_base(tmp_path / experiment.backbone, experiment.backbone)
     predictor = ner_models.trained(tmp_path, name)
-    predictor.save(tmp_path / name, experiment, updates=3, examples=20)
+    predictor.save(tmp_path / name)
     code = f"""
 import sys
 from pathlib import Path

@@ -84,7 +84,7 @@ class TestPipeline:
 
     @pytest.mark.slow
     def test_a_touched_file_reruns_nothing(self, by_snakemake):
-        for name in ("wxb/tasks/ner/record/bio.py", "data/raw/pii/records.jsonl", "local.json"):
+        for name in ("wxb/tasks/ner/models/bio.py", "data/raw/pii/records.jsonl", "local.json"):
             (by_snakemake.folder / name).touch()
         assert by_snakemake.snakemake() == set()
         assert by_snakemake.repro() == set()

@@ -8,7 +8,6 @@ from __future__ import annotations
 import csv
 import shutil
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -24,14 +23,13 @@ from demos.spoken.room import simulate_room
 from wxb.corpora.records import Record
 from wxb.corpora.text.encoded import IGNORED, write_columns
 from wxb.corpora.text.tokenizers import SavedTokenizer, load, token_ids
-from wxb.metrics import Metric
+from wxb.tasks.speech.models.features import log_mel, to_window
 from wxb.tasks.speech.params import Seq2Seq
 from wxb.tasks.speech.record import audio
-from wxb.tasks.speech.record.audio import FRAMES, RATE, log_mel, to_window, write
-from wxb.tasks.speech.seq2seq.method import Method
+from wxb.tasks.speech.record.audio import FRAMES, RATE, write
+from wxb.tasks.speech.seq2seq import WhisperMethod
 
 LIMITS = {"top_db": 40.0, "shortest": 0.05, "longest": 10.0}
-VALIDATION_LOSS = Metric("loss", "loss", lower_is_better=True)  # picks the epoch
 MAX_CHANGE = 0.2  # of the logarithms of pitch and tempo
 NOISE = (5.0, 40.0)  # dB below speech
 MAX_GAIN, GAINS = 6.0, 8  # dB of a microphone's gain, up or down, and number of random gains
@@ -138,6 +136,12 @@ def experiment(backbone: str, **groups: Mapping[str, Any]) -> Seq2Seq:
     return Seq2Seq.model_validate(block)
 
 
+class Recogniser(WhisperMethod):
+    """A Whisper of which the epoch with the lowest validation loss is kept."""
+
+    METRIC = "loss"
+
+
 def fit(
     folder: Path,
     name: str,
@@ -155,32 +159,33 @@ def fit(
     base, work = folder / "models" / settings.backbone, folder / "features" / name
     shutil.rmtree(work, ignore_errors=True)  # of a command that was stopped
     work.mkdir(parents=True)
-    encoding = Method.with_vocabulary(settings, [], SavedTokenizer(base))
-    method = Method.with_vocabulary(settings, [], load(base))
+    encoding = WhisperMethod(settings, [], SavedTokenizer(base))
+    method = Recogniser(settings, [], load(base))
     items = {}
     for split, recordings in (("train", train), ("valid", valid)):
         features, targets = work / f"{split}.arrow", work / split
         records = write_records(folder, recordings)
-        encoding.encode([records], features, label=f"tokenize: {name}")
-        columns, splits, _ = encoding.align(features, [records])
+        encoding.encode([records], features, caption=f"tokenize: {name}")
+        columns, splits, _ = encoding.targets(features, [records])
         write_columns(targets, columns, splits)
-        items[split] = method.dataset(features, targets, records)
-    run = method.training_run(
-        **items, seed=seed, checkpoints=folder / f"{name}-checkpoints", label=f"train: {name}"
+        items[split] = method.items(features, targets, records)
+    model, history = method.train(
+        base,
+        items["train"],
+        items["valid"],
+        seed=seed,
+        checkpoints=folder / f"{name}-checkpoints",
+        caption=f"train: {name}",
     )
-    model, history = method.fit(base, replace(run, best=VALIDATION_LOSS))
-    predictor = Method.Predictor.from_training(model, method, work / "train")
-    updates = int(history[-1]["step"])
-    predictor.save(
-        folder / "models" / name, settings, updates=updates, examples=len(items["train"])
-    )
+    counts = {"updates": int(history[-1]["step"]), "examples": len(items["train"])}
+    method.predictor(model, work / "train", **counts).save(folder / "models" / name)
 
 
 def transcribe(folder: Path, name: str, recordings: Sequence[Recording]) -> list[str]:
     """The transcripts of recordings by the model in `folder`/models/<name>."""
-    predictor = Method.Predictor.load(folder / "models" / name)
+    predictor = WhisperMethod.PREDICTOR.load(folder / "models" / name)
     inputs = [record.input for record in write_records(folder, recordings)]
-    return [transcript.text.strip() for transcript in predictor.predict(inputs, label=name)]
+    return [transcript.text.strip() for transcript in predictor.predict(inputs, caption=name)]
 
 
 @torch.inference_mode()
@@ -191,7 +196,7 @@ def classify(
 
     Sums log-probabilities over SPEEDS, since voices are higher or lower than those in training.
     """
-    predictor = Method.Predictor.load(folder / "models" / name)
+    predictor = WhisperMethod.PREDICTOR.load(folder / "models" / name)
     bands, window = predictor.settings["mel_bands"], predictor.settings["window"] * FRAMES
     end = predictor.tokenizer.eos_token_id
     ids = [torch.tensor([*row, end]) for row in token_ids(predictor.tokenizer, texts)]

@@ -20,7 +20,7 @@ from transformers import BertForTokenClassification, pipeline
 
 from wxb.corpora.text.tokenizers import load
 from wxb.masking.masker import Masker
-from wxb.tasks.ner.record.bio import tag_names
+from wxb.tasks.ner.models.bio import tag_names
 from wxb.training.backbones.weights import load_backbone
 
 GOAL = 2.0  # how many times as fast as the pipeline

@@ -110,10 +110,10 @@ def tagger(sizes: Sizes) -> Iterator[Row]:
         folder = Path(name)
         data = training.demo(folder, sizes.records)
         yield Row.from_comparison(training.comparison(data, "a tagger", sizes.turns))
-        model = data.method.build(data.backbone)
+        model = data.method.model(data.backbone)
         data.fit(model, folder, epochs=2)
-        recognizer = data.method.Predictor.from_training(model, data.method, folder)
-        recognizer.save(folder / "model", data.method.experiment, updates=1, examples=1)
+        recognizer = data.method.predictor(model, folder)
+        recognizer.save(folder / "model")
         recognizer = type(recognizer).load(folder / "model")
         inputs = [record.input for record in data.records]
         rates = [_texts_per_second(recognizer, inputs) for _ in range(1 + sizes.turns)][1:]

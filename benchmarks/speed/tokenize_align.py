@@ -36,8 +36,8 @@ from wxb.corpora.text.encoded import Encoded
 from wxb.corpora.text.tokenizers import encode, train
 from wxb.corpora.text.windows import text_windows
 from wxb.project import benchmarks
-from wxb.tasks.ner.record.bio import IGNORED, align
-from wxb.tasks.ner.record.spans import Span
+from wxb.tasks.ner.models.bio import IGNORED, align
+from wxb.tasks.ner.record import Span
 
 ROOT = Path(__file__).parents[2]
 VOCABULARY, MAX_LENGTH, STRIDE = 6000, 128, 32  # as in the demo

@@ -14,6 +14,7 @@ import tempfile
 from collections.abc import Sequence
 from copy import deepcopy
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,7 @@ from wxb.corpora.text.encoded import write_columns
 from wxb.corpora.text.tokenizers import train as train_tokenizer
 from wxb.training import trainer
 from wxb.training.backbones.weights import initial_model
+from wxb.training.batches import collate
 
 ROOT = Path(__file__).parents[2]
 GOAL = 1.3  # how many times as fast as the peer
@@ -47,12 +49,22 @@ class Demo:
     def fit(self, model: Any, folder: Path, epochs: int) -> None:
         """Train a model with this project."""
         settings = self.method.experiment.training.model_copy(update={"epochs": epochs})
-        experiment = self.method.experiment.model_copy(update={"training": settings})
-        run = type(self.method)(experiment, self.method.labels, self.method.tokenizer).training_run(
-            self.train, self.valid, seed=1, checkpoints=folder / "checkpoints", label="train"
-        )
+        method = self.method
         with contextlib.redirect_stdout(io.StringIO()):
-            trainer.fit(model, run)
+            trainer.fit(
+                model,
+                settings,
+                self.train,
+                self.valid,
+                collate=partial(collate, pad=method.tokenizer.pad_token_id),
+                seed=1,
+                checkpoints=folder / "checkpoints",
+                caption="train",
+                targets=method.TARGETS,
+                metric=method.METRIC,
+                compute_metrics=method.compute_metrics,
+                summarize=method.summarize,
+            )
 
     def fit_plainly(self, model: Any, folder: Path) -> None:
         """Train a model for one epoch with transformers' Trainer at its defaults."""
@@ -70,7 +82,8 @@ class Demo:
             report_to="none",
         )
         with contextlib.redirect_stdout(io.StringIO()):
-            Trainer(model, arguments, self.method.collator(), self.train).train()
+            padded = partial(collate, pad=self.method.tokenizer.pad_token_id)
+            Trainer(model, arguments, padded, self.train).train()
 
 
 def demo(folder: Path, count: int, experiment: str = "ner-encoder", **shape: Any) -> Demo:
@@ -88,10 +101,10 @@ def demo(folder: Path, count: int, experiment: str = "ner-encoder", **shape: Any
     tokenizer.save_pretrained(folder / "backbone")
     labels = sorted({span.type for record in records for span in record.gold})
     method = tasks.method_of(block, labels, tokenizer)
-    method.encode([records], folder / "features", label="tokenize")
-    columns, splits, _ = method.align(folder / "features", [records])
+    method.encode([records], folder / "features", caption="tokenize")
+    columns, splits, _ = method.targets(folder / "features", [records])
     write_columns(folder / "targets", columns, splits)
-    items = method.dataset(folder / "features", folder / "targets", records)
+    items = method.items(folder / "features", folder / "targets", records)
     held_out = len(items) // 10
     return Demo(method, folder / "backbone", items[held_out:], items[:held_out], records)
 
@@ -100,7 +113,7 @@ def comparison(data: Demo, what: str, turns: int) -> Comparison:
     """An epoch of training, ours with validation, both with copies of the same model."""
     gc.freeze()  # each Trainer collects garbage once, which takes longer with more imports
     set_seed(1)
-    model = data.method.build(data.backbone)
+    model = data.method.model(data.backbone)
 
     def ours() -> None:
         with tempfile.TemporaryDirectory() as folder:

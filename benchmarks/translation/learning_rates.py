@@ -26,7 +26,7 @@ from wxb.corpora.text.tokenizers import load as load_tokenizer
 from wxb.models.seq2seq import State
 from wxb.project import benchmarks
 from wxb.tasks.translation.record import Labelling
-from wxb.tasks.translation.seq2seq.method import Method
+from wxb.tasks.translation.seq2seq import Seq2SeqMethod
 
 RATES = (1e-3, 2e-3, 4e-3, 8e-3, 1.6e-2, 3.2e-2)
 STUDY = "translation"
@@ -43,12 +43,12 @@ class Training(NamedTuple):
     bleu: float
 
 
-class WithoutContext(Method):
+class WithoutContext(Seq2SeqMethod):
     """A method whose decoder without attention reads zeros instead of the context of the source."""
 
-    def build(self, backbone: Path) -> Any:
+    def model(self, backbone: Path) -> Any:
         """A model with random weights."""
-        model = super().build(backbone)
+        model = super().model(backbone)
         encode = model.model.encode
 
         def encode_without_context(*inputs: torch.Tensor) -> State:
@@ -63,7 +63,7 @@ def train(name: str, learning_rate: float, epochs: int) -> Training:
     """Train a row of the table with a learning rate, seed 1 and one thread."""
     torch.set_num_threads(1)
     experiment = name.partition(",")[0]
-    method_class = WithoutContext if name == WITHOUT_CONTEXT else Method
+    method_class = WithoutContext if name == WITHOUT_CONTEXT else Seq2SeqMethod
     settings = load().block("experiments", experiment)
     changes = {
         "learning_rate": learning_rate,
@@ -76,7 +76,7 @@ def train(name: str, learning_rate: float, epochs: int) -> Training:
         settings.model_copy(update={"training": training}), [], load_tokenizer(backbone)
     )
     items = {
-        split: method.dataset(
+        split: method.items(
             paths.features(experiment) / f"{split}.arrow",
             paths.targets(experiment) / f"{split}.arrow",
             clean.read_labelled(corpus / f"{split}.parquet", Labelling()),
@@ -84,15 +84,15 @@ def train(name: str, learning_rate: float, epochs: int) -> Training:
         for split in ("train", "valid")
     }
     with tempfile.TemporaryDirectory() as checkpoints:
-        run = method.training_run(
+        _, history = method.train(
+            backbone,
             items["train"],
             items["valid"],
             seed=1,
             checkpoints=Path(checkpoints),
-            label=f"{name} {learning_rate:g}",
+            caption=f"{name} {learning_rate:g}",
         )
-        _, history = method.fit(backbone, run)
-    scores = [row[f"valid_{method.BEST.key}"] for row in history if "valid_loss" in row]
+    scores = [row[f"valid_{method.METRIC}"] for row in history if "valid_loss" in row]
     return Training(name, learning_rate, int(history[-1]["step"]), round(max(scores), 2))
 
 

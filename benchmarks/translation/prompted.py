@@ -25,9 +25,9 @@ from wxb.corpora.text.tokenizers import token_ids
 from wxb.metrics.intervals import Groups, intervals
 from wxb.project import benchmarks, trained
 from wxb.tasks.translation import metrics
-from wxb.tasks.translation.predictor import Translator, decode, source_ids
+from wxb.tasks.translation.models.predictor import Translator, decode, source_ids
+from wxb.tasks.translation.models.seq2seq import Seq2SeqModel, build_network
 from wxb.tasks.translation.record import Labelling
-from wxb.tasks.translation.seq2seq.model import Seq2SeqModel, build_network
 from wxb.training.batches import collate
 
 LONGEST = 40  # tokens of a translation, for all systems

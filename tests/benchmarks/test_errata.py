@@ -14,13 +14,13 @@ from tests.benchmarks.script import script
 from wxb.corpora.records import Record
 from wxb.corpora.text.encoded import IGNORED
 from wxb.corpora.text.tokenizers import train as train_tokenizer
-from wxb.tasks.ner.generation import answers
 from wxb.tasks.ner.metrics import counts
+from wxb.tasks.ner.models import answers
+from wxb.tasks.ner.models.bio import OUTSIDE
+from wxb.tasks.ner.models.tagger import Tagger
 from wxb.tasks.ner.params import Head
-from wxb.tasks.ner.record.bio import OUTSIDE
-from wxb.tasks.ner.record.spans import Span
-from wxb.tasks.ner.tagging.method import Method as Tagging
-from wxb.tasks.ner.tagging.model import Tagger
+from wxb.tasks.ner.record import Span
+from wxb.tasks.ner.tagging import TaggingMethod
 from wxb.training.backbones.generator import Generator
 from wxb.training.batches import collate
 
@@ -35,7 +35,9 @@ def recognizer(texts, kind="wordpiece"):
     """A predictor with a tokenizer for the texts and a dummy model."""
     settings = {"types": TYPES, "threshold": 0.0, "max_length": 64, "stride": 8}
     settings["word_features"] = None
-    return Tagging.Predictor(torch.nn.Linear(1, 1), train_tokenizer(kind, 400, texts), **settings)
+    return TaggingMethod.PREDICTOR(
+        torch.nn.Linear(1, 1), train_tokenizer(kind, 400, texts), **settings
+    )
 
 
 def record(text, *spans):

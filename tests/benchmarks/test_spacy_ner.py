@@ -8,7 +8,7 @@ from tests.benchmarks.script import script
 from wxb.corpora.records import Record
 from wxb.metrics import evaluation
 from wxb.tasks.ner import metrics
-from wxb.tasks.ner.record.spans import Span
+from wxb.tasks.ner.record import Span
 
 ROOT = Path(__file__).parents[2]
 OPTIONS = {"epochs": 8, "seed": 1, "label": "spaCy@test"}

@@ -5,8 +5,8 @@ import torch
 from tests.benchmarks.script import script
 from tests.tasks.translation.translators import SOURCES, TARGETS, experiment, tokenizer
 from wxb.corpora.records import Record
-from wxb.tasks.translation.predictor import Translator, special_ids
-from wxb.tasks.translation.seq2seq.model import Seq2SeqModel, build_network
+from wxb.tasks.translation.models.predictor import Translator, special_ids
+from wxb.tasks.translation.models.seq2seq import Seq2SeqModel, build_network
 
 learning_rates, prompted = script("translation/learning_rates"), script("translation/prompted")
 
@@ -14,7 +14,7 @@ learning_rates, prompted = script("translation/learning_rates"), script("transla
 def test_without_context_the_first_state_is_all_that_decoding_has():
     ids, mask = torch.tensor([[5, 6], [7, 8]]), torch.ones(2, 2)
     method = learning_rates.WithoutContext(experiment("seq2seq"), [], tokenizer())
-    network = method.build(None).model.eval()
+    network = method.model(None).model.eval()
     state = network.encode(ids, mask)
     assert state.hidden.any()
     assert not state.source.any()

@@ -20,8 +20,7 @@ from wxb.project.staleness import Change, Staleness
 from wxb.reporting.charts.pairs import claim
 from wxb.tasks.ner import metrics
 from wxb.tasks.ner.metrics import PredictionRow
-from wxb.tasks.ner.record import Labelling
-from wxb.tasks.ner.record.spans import Span
+from wxb.tasks.ner.record import Labelling, Span
 
 ROOT = Path(__file__).parents[2]
 

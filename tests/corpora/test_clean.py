@@ -10,8 +10,7 @@ from wxb.core.errors import WxbError
 from wxb.core.files import write_json
 from wxb.corpora import clean
 from wxb.corpora.records import Record
-from wxb.tasks.ner.record import Labelling
-from wxb.tasks.ner.record.spans import Span
+from wxb.tasks.ner.record import Labelling, Span
 
 spans = st.none() | st.just(()) | st.just((Span(0, 1, "A"), Span(1, 2, "B")))
 texts = st.text(st.characters(exclude_categories=["Cs"]), min_size=2)

@@ -11,7 +11,7 @@ from wxb.corpora import division
 from wxb.corpora.division import drop_duplicates, with_test_groups
 from wxb.corpora.records import Reject
 from wxb.tasks.ner.reading import Reading
-from wxb.tasks.ner.record.spans import Span
+from wxb.tasks.ner.record import Span
 
 FILES = {"train": ["a"], "valid": ["b"], "test": ["c"]}
 

@@ -8,7 +8,7 @@ from rapidfuzz.process import cdist
 from tests.corpora.records import record
 from wxb.corpora.near import FAR, distances, units
 from wxb.tasks.ner.reading import Reading
-from wxb.tasks.ner.record.spans import Span
+from wxb.tasks.ner.record import Span
 
 
 def marked(text, *mentions):

@@ -6,7 +6,7 @@ from wxb.corpora.profile import nearness, profile
 from wxb.corpora.records import Record, Reject
 from wxb.tasks.chat.record.conversation import message, to_text
 from wxb.tasks.ner.reading import Reading
-from wxb.tasks.ner.record.spans import Span
+from wxb.tasks.ner.record import Span
 
 
 def test_the_profile_accounts_for_every_record():

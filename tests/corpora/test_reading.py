@@ -13,7 +13,7 @@ from wxb.corpora import reading
 from wxb.corpora.records import Record, Reject
 from wxb.tasks.ner.params import Corpus
 from wxb.tasks.ner.reading import Reading
-from wxb.tasks.ner.record.spans import Span
+from wxb.tasks.ner.record import Span
 
 FAMILY = "👩‍👩‍👧‍👦"  # one glyph, seven code points
 

@@ -3,7 +3,7 @@
 import re
 from typing import NamedTuple
 
-from wxb.tasks.ner.record.spans import Span
+from wxb.tasks.ner.record import Span
 
 MASK = ("mask", "--experiment", "rules")
 RULES = {
@@ -15,7 +15,7 @@ PATTERN = re.compile("|".join(f"(?P<{type_}>{rule})" for type_, (rule, _) in RUL
 
 
 class ScoredSpan(NamedTuple):
-    """The same as `wxb.tasks.ner.predictor.ScoredSpan`, whose import takes seconds."""
+    """The same as `wxb.tasks.ner.models.predictor.ScoredSpan`, whose import takes seconds."""
 
     span: Span
     score: float
@@ -27,7 +27,7 @@ class Rules:
     def __init__(self):
         self.types, self.threshold = list(RULES), 0.0
 
-    def candidates(self, texts, *, label):
+    def candidates(self, texts, *, caption):
         return [
             [
                 ScoredSpan(Span(*match.span(), match.lastgroup), RULES[match.lastgroup][1])

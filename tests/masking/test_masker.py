@@ -10,8 +10,8 @@ from tests.masking.rules import Rules, ScoredSpan
 from wxb.core.errors import WxbError
 from wxb.masking.masker import Masker
 from wxb.masking.placeholders import Edit, Placeholders
-from wxb.tasks.ner.predictor import SpanFinder
-from wxb.tasks.ner.record.spans import Span
+from wxb.tasks.ner.models.predictor import SpanFinder
+from wxb.tasks.ner.record import Span
 
 TEXT = "Ann (44) and Ann, bob@x.org, Zoé 5"
 
@@ -63,7 +63,7 @@ def test_adjacent_spans_of_one_type_are_merged():
     assert masked("AnnBob met Eve5", operators="replace") == ["<NAME> met <NAME><AGE>"]
     parts = [ScoredSpan(Span(0, 3, "NAME"), 0.9), ScoredSpan(Span(3, 6, "NAME"), 0.7)]
     masker = Masker(Rules(), "number")
-    masker.recognizer.candidates = lambda texts, label: [parts]
+    masker.recognizer.candidates = lambda texts, caption: [parts]
     assert masker.edits(["AnnBob"]) == [[Edit(0, 6, "<NAME_1>")]]
 
 
@@ -74,7 +74,7 @@ def test_only_selected_types_are_masked():
 def test_the_error_of_a_failing_model_does_not_quote_texts():
     masker = Masker(Rules())
 
-    def fail(texts, label):
+    def fail(texts, caption):
         raise ValueError(f"cannot read {texts[0]}")
 
     masker.recognizer.candidates = fail

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.masking.rules import ScoredSpan
 from wxb.masking.masker import Masker
 from wxb.masking.placeholders import PLACEHOLDER, Edit, Placeholders, apply_edits
-from wxb.tasks.ner.record.spans import Span
+from wxb.tasks.ner.record import Span
 
 TYPES = ["NAME", "A_1", "<B>", "LITERAL", "姓 名", "<>\n"]
 PIECES = [
@@ -26,7 +26,7 @@ class FixedRecognizer:
     def __init__(self, spans):
         self.spans, self.types, self.threshold = spans, TYPES, 0.0
 
-    def candidates(self, texts, *, label):
+    def candidates(self, texts, *, caption):
         return [[ScoredSpan(span, 1.0) for span in self.spans[text]] for text in texts]
 
 

@@ -30,7 +30,7 @@ from wxb.project.engines import repaired
 from wxb.project.inventory import Inventory, headlines
 from wxb.project.staleness import Change, Staleness, running, staleness
 from wxb.tasks.ner.reading import Reading
-from wxb.tasks.ner.record.spans import Span
+from wxb.tasks.ner.record import Span
 
 F1 = {"precision": 0.5, "recall": 0.4, "f1": 0.444, "f1_low": 0.4, "f1_high": 0.5}
 SIZE = {"parameters": 1_418_155, "trainable_parameters": 108_100}

@@ -12,7 +12,7 @@ from tests.ner_project import SENTENCES, create_project
 from wxb.core.errors import WxbError
 from wxb.core.params import check, read_yaml
 from wxb.project import trained
-from wxb.tasks.ner.record.spans import Span
+from wxb.tasks.ner.record import Span
 
 ROOT = Path(__file__).parents[2]
 

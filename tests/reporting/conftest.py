@@ -16,7 +16,7 @@ from wxb.core.params import Params, check, read_yaml
 from wxb.metrics import Metric, evaluation
 from wxb.reporting.charts.parts import Study
 from wxb.tasks.ner import metrics
-from wxb.tasks.ner.record.spans import Span
+from wxb.tasks.ner.record import Span
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 CHROMIUM = next(filter(None, map(shutil.which, NAMES)), None)

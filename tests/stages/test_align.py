@@ -11,8 +11,7 @@ from wxb.corpora.profile import profile
 from wxb.corpora.text.encoded import read_encoded
 from wxb.corpora.text.tokenizers import train
 from wxb.tasks.ner.reading import Reading
-from wxb.tasks.ner.record import Labelling
-from wxb.tasks.ner.record.spans import Span
+from wxb.tasks.ner.record import Labelling, Span
 
 ROOT = Path(__file__).parents[2]
 

@@ -17,8 +17,7 @@ from wxb.corpora.records import Record
 from wxb.metrics import evaluation
 from wxb.tasks.ner import metrics as scorer
 from wxb.tasks.ner.reading import Reading
-from wxb.tasks.ner.record import Labelling
-from wxb.tasks.ner.record.spans import Span
+from wxb.tasks.ner.record import Labelling, Span
 
 SETTINGS = {
     "encoding": {"max_length": 24, "stride": 8},

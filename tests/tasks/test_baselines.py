@@ -16,8 +16,8 @@ from wxb.core.params.tasks import methods
 from wxb.corpora.records import Record
 from wxb.corpora.text import tokenizers
 from wxb.tasks.baselines import WORD, Model
-from wxb.tasks.ner.baseline.method import MentionFinder, Method
-from wxb.tasks.ner.record.spans import Span
+from wxb.tasks.ner.baseline import MentionFinder, MentionsMethod
+from wxb.tasks.ner.record import Span
 
 
 class Case(NamedTuple):
@@ -72,9 +72,8 @@ def block(task, kind, **changes):
 def train(folder, case, records):
     """Train as the stages do; returns the predictor, and the same after saving and loading."""
     experiment = block(case.task, case.kind)
-    cls = tasks.get(case.task).method("baseline")
     tokenizer = tokenizers.train("words", 100, ["some words"])
-    method = cls.with_vocabulary(experiment, case.labels, tokenizer)
+    method = tasks.method_of(experiment, case.labels, tokenizer)
     predictor, history, counts = training_steps.train(method, folder, records, folder)
     assert history == [{"step": 0, "epoch": 0}]
     assert counts == {"gold": len(records), "kept": len(records)}
@@ -137,7 +136,7 @@ def test_mentions_are_whole_words_and_disjoint(mentions, text):
         Record("", f"{mention} x", (Span(0, len(mention), mention),), None, "")
         for mention in mentions
     ]
-    model = Method(block("ner", "mentions"), [], None).build(None)(records)
+    model = Model(MentionsMethod(block("ner", "mentions"), [], None).values(records))
     (scored,) = MentionFinder(model, None).predict([text])
     spans = [span for span, _ in scored]
     assert all(left.end <= right.start for left, right in pairwise(spans))
@@ -153,7 +152,7 @@ def test_mentions_are_whole_words_and_disjoint(mentions, text):
 def test_a_mention_has_its_most_frequent_type():
     spans = Counter(CITY=2, SURNAME=1)
     records = [Record("", "Bonn", (Span(0, 4, kind),), None, "") for kind in spans.elements()]
-    model = Method(block("ner", "mentions"), [], None).build(None)(records)
+    model = Model(MentionsMethod(block("ner", "mentions"), [], None).values(records))
     (scored,) = MentionFinder(model, None, labels=["CITY"]).predict(["In Bonn"])
     assert [span for span, _ in scored] == [Span(3, 7, "CITY")]
 

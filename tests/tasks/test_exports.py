@@ -18,8 +18,7 @@ from wxb.metrics import evaluation
 from wxb.tasks import exports
 from wxb.tasks.ner import metrics
 from wxb.tasks.ner.metrics import PredictionRow
-from wxb.tasks.ner.record import Labelling
-from wxb.tasks.ner.record.spans import Span
+from wxb.tasks.ner.record import Labelling, Span
 
 LABELLED = {"id": "1", "input": "Zoë\u2028東京", "language": "en", "gold": "fr"}
 

@@ -35,7 +35,7 @@ class Sum(nn.Module):
         (folder / "factor").write_text(str(self.factor.item()))
 
 
-class Adder(methods.Trained):
+class Adder(methods.Predictor):
     prediction = Prediction(batch_size=BATCH)
 
     @classmethod
@@ -43,15 +43,15 @@ class Adder(methods.Trained):
         assert settings["labels"] == ["a", "b"]
         return Sum((folder / "factor").read_text())
 
-    def predictions(self, inputs, /, *, label):
+    def predictions(self, inputs, /, *, caption):
         items = methods.inputs(tokenizers.encode(self.tokenizer, inputs), self.tokenizer, 5)
-        return self.outputs(items, label=label)
+        return self.outputs(items, caption=caption)
 
 
-class Method(methods.Method):
-    Predictor = Adder
+class Method(methods.Network):
+    PREDICTOR = Adder
 
-    def build(self, backbone):
+    def model(self, backbone):
         raise NotImplementedError
 
 
@@ -79,7 +79,7 @@ def test_inputs_have_special_tokens_and_are_truncated(tokenizer, items):
 
 def test_encoded_texts_are_written_and_read(tokenizer, tmp_path):
     records = [Record(text, text, None, None, "") for text in TEXTS]
-    Method(None, [], tokenizer).encode([records], tmp_path / "texts.arrow", label="encode")
+    Method(None, [], tokenizer).encode([records], tmp_path / "texts.arrow", caption="encode")
     expected = tokenizers.encode(tokenizer, TEXTS)
     for column, expected_column in zip(
         read_encoded(tmp_path / "texts.arrow"), expected, strict=True
@@ -96,21 +96,22 @@ def test_batches_have_each_item_once_sorted_by_length():
 
 def test_outputs_are_in_the_order_of_the_items(tokenizer, items):
     model = Sum(2)
-    outputs = Adder(model, tokenizer).outputs(items, label="add")
+    outputs = Adder(model, tokenizer).outputs(items, caption="add")
     assert [float(output["sum"]) for output in outputs] == [
         2 * item["input_ids"].sum() for item in items
     ]
     assert [size[0] for size in model.sizes] == [BATCH, len(TEXTS) - BATCH]
-    assert Adder(model, tokenizer).outputs([], label="add") == []
+    assert Adder(model, tokenizer).outputs([], caption="add") == []
 
 
 def test_a_saved_model_is_loaded_with_its_settings(tokenizer, items, tmp_path):
-    predictor = Adder.from_training(Sum(3), Method(Experiment, ("a", "b"), tokenizer), tmp_path)
-    predictor.save(tmp_path / "model", Experiment, updates=2, examples=7)
+    method = Method(Experiment, ("a", "b"), tokenizer)
+    predictor = method.predictor(Sum(3), tmp_path, updates=2, examples=7)
+    predictor.save(tmp_path / "model")
     loaded = Adder.load(tmp_path / "model", Prediction(batch_size=1))
     assert loaded.prediction.batch_size == 1
     assert Adder.load(tmp_path / "model").prediction.batch_size == BATCH
-    assert loaded.outputs(items, label="add") == predictor.outputs(items, label="add")
+    assert loaded.outputs(items, caption="add") == predictor.outputs(items, caption="add")
     assert read_json(tmp_path / "model" / "wxb.json") == {
         "task": "adding",
         "method": "sum",
@@ -131,13 +132,13 @@ def test_accuracy_excludes_ignored_labels():
 def test_labels_that_training_lacks_are_lost(tokenizer, tmp_path):
     records = [Record(label, label, label, None, "") for label in "abc"]
     method, files = Method(Experiment, ["a", "c"], tokenizer), [tmp_path / "f", tmp_path / "t"]
-    method.encode([records], files[0], label="encode")
-    columns, splits, counts = method.align(files[0], [records[:2], records[2:]])
+    method.encode([records], files[0], caption="encode")
+    columns, splits, counts = method.targets(files[0], [records[:2], records[2:]])
     write_columns(files[1], columns, splits)
     assert columns["labels"].tolist() == [0, IGNORED, 1]
     assert splits.tolist() == [0, 1, 2, 3]
     assert counts == {"gold": 3, "kept": 2, "lost": 1}
-    assert [item["labels"] for item in method.dataset(*files, records)] == [0, IGNORED, 1]
+    assert [item["labels"] for item in method.items(*files, records)] == [0, IGNORED, 1]
 
 
 def test_items_are_made_on_access():

@@ -24,7 +24,7 @@ def test_a_task_has_every_part(task, part):
 )
 def test_methods_and_predictors_are_complete(task, name):
     method = tasks.get(task).method(name)
-    assert method.__abstractmethods__ == method.Predictor.__abstractmethods__ == frozenset()
+    assert method.__abstractmethods__ == method.PREDICTOR.__abstractmethods__ == frozenset()
     assert missing_attributes(method) == set()
 
 

@@ -55,13 +55,13 @@ def test_the_name_depends_on_settings_and_content(inputs):
 
 
 def test_the_name_depends_on_the_code(inputs, tmp_path, monkeypatch):
-    import wxb.tasks.ner.record.bio
+    import wxb.tasks.ner.models.bio
 
     paths = inputs("data")
     before = folder("train@x", [1], paths)
     changed = tmp_path / "align.py"
     changed.write_text("# another way to align")
-    monkeypatch.setattr(wxb.tasks.ner.record.bio, "__file__", str(changed))
+    monkeypatch.setattr(wxb.tasks.ner.models.bio, "__file__", str(changed))
     assert folder("train@x", [1], paths) != before
 
 

@@ -31,11 +31,9 @@ from safetensors.torch import save_file
 from torch import nn
 from torch.nn import functional as F
 from transformers import set_seed
-from wxb.metrics import Metric
 from wxb.core.params.training import Training
 from wxb.training import processes
 from wxb.training.batches import collate
-from wxb.training.run import TrainingRun
 from wxb.training.trainer import fit
 
 class Model(nn.Module):
@@ -58,12 +56,12 @@ settings = Training(epochs=6, batch_size=8, learning_rate=1e-2, processes=count)
 with processes.launch(count), processes.publish(Path("model")) as (folder,):
     set_seed(1)
     model = Model().double()  # so that another order of sums changes little
-    history = fit(model, TrainingRun(
-        settings, train=items, valid=items, collate=partial(collate, pad=0),
-        seed=1, checkpoints=Path("checkpoints"), label="toy",
-        summarize=lambda logits, labels: logits.argmax(-1), best=Metric("right", "right"),
+    history = fit(
+        model, settings, items, items, collate=partial(collate, pad=0),
+        seed=1, checkpoints=Path("checkpoints"), caption="toy",
+        summarize=lambda logits, labels: logits.argmax(-1), metric="right",
         compute_metrics=lambda ids, labels: {"right": float((ids == labels).mean())},
-    ))
+    )
     folder.mkdir()
     (folder / "history.json").write_text(json.dumps(history, sort_keys=True))
     del model.out.weight  # that of the embeddings

@@ -20,13 +20,12 @@ from wxb.core.errors import WxbError
 from wxb.core.params.experiments import LowRank, Tuning
 from wxb.core.params.training import Pretraining, Training
 from wxb.corpora.text.encoded import IGNORED
-from wxb.metrics import Metric
-from wxb.tasks.ner.generation.method import Method as Generation
+from wxb.tasks.ner.generation import GenerationMethod
 from wxb.training.backbones import tuning
 from wxb.training.backbones.generator import Generator, language_model
 from wxb.training.batches import collate
 from wxb.training.checkpoints import last_complete
-from wxb.training.run import TrainingRun, write_curves
+from wxb.training.curves import write_curves
 from wxb.training.trainer import fit
 
 RATE = 1e-2
@@ -71,19 +70,19 @@ class Scripted:
         return {"f1": self.scores[self.index - 1]}
 
 
-def run(settings, folder, train, valid, **options):
-    """A training with metrics `f1`, if it has some."""
-    options = {"collate": stack, "targets": ["labels"], "seed": 3, "label": "test", **options}
+def fit_items(model, settings, folder, train, valid, **options):
+    """Train a model with the metric `f1`, if `compute_metrics` is given; its history."""
+    options = {"collate": stack, "seed": 3, "caption": "test", **options}
     if options.get("compute_metrics"):
-        options.setdefault("best", Metric("f1", "F1"))
-    return TrainingRun(settings, train=train, valid=valid, checkpoints=folder, **options)
+        options.setdefault("metric", "f1")
+    return fit(model, settings, train, valid, checkpoints=folder, **options)
 
 
 def fit_linear(folder, settings, compute_metrics=None, records=16):
     set_seed(3)
     model = Linear()
     items = points(records), points(8, seed=1)
-    return model, fit(model, run(settings, folder, *items, compute_metrics=compute_metrics))
+    return model, fit_items(model, settings, folder, *items, compute_metrics=compute_metrics)
 
 
 def training(**changes):
@@ -104,7 +103,7 @@ def test_a_model_without_trainable_weights_is_only_evaluated(tmp_path):
     model = Linear().requires_grad_(False)
     before = {name: weight.clone() for name, weight in model.state_dict().items()}
     items = points(16), points(8, seed=1)
-    (row,) = fit(model, run(training(), tmp_path, *items, compute_metrics=Scripted([0.5])))
+    (row,) = fit_items(model, training(), tmp_path, *items, compute_metrics=Scripted([0.5]))
     assert (row["step"], row["epoch"], row["valid_f1"]) == (0, 0, 0.5)
     assert all(torch.equal(before[name], weight) for name, weight in model.state_dict().items())
     assert row.keys() == {"step", "epoch", "valid_loss", "valid_f1"}  # no timings
@@ -134,10 +133,8 @@ def fit_counter(folder, lengths, **changes):
     model = Counter()
     items = [{"input_ids": [0] * first, "labels": [0] * then} for first, then in lengths]
     scores = Scripted([0.1] * 9)
-    fit(
-        model,
-        run(training(**changes), folder, items, items[:4], collate=ragged, compute_metrics=scores),
-    )
+    options = {"collate": ragged, "compute_metrics": scores}
+    fit_items(model, training(**changes), folder, items, items[:4], **options)
     return model
 
 
@@ -313,13 +310,13 @@ def fit_adapted(folder, llama, four_bit, stop_at=None):
     def compute_metrics(predicted, labels):
         if next(evaluations) == stop_at:
             raise PowerError
-        return Generation.compute_metrics(predicted, labels)
+        return GenerationMethod.compute_metrics(predicted, labels)
 
-    options = {"targets": Generation.TARGETS, "summarize": Generation.summarize}
-    options |= {"compute_metrics": compute_metrics, "best": Generation.BEST, "seed": 5}
+    options = {"targets": GenerationMethod.TARGETS, "summarize": GenerationMethod.summarize}
+    options |= {"compute_metrics": compute_metrics, "metric": GenerationMethod.METRIC, "seed": 5}
     options["collate"] = partial(collate, pad=0)
     settings = training(epochs=3, warmup_ratio=0.1)
-    return model, fit(model, run(settings, folder, toy_items(16), toy_items(8), **options))
+    return model, fit_items(model, settings, folder, toy_items(16), toy_items(8), **options)
 
 
 @pytest.mark.slow

@@ -13,7 +13,7 @@ from wxb.cli.options import Experiment, split_options, usage_error
 from wxb.core.errors import WxbError
 
 if TYPE_CHECKING:
-    from wxb.tasks.chat.predictor import Replier
+    from wxb.tasks.chat.models.predictor import Replier
 
 HELP = "/reset clears the conversation, /system TEXT clears it and sets the system prompt"
 Message = dict[str, str]

@@ -81,7 +81,7 @@ def predict(
 def _predict(predictor: Any, chunk: list[Any], errors: list[str]) -> Iterator[tuple[Any, Any]]:
     """Inputs with their predictions; files that cannot be read are skipped and add an error."""
     try:
-        yield from zip(chunk, predictor.predict(chunk, label="predict"), strict=True)
+        yield from zip(chunk, predictor.predict(chunk, caption="predict"), strict=True)
     except WxbError as error:
         if not predictor.files:
             raise

@@ -24,7 +24,6 @@ from wxb.reporting.charts.figures import Curve, Line, curves
 from wxb.reporting.charts.formatting import Cell, Table, amount
 from wxb.reporting.charts.parts import DEEPEST, Charts, Section
 from wxb.training import checkpoints
-from wxb.training.run import TrainingRun
 from wxb.training.trainer import fit
 
 BEST = Metric("accuracy", "accuracy")
@@ -50,19 +49,19 @@ def run(params: Params, name: str) -> Lesson:
         [Path(settings.path)],
     )
     mean, std = channel_statistics(train)
-    run = TrainingRun(
+    history = fit(
+        model,
         settings.training,
-        train=_items(train, mean, std),
-        valid=_items(valid, mean, std),
+        _items(train, mean, std),
+        _items(valid, mean, std),
         collate=_collate,
-        compute_metrics=lambda predicted, labels: {BEST.key: float(np.mean(predicted == labels))},
-        summarize=lambda logits, _: logits.argmax(-1),
-        best=BEST,
         seed=params.seed,
         checkpoints=checkpoint_folder,
-        label=f"lesson@{name}",
+        caption=f"lesson@{name}",
+        metric=BEST.key,
+        compute_metrics=lambda predicted, labels: {BEST.key: float(np.mean(predicted == labels))},
+        summarize=lambda logits, _: logits.argmax(-1),
     )
-    history = fit(model, run)
     pixels = torch.from_numpy((test.pixels - mean) / std)
     predicted = model.predict(pixels.to(model.classifier.weight.device)).cpu().numpy()
     shutil.rmtree(checkpoint_folder)

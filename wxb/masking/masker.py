@@ -67,7 +67,7 @@ class Masker:
         """The edits of each text."""
         try:
             with progress_callback(lambda done, total: None):
-                rows = self.recognizer.candidates(texts, label="mask")
+                rows = self.recognizer.candidates(texts, caption="mask")
         except Exception as error:
             # The error and its traceback may quote a text.
             raise WxbError(

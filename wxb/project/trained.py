@@ -22,13 +22,13 @@ from wxb.core.params.tasks import prediction_class
 from wxb.project.root import find_root
 
 if TYPE_CHECKING:
-    from wxb.tasks.methods import Trained
+    from wxb.tasks.methods import Predictor
 
 # Of damaged files in any library that reads them.
 ERRORS = (OSError, ValueError, LookupError, TypeError, RuntimeError, ImportError, SafetensorError)
 
 
-def load(experiment: str | Path, **prediction: Any) -> Trained:
+def load(experiment: str | Path, **prediction: Any) -> Predictor:
     """Load the predictor of a trained experiment: `load(name).predict(inputs)`.
 
     `experiment` is a name in params.yaml of the project that contains the working folder, or the
@@ -45,12 +45,12 @@ def load(experiment: str | Path, **prediction: Any) -> Trained:
         return predictor_class(experiment).load(folder, _validated(form, values))
 
 
-def predictor_class(experiment: str | Path) -> type[Trained]:
+def predictor_class(experiment: str | Path) -> type[Predictor]:
     """The class of the predictor of a trained experiment, without loading its weights."""
     folder = find(experiment)
     with _load_errors(folder):
         settings = read_json(folder / paths.SETTINGS)
-        return tasks.get(settings["task"]).method(settings["method"]).Predictor
+        return tasks.get(settings["task"]).method(settings["method"]).PREDICTOR
 
 
 def names() -> list[str]:

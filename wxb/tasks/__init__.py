@@ -1,4 +1,4 @@
-"""Tasks: one folder per task, with one subfolder per method.
+"""Tasks: one folder per task, with one module per method.
 
 Stages, reports and commands use tasks only through this module: `get` returns a `Task`, whose parts
 are imported on first use. `docs/adding-a-task.md` describes each part.
@@ -9,7 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar, cast
 
-from wxb.core.params.tasks import FOLDER, has_module, module, names
+from wxb.core.params import tasks as schema
+from wxb.core.params.tasks import has_module, module, names
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -59,11 +60,11 @@ class Task:
     @property
     def methods(self) -> list[str]:
         """The names of its methods, sorted."""
-        return sorted(path.parent.name for path in (FOLDER / self.name).glob("*/method.py"))
+        return sorted(schema.methods(self.name))
 
     def method(self, name: str) -> type[Method]:
         """The class of one of its methods, by name."""
-        return cast("type[Method]", module(self.name, f"{name}.method").Method)
+        return cast("type[Method]", module(self.name, name).METHOD)
 
 
 def get(name: str) -> Task:
@@ -72,9 +73,8 @@ def get(name: str) -> Task:
 
 
 def method_of(experiment: Experiment, labels: Sequence[str], tokenizer: Any) -> Method:
-    """The method of an experiment, with the tokens that it adds to the backbone's tokenizer.
+    """The method of an experiment, which adds its tokens to the backbone's tokenizer.
 
     `labels` are those of the training records.
     """
-    method = get(experiment.task).method(experiment.method)
-    return method.with_vocabulary(experiment, labels, tokenizer)
+    return get(experiment.task).method(experiment.method)(experiment, labels, tokenizer)

@@ -1,15 +1,15 @@
-"""The base classes of methods and of their trained models, which stages call.
+"""The base classes of methods and of their predictors, which stages call.
 
-A method is a folder `wxb/tasks/<task>/<method>/` whose module `method` has a class `Method`. The
-defaults are for texts with one label each. Functions that need a model import torch, so that the
-stages before training start fast.
+A method is a module `wxb/tasks/<task>/<method>.py` whose `METHOD` is a subclass of `Method`. One
+that trains a network derives from `Network`, whose defaults are for texts with one label each.
+Functions that need a model import torch, so that the stages before training start fast.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
@@ -32,16 +32,12 @@ from wxb.corpora.text.encoded import (
     write_encoded,
 )
 from wxb.corpora.text.tokenizers import SavedTokenizer, special_tokens
-from wxb.metrics import Metric
 
 if TYPE_CHECKING:
     import torch
 
-    from wxb.training.run import TrainingRun
-
-ACCURACY = Metric("accuracy", "accuracy")
-
 Items = Sequence[Mapping[str, NDArray[Any]]]  # arrays by the names of the model's inputs
+History = list[dict[str, float]]  # a row for each logged step
 
 
 class LazyItems(Sequence[Mapping[str, NDArray[Any]]]):
@@ -62,191 +58,19 @@ class LazyItems(Sequence[Mapping[str, NDArray[Any]]]):
         return self.item(self.indices[index])
 
 
-@dataclass(frozen=True)
-class Method(ABC):
-    """A method of a task, set up for one experiment: from records to a trained model."""
-
-    experiment: Any  # its block of params.yaml
-    labels: Sequence[str]  # the labels of the training records, in the order of profile.json
-    tokenizer: Any
-
-    TARGETS: ClassVar[Sequence[str]] = ("labels",)  # the columns of an item that are not inputs
-    BEST: ClassVar[Metric] = ACCURACY  # the validation metric that picks the best checkpoint
-    Predictor: ClassVar[type[Trained]]
-
-    @classmethod
-    def with_vocabulary(cls, experiment: Any, labels: Sequence[str], tokenizer: Any) -> Self:
-        """The method with `vocabulary()` as its tokenizer."""
-        method = cls(experiment, labels, tokenizer)
-        return replace(method, tokenizer=method.vocabulary())
-
-    def vocabulary(self) -> Any:
-        """The tokenizer, to which a method may add its own tokens; none by default."""
-        return self.tokenizer
-
-    def encode(self, chunks: Iterable[Sequence[Record]], path: Path, *, label: str) -> None:
-        """Write the encoded inputs of records to the file `path`, whose stem is the split's name.
-
-        By default these are the tokens of their texts, with character offsets. `label` names the
-        progress of slower methods.
-        """
-        texts = ([record.input for record in records] for records in chunks)
-        write_encoded(path, (tokenizers.encode(self.tokenizer, chunk) for chunk in texts))
-
-    def align(
-        self, path: Path, chunks: Iterable[Sequence[Record]]
-    ) -> tuple[*Columns, dict[str, int]]:
-        """The targets of records, the index where each record's begin, and counts of their gold.
-
-        `path` is the file that `encode` wrote. The counts are by alignment status. By default the
-        target is the index of the record's label; a label that training lacks counts as lost and
-        its target is IGNORED.
-        """
-        index_of = {label: index for index, label in enumerate(self.labels)}
-        gold = [index_of.get(record.gold, IGNORED) for records in chunks for record in records]
-        lost = gold.count(IGNORED)
-        counts = {"gold": len(gold), "kept": len(gold) - lost, "lost": lost}
-        return {"labels": np.array(gold, np.int64)}, np.arange(len(gold) + 1), counts
-
-    def dataset(self, features: Path, targets: Path, records: Iterable[Record]) -> Items:
-        """The training items, from the files that `encode` (features) and `align` (targets) wrote.
-
-        A method that needs no texts does not read `records`, which may be many.
-        By default one item per text: its `input_ids` and the index of its label.
-        """
-        length = self.experiment.encoding.max_length
-        items = inputs(read_encoded(features), self.tokenizer, length)
-        columns, _ = read_columns(targets, ["labels"])
-        return with_labels(items, columns["labels"])
-
-    @abstractmethod
-    def build(self, backbone: Path) -> Any:
-        """A new model on a backbone; its new weights are random, so seed torch before."""
-
-    def collator(self) -> Callable[[Sequence[Any]], dict[str, Any]]:
-        """A function that makes a batch of items; by default it pads to the longest."""
-        return collator(self.tokenizer)
-
-    @staticmethod
-    def summarize(logits: Any, labels: Any) -> Any:
-        """The part of a batch's output that `compute_metrics` needs.
-
-        By default the class (...) with the highest of logits (..., K).
-        """
-        return logits.argmax(-1)
-
-    @staticmethod
-    def compute_metrics(predicted: Any, labels: Any) -> dict[str, float]:
-        """Validation metrics during training, including BEST; by default accuracy.
-
-        `predicted` is what `summarize` returned.
-        """
-        counted = labels != IGNORED
-        return {ACCURACY.key: float((predicted == labels)[counted].mean())}
-
-    def training_run(
-        self, train: Items, valid: Items, *, seed: int, checkpoints: Path, label: str
-    ) -> TrainingRun:
-        """The settings and data of training with one seed, for `fit`."""
-        from wxb.training.run import TrainingRun
-
-        return TrainingRun(
-            self.experiment.training,
-            train=train,
-            valid=valid,
-            collate=self.collator(),
-            seed=seed,
-            checkpoints=checkpoints,
-            label=label,
-            targets=self.TARGETS,
-            compute_metrics=self.compute_metrics,
-            summarize=self.summarize,
-            best=self.BEST,
-        )
-
-    def fit(self, backbone: Path, run: TrainingRun) -> tuple[Any, list[dict[str, float]]]:
-        """Train a model; returns it with its history, whose last row has `step` and `epoch`.
-
-        By default `build`s it after seeding torch, and trains it with the Trainer.
-        """
-        from transformers import set_seed
-
-        from wxb.training import trainer
-
-        set_seed(run.seed)
-        model = self.build(backbone)
-        return model, trainer.fit(model, run)
-
-
-def inputs(encoded: Encoded, tokenizer: Any, max_length: int) -> LazyItems:
-    """One item per text: `input_ids` with special tokens, truncated to `max_length` in all."""
-    before, after = special_tokens(tokenizer)
-    room = max_length - len(before) - len(after)
-
-    def item(index: int) -> dict[str, NDArray[np.int32]]:
-        start, stop = encoded.splits[index : index + 2]
-        return {"input_ids": np.concatenate([before, encoded.ids[start:stop][:room], after])}
-
-    return LazyItems(range(len(encoded.splits) - 1), item)
-
-
-def with_labels(items: Items, labels: NDArray[Any]) -> LazyItems:
-    """The items with a label each. Raises ValueError if their numbers differ."""
-    if len(items) != len(labels):
-        raise ValueError(f"found {len(labels)} labels of {len(items)} items")
-    return LazyItems(range(len(items)), lambda index: {**items[index], "labels": labels[index]})
-
-
-def collator(tokenizer: Any) -> Callable[[Sequence[Any]], dict[str, torch.Tensor]]:
-    """A function that pads items to the longest of a batch; only a call of it imports torch."""
-    return partial(_collate, tokenizer=tokenizer)
-
-
-def _collate(items: Sequence[Any], tokenizer: Any) -> dict[str, torch.Tensor]:
-    from wxb.training.batches import collate
-
-    return collate(items, tokenizer.pad_token_id)
-
-
-def batches_by_length(lengths: Sequence[int] | NDArray[np.int64], size: int) -> list[list[int]]:
-    """Batches of `size` indices of items, sorted by length, so that little is padded."""
-    order: list[int] = np.argsort(lengths, kind="stable").tolist()
-    return [order[start : start + size] for start in range(0, len(order), size)]
-
-
-def summarize_tokens(logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
-    """The most likely token at each label (B, T), IGNORED where the label is.
-
-    `logits` (N, V) are those of the N other labels.
-    """
-    predicted = labels.new_full(labels.shape, IGNORED)
-    predicted[labels != IGNORED] = logits.argmax(-1)
-    return predicted
-
-
-class Trained(ABC):
-    """A trained model with its tokenizer, ready to predict."""
+class Predictor(ABC):
+    """A trained model with its tokenizer and its settings, ready to predict."""
 
     files: ClassVar[Sequence[str]] = ()  # suffixes of its inputs if they are files; else texts
     prediction: Any = Prediction()  # the experiment's `prediction` settings
 
     def __init__(self, model: Any, tokenizer: Any, **settings: Any) -> None:
-        """`settings` are those that `save` writes and `load_model` needs."""
-        self.model, self.tokenizer, self.settings = self.ready(model), tokenizer, settings
+        """`settings` are those that `save` writes. A network moves to the GPU, if there is one."""
+        if hasattr(model, "eval"):  # a network
+            import torch
 
-    def ready(self, model: Any) -> Any:
-        """A network in evaluation mode, on the GPU if there is one; other models as they are."""
-        if not hasattr(model, "eval"):
-            return model
-        import torch
-
-        return model.eval().to("cuda" if torch.cuda.is_available() else "cpu")
-
-    @classmethod
-    def from_training(cls, model: Any, method: Method, targets: Path) -> Self:
-        """The predictor of a newly trained model; `targets` is the file that `align` wrote."""
-        encoding = method.experiment.encoding.model_dump()
-        return cls(model, method.tokenizer, labels=list(method.labels), **encoding)
+            model = model.eval().to("cuda" if torch.cuda.is_available() else "cpu")
+        self.model, self.tokenizer, self.settings = model, tokenizer, settings
 
     @classmethod
     def load(cls, folder: Path, prediction: Prediction | None = None) -> Self:
@@ -262,31 +86,14 @@ class Trained(ABC):
     def load_model(cls, folder: Path, settings: Mapping[str, Any], tokenizer: Any) -> Any:
         """Load the model that `save` wrote to a folder with these settings."""
 
-    def save(self, folder: Path, experiment: Any, *, updates: int, examples: int) -> None:
-        """Write model, tokenizer and settings as a folder in Hugging Face's or peft's layout.
-
-        `updates` and `examples` are the numbers of optimizer steps and of training items over all
-        epochs, for the settings.
-        """
+    def save(self, folder: Path) -> None:
+        """Write model, tokenizer and settings as a folder in Hugging Face's or peft's layout."""
         self.model.save_pretrained(folder)
         self.tokenizer.save_pretrained(folder)
-        own = self.own_settings(experiment)
-        settings = {
-            "task": experiment.task,
-            "method": experiment.method,
-            **{name: value for name, value in self.settings.items() if name not in own},
-            "four_bit": experiment.tuning.four_bit,
-            "training": {"updates": updates, "examples": examples},
-            **own,
-        }
-        write_json(folder / paths.SETTINGS, settings)
+        write_json(folder / paths.SETTINGS, self.settings)
 
-    def own_settings(self, experiment: Any) -> dict[str, Any]:
-        """Further settings that `load_model` needs for this method; none by default."""
-        return {}
-
-    def predict(self, inputs: Sequence[Any], /, *, label: str = "predict") -> list[Any]:
-        """One prediction per input, in their order; shows progress under a label.
+    def predict(self, inputs: Sequence[Any], /, *, caption: str = "predict") -> list[Any]:
+        """One prediction per input, in their order; `caption` names the progress.
 
         Raises TypeError for a single input instead of a list of inputs.
         """
@@ -295,13 +102,13 @@ class Trained(ABC):
                 f"predict: found one input ({type(inputs).__name__}); expected a list of them:"
                 " predict([input])[0]"
             )
-        return self.predictions(inputs, label=label)
+        return self.predictions(inputs, caption=caption)
 
     @abstractmethod
-    def predictions(self, inputs: Sequence[Any], /, *, label: str) -> list[Any]:
+    def predictions(self, inputs: Sequence[Any], /, *, caption: str) -> list[Any]:
         """One prediction per input, in their order: the part of `predict` that a task defines."""
 
-    def calibrate(self, records: Sequence[Record], *, label: str) -> None:
+    def calibrate(self, records: Sequence[Record], *, caption: str) -> None:
         """Set what is chosen on validation records, such as a threshold; nothing by default."""
         return
 
@@ -325,22 +132,226 @@ class Trained(ABC):
         """The prediction for an input as text for the terminal: its `text`, if it has one."""
         return str(getattr(prediction, "text", prediction))
 
-    def outputs(self, items: Items, *, label: str) -> list[dict[str, NDArray[Any]]]:
-        """The model's outputs for each item with `input_ids`, without the batch dimension.
+    def outputs(self, items: Items, *, caption: str) -> list[dict[str, NDArray[Any]]]:
+        """The outputs of a network for each item with `input_ids`, without the batch dimension.
 
         Items are batched by length; shows progress.
         """
         import torch
 
-        collate, device = collator(self.tokenizer), next(self.model.parameters()).device
+        from wxb.training.batches import collate
+
+        pad, device = self.tokenizer.pad_token_id, next(self.model.parameters()).device
         lengths = [len(item["input_ids"]) for item in items]
         batches = batches_by_length(lengths, self.prediction.batch_size)
         outputs: list[dict[str, NDArray[Any]]] = [{} for _ in items]
-        for indices in track(batches, label, len(batches), unit="batch"):
-            batch = {k: v.to(device) for k, v in collate([items[i] for i in indices]).items()}
+        for indices in track(batches, caption, len(batches), unit="batch"):
+            batch = {k: v.to(device) for k, v in collate([items[i] for i in indices], pad).items()}
             with torch.inference_mode():
                 output = self.model(**batch)
             for name, values in output.items():
                 for index, value in zip(indices, values.float().cpu().numpy(), strict=True):
                     outputs[index][name] = value
         return outputs
+
+
+@dataclass(frozen=True)
+class Method(ABC):
+    """A method of a task, set up for one experiment: from records to a trained model."""
+
+    experiment: Any  # its block of params.yaml
+    labels: Sequence[str]  # the labels of the training records, in the order of profile.json
+    tokenizer: Any  # of the backbone
+
+    PREDICTOR: ClassVar[type[Predictor]]
+
+    def __post_init__(self) -> None:
+        self.add_tokens()
+
+    def add_tokens(self) -> None:
+        """Add the tokens of the method to the tokenizer, in place; none by default."""
+        return
+
+    @abstractmethod
+    def encode(self, chunks: Iterable[Sequence[Record]], path: Path, *, caption: str) -> None:
+        """Write the encoded inputs of records to the file `path`, whose stem is the split's name.
+
+        `caption` names the progress of slower methods.
+        """
+
+    @abstractmethod
+    def targets(
+        self, path: Path, chunks: Iterable[Sequence[Record]]
+    ) -> tuple[*Columns, dict[str, int]]:
+        """The targets of records, the index where each record's begin, and counts of their gold.
+
+        `path` is the file that `encode` wrote. The counts are by alignment status.
+        """
+
+    @abstractmethod
+    def items(self, features: Path, targets: Path, records: Iterable[Record]) -> Any:
+        """The training items of a split, from the files of `encode` and `targets`.
+
+        A method that needs no texts does not read `records`, which may be many.
+        """
+
+    @abstractmethod
+    def train(
+        self, backbone: Path, train: Any, valid: Any, *, seed: int, checkpoints: Path, caption: str
+    ) -> tuple[Any, History]:
+        """Train a model on the items of two splits.
+
+        Training resumes from the last of the `checkpoints`. Returns the model and its history,
+        whose last row has `step` and `epoch`.
+        """
+
+    def settings(self, targets: Path) -> dict[str, Any]:
+        """The settings of a predictor; `targets` is the file of the training targets."""
+        return {"labels": list(self.labels), **self.experiment.encoding.model_dump()}
+
+    def shape(self, targets: Path) -> dict[str, Any]:
+        """Further settings, which `load_model` needs; none by default."""
+        return {}
+
+    def predictor(
+        self, model: Any, targets: Path, *, updates: int = 0, examples: int = 0
+    ) -> Predictor:
+        """The predictor of a trained model; `targets` is the file of the training targets.
+
+        `updates` and `examples` are the numbers of optimizer steps and of training items over all
+        epochs, for the settings.
+        """
+        experiment = self.experiment
+        settings = {
+            "task": experiment.task,
+            "method": experiment.method,
+            **self.settings(targets),
+            "four_bit": experiment.tuning.four_bit,
+            "training": {"updates": updates, "examples": examples},
+            **self.shape(targets),
+        }
+        return self.PREDICTOR(model, self.tokenizer, **settings)
+
+
+class Network(Method):
+    """A method that trains a network with the Trainer; by default, for texts with one label."""
+
+    TARGETS: ClassVar[Sequence[str]] = ("labels",)  # the columns of an item that are not inputs
+    METRIC: ClassVar[str] = "accuracy"  # picks the best checkpoint, by its highest value
+
+    def encode(self, chunks: Iterable[Sequence[Record]], path: Path, *, caption: str) -> None:
+        """Write the tokens of texts, with character offsets."""
+        encode_texts(self.tokenizer, chunks, path)
+
+    def targets(
+        self, path: Path, chunks: Iterable[Sequence[Record]]
+    ) -> tuple[*Columns, dict[str, int]]:
+        """The index of each record's label."""
+        return label_targets(self.labels, chunks)
+
+    def items(self, features: Path, targets: Path, records: Iterable[Record]) -> Items:
+        """One item per text: its `input_ids` and the index of its label."""
+        length = self.experiment.encoding.max_length
+        items = inputs(read_encoded(features), self.tokenizer, length)
+        columns, _ = read_columns(targets, ["labels"])
+        return with_labels(items, columns["labels"])
+
+    @abstractmethod
+    def model(self, backbone: Path) -> Any:
+        """A new model on a backbone; its new weights are random, so seed torch before."""
+
+    @staticmethod
+    def summarize(logits: Any, labels: Any) -> Any:
+        """The part of a batch's output that `compute_metrics` needs.
+
+        By default the class (...) with the highest of logits (..., K).
+        """
+        return logits.argmax(-1)
+
+    @staticmethod
+    def compute_metrics(predicted: Any, labels: Any) -> dict[str, float]:
+        """Validation metrics during training, including METRIC; by default accuracy.
+
+        `predicted` is what `summarize` returned.
+        """
+        counted = labels != IGNORED
+        return {"accuracy": float((predicted == labels)[counted].mean())}
+
+    def train(
+        self, backbone: Path, train: Any, valid: Any, *, seed: int, checkpoints: Path, caption: str
+    ) -> tuple[Any, History]:
+        """Seed torch, make the `model` and train it with the Trainer."""
+        from transformers import set_seed
+
+        from wxb.training.batches import collate
+        from wxb.training.trainer import fit
+
+        set_seed(seed)
+        model = self.model(backbone)
+        history = fit(
+            model,
+            self.experiment.training,
+            train,
+            valid,
+            collate=partial(collate, pad=self.tokenizer.pad_token_id),
+            seed=seed,
+            checkpoints=checkpoints,
+            caption=caption,
+            targets=self.TARGETS,
+            metric=self.METRIC,
+            compute_metrics=self.compute_metrics,
+            summarize=self.summarize,
+        )
+        return model, history
+
+
+def encode_texts(tokenizer: Any, chunks: Iterable[Sequence[Record]], path: Path) -> None:
+    """Write the tokens of the texts of records to a file, with character offsets."""
+    texts = ([record.input for record in records] for records in chunks)
+    write_encoded(path, (tokenizers.encode(tokenizer, chunk) for chunk in texts))
+
+
+def label_targets(
+    labels: Sequence[str], chunks: Iterable[Sequence[Record]]
+) -> tuple[*Columns, dict[str, int]]:
+    """The index of each record's label; one that training lacks is IGNORED and counts as lost."""
+    index_of = {label: index for index, label in enumerate(labels)}
+    gold = [index_of.get(record.gold, IGNORED) for records in chunks for record in records]
+    lost = gold.count(IGNORED)
+    counts = {"gold": len(gold), "kept": len(gold) - lost, "lost": lost}
+    return {"labels": np.array(gold, np.int64)}, np.arange(len(gold) + 1), counts
+
+
+def inputs(encoded: Encoded, tokenizer: Any, max_length: int) -> LazyItems:
+    """One item per text: `input_ids` with special tokens, truncated to `max_length` in all."""
+    before, after = special_tokens(tokenizer)
+    room = max_length - len(before) - len(after)
+
+    def item(index: int) -> dict[str, NDArray[np.int32]]:
+        start, stop = encoded.splits[index : index + 2]
+        return {"input_ids": np.concatenate([before, encoded.ids[start:stop][:room], after])}
+
+    return LazyItems(range(len(encoded.splits) - 1), item)
+
+
+def with_labels(items: Items, labels: NDArray[Any]) -> LazyItems:
+    """The items with a label each. Raises ValueError if their numbers differ."""
+    if len(items) != len(labels):
+        raise ValueError(f"found {len(labels)} labels of {len(items)} items")
+    return LazyItems(range(len(items)), lambda index: {**items[index], "labels": labels[index]})
+
+
+def batches_by_length(lengths: Sequence[int] | NDArray[np.int64], size: int) -> list[list[int]]:
+    """Batches of `size` indices of items, sorted by length, so that little is padded."""
+    order: list[int] = np.argsort(lengths, kind="stable").tolist()
+    return [order[start : start + size] for start in range(0, len(order), size)]
+
+
+def summarize_tokens(logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
+    """The most likely token at each label (B, T), IGNORED where the label is.
+
+    `logits` (N, V) are those of the N other labels.
+    """
+    predicted = labels.new_full(labels.shape, IGNORED)
+    predicted[labels != IGNORED] = logits.argmax(-1)
+    return predicted

@@ -29,7 +29,7 @@ from wxb.training import processes
 from wxb.training.backbones import weights
 from wxb.training.backbones.tuning import parameter_count
 from wxb.training.batches import collate
-from wxb.training.run import TrainingRun, write_curves
+from wxb.training.curves import write_curves
 from wxb.training.trainer import fit
 
 # After punctuation and white space, after Chinese punctuation, or at a line break.
@@ -243,7 +243,7 @@ def build(
     *,
     seed: int,
     checkpoints: Path,
-    label: str,
+    caption: str,
     model_folder: Path,
     curves: Path,
 ) -> dict[str, Any]:
@@ -257,7 +257,7 @@ def build(
     set_seed(seed)
     model = weights.initial_model(backbone, tokenizer)
     history, metrics = pretrain(
-        model, tokenizer, backbone, corpus, seed=seed, checkpoints=checkpoints, label=label
+        model, tokenizer, backbone, corpus, seed=seed, checkpoints=checkpoints, caption=caption
     )
     if processes.rank():
         return {}
@@ -279,7 +279,7 @@ def pretrain(
     *,
     seed: int,
     checkpoints: Path,
-    label: str,
+    caption: str,
 ) -> tuple[list[dict[str, float]], dict[str, float]]:
     """Pretrain a model in place; return its history, and its metrics on held-out documents.
 
@@ -301,15 +301,15 @@ def pretrain(
         length=settings.steps * settings.batch_size,
     )
     valid = items(texts=valid_texts, length=min(len(valid_texts), VALID_DOCUMENTS))
-    run = TrainingRun(
+    history = fit(
+        Objective(model),
         settings,
-        train=train,
-        valid=valid,
+        train,
+        valid,
         collate=partial(collate, pad=tokenizer.pad_token_id),
         seed=seed,
         checkpoints=checkpoints,
-        label=label,
+        caption=caption,
     )
-    history = fit(Objective(model), run)
     metrics = measure(model, valid, pad=tokenizer.pad_token_id, batch_size=settings.batch_size)
     return history, metrics

@@ -8,7 +8,7 @@ the full batch, up to rounding.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -34,29 +34,45 @@ from transformers.trainer_pt_utils import LengthGroupedSampler
 from transformers.utils import SAFE_WEIGHTS_NAME
 
 from wxb.core.errors import WxbError
-from wxb.core.params.training import Training
+from wxb.core.params.training import Optimisation, Training
 from wxb.core.progress import Progress
 from wxb.corpora.text.encoded import IGNORED
-from wxb.metrics import Metric
 from wxb.training import processes
 from wxb.training.checkpoints import last_complete
-from wxb.training.run import TrainingRun
 
 DAY = 86_400  # seconds
 LOGS = 40  # points on a training curve
 
 
-def fit(model: nn.Module, run: TrainingRun) -> list[dict[str, float]]:
+def fit(
+    model: nn.Module,
+    settings: Optimisation,
+    train: Any,
+    valid: Any,
+    *,
+    collate: Callable[..., dict[str, Any]],
+    seed: int,
+    checkpoints: Path,
+    caption: str,
+    targets: Sequence[str] = ("labels",),
+    metric: str | None = None,
+    compute_metrics: Callable[[Any, Any], dict[str, float]] | None = None,
+    summarize: Callable[[Any, Any], Any] | None = None,
+) -> list[dict[str, float]]:
     """Train a model in place and return its history, one row for each logged step.
 
-    Training resumes from the last complete checkpoint of `run.checkpoints`. A model without
+    `train` and `valid` are items, or datasets with a length. `collate` makes a batch of items,
+    whose columns `targets` are not inputs. `summarize(logits, labels)` reduces a validation batch
+    to what `compute_metrics(summaries, labels)` needs. With a `metric`, of which the highest value
+    is the best (the lowest of `loss`), training stops early and ends with the best checkpoint.
+
+    Training resumes from the last complete one of `checkpoints`, a folder. A model without
     trainable weights is only evaluated. If several processes train together, each calls this and
     ends with the same model.
 
     Raises WxbError if the training diverges, if it ends without the best checkpoint, or if the
     number of processes is not that of the settings.
     """
-    settings, best, compute = run.settings, run.best, run.compute_metrics
     if settings.processes != processes.count():
         raise WxbError(
             f"training.processes is {settings.processes}, but {processes.count()} run; only the"
@@ -64,18 +80,27 @@ def fit(model: nn.Module, run: TrainingRun) -> list[dict[str, float]]:
         )
 
     def measure(result: EvalPrediction) -> dict[str, float]:
-        assert compute is not None
-        return compute(result.predictions, result.label_ids)
+        assert compute_metrics is not None
+        return compute_metrics(result.predictions, result.label_ids)
 
     trainer = _Trainer(
         model=model,
-        args=_arguments(run),
-        train_dataset=run.train,
-        eval_dataset=run.valid,
-        data_collator=run.collate,
-        compute_metrics=measure if compute else None,
-        preprocess_logits_for_metrics=run.summarize,
-        callbacks=[_ProgressCallback(run.label, best)],
+        args=_arguments(
+            settings,
+            train,
+            output_dir=str(checkpoints),
+            load_best_model_at_end=metric is not None,
+            metric_for_best_model=metric,
+            label_names=list(targets),
+            seed=seed,
+            data_seed=seed,
+        ),
+        train_dataset=train,
+        eval_dataset=valid,
+        data_collator=collate,
+        compute_metrics=measure if compute_metrics else None,
+        preprocess_logits_for_metrics=summarize,
+        callbacks=[_ProgressCallback(caption, metric)],
     )
     trainer.remove_callback(PrinterCallback)  # ours prints the same
     if not any(weight.requires_grad for weight in model.parameters()):
@@ -84,9 +109,9 @@ def fit(model: nn.Module, run: TrainingRun) -> list[dict[str, float]]:
     if isinstance(settings, Training):
         trainer.add_callback(EarlyStoppingCallback(settings.early_stopping_patience))
     with PartialState().main_process_first():  # it deletes incomplete checkpoints
-        resumable = last_complete(run.checkpoints, processes.count())
+        resumable = last_complete(checkpoints, processes.count())
     if processes.rank():
-        torch.manual_seed(run.seed + processes.rank())  # other dropout masks for other items
+        torch.manual_seed(seed + processes.rank())  # other dropout masks for other items
     if resumable:
         print(f"resuming from {resumable}", flush=True)
         state = TrainerState.load_from_json(str(resumable / TRAINER_STATE_NAME))
@@ -94,24 +119,23 @@ def fit(model: nn.Module, run: TrainingRun) -> list[dict[str, float]]:
             # A resumed Trainer would continue although it had stopped early.
             trainer.args.max_steps = state.global_step
     trainer.train(resume_from_checkpoint=None if resumable is None else str(resumable))
-    if best is not None:
+    if metric is not None:
         step = trainer.state.best_global_step
         # The Trainer would only warn, and end with the last weights.
-        if not (run.checkpoints / f"checkpoint-{step}" / SAFE_WEIGHTS_NAME).exists():
+        if not (checkpoints / f"checkpoint-{step}" / SAFE_WEIGHTS_NAME).exists():
             raise WxbError(
-                f"found no checkpoint with the best {best.key} (step {step}): if it was never a"
+                f"found no checkpoint with the best {metric} (step {step}): if it was never a"
                 " number, try a lower learning_rate; if the file was deleted, run the stage again"
             )
     return [_without_timings(row) for row in trainer.state.log_history]
 
 
-def _arguments(run: TrainingRun) -> TrainingArguments:
-    settings, train, best = run.settings, run.train, run.best
-    options: dict[str, Any]
+def _arguments(settings: Any, train: Any, **options: Any) -> TrainingArguments:
+    """The Trainer's arguments for settings of fine-tuning or pretraining, with further options."""
     if isinstance(settings, Training):
         accumulation = settings.gradient_accumulation
         steps = settings.epochs * -(-len(train) // (settings.batch_size * accumulation))
-        options = {
+        options |= {
             "num_train_epochs": settings.epochs,
             "gradient_accumulation_steps": accumulation,
             "eval_strategy": "epoch",
@@ -120,7 +144,7 @@ def _arguments(run: TrainingRun) -> TrainingArguments:
         }
     else:
         steps = settings.steps
-        options = {
+        options |= {
             "max_steps": steps,
             "train_sampling_strategy": "sequential",  # the stream is shuffled already
             "eval_strategy": "steps",
@@ -131,7 +155,6 @@ def _arguments(run: TrainingRun) -> TrainingArguments:
     schedule = "constant_with_warmup" if settings.schedule == "constant" else settings.schedule
     on_gpu = torch.cuda.is_available()
     return TrainingArguments(
-        output_dir=str(run.checkpoints),
         **options,
         per_device_train_batch_size=settings.batch_size // settings.processes,
         per_device_eval_batch_size=2 * settings.batch_size // settings.processes,
@@ -140,18 +163,12 @@ def _arguments(run: TrainingRun) -> TrainingArguments:
         warmup_steps=settings.warmup_ratio,  # below 1: a share of all steps
         lr_scheduler_type=schedule,
         max_grad_norm=settings.max_grad_norm,
-        load_best_model_at_end=best is not None,
-        metric_for_best_model=best.key if best else None,
-        greater_is_better=not best.lower_is_better if best else None,
         save_total_limit=2,
         restore_callback_states_from_checkpoint=True,
         logging_steps=max(1, steps // LOGS),
         logging_nan_inf_filter=False,  # True would log a diverged loss as 0
-        label_names=list(run.targets),
         remove_unused_columns=False,
         use_cache=True,  # False would be saved with the model, and slow down its generation
-        seed=run.seed,
-        data_seed=run.seed,
         use_cpu=not on_gpu,
         ddp_backend="gloo" if processes.count() > 1 and not on_gpu else None,
         ddp_timeout=DAY,  # processes wait for the first, which calibrates and saves
@@ -264,13 +281,12 @@ class _Parts(Sampler[list[int]]):
 class _ProgressCallback(TrainerCallback):
     """Reports progress, prints logged metrics to the stage's log, and ends a diverged training."""
 
-    def __init__(self, label: str, best: Metric | None) -> None:
-        self.label = label
-        self.shown = {"loss", *([f"valid_{best.key}"] if best else [])}
+    def __init__(self, caption: str, metric: str | None) -> None:
+        self.caption, self.shown = caption, {"loss", f"valid_{metric}"}
         self.metrics: dict[str, str] = {}
 
     def on_train_begin(self, args: Any, state: TrainerState, control: Any, **_: Any) -> None:
-        self.progress = Progress(self.label, state.max_steps)
+        self.progress = Progress(self.caption, state.max_steps)
 
     def on_step_begin(
         self, args: Any, state: TrainerState, control: Any, model: Any = None, **_: Any

@@ -22,7 +22,7 @@ from wxb.corpora.text.encoded import (
     write_columns,
     write_encoded,
 )
-from wxb.tasks.ner.record.bio import Targets
+from wxb.tasks.ner.models.bio import Targets
 
 
 def read_targets(path):

@@ -11,10 +11,10 @@ from tests import chat_models
 from tests.chat_models import ANSWERS, RECORDS
 from wxb.core.errors import WxbError
 from wxb.corpora.text.tokenizers import token_ids
+from wxb.tasks.chat.models import template
+from wxb.tasks.chat.models.predictor import Replier, Reply
 from wxb.tasks.chat.params import Prediction
-from wxb.tasks.chat.predictor import Replier, Reply
 from wxb.tasks.chat.record.conversation import message, to_text
-from wxb.tasks.chat.sft import template
 from wxb.training.backbones import tuning
 
 

@@ -5,7 +5,7 @@ from sklearn.metrics import accuracy_score, f1_score, roc_auc_score
 
 from wxb.tasks.classification import metrics
 from wxb.tasks.classification.metrics import PredictionRow
-from wxb.tasks.classification.predictor import best_temperature
+from wxb.tasks.classification.models.predictor import best_temperature
 
 
 def rows_of(gold, probabilities, classes):

@@ -10,25 +10,22 @@ from tests.tasks.classification import trained
 from tests.tasks.classification.trained import RECORDS, TEXTS
 from wxb.corpora.text.encoded import Encoded
 from wxb.project.trained import load
-from wxb.tasks.classification import predictor as shared
-from wxb.tasks.classification.encoder.method import Method as Encoder
-from wxb.tasks.classification.recurrent.method import Method as Recurrent
-from wxb.tasks.classification.tfidf.method import Method as Tfidf
+from wxb.tasks.classification.models import predictor as shared
 
 METHODS = {
-    "cls": (Encoder, trained.encoder("cls"), "wordpiece"),
-    "mean": (Encoder, trained.encoder("mean"), "wordpiece"),
-    "recurrent": (Recurrent, trained.recurrent(), "words"),
-    "tfidf": (Tfidf, trained.tfidf(), "words"),
+    "cls": (trained.encoder("cls"), "wordpiece"),
+    "mean": (trained.encoder("mean"), "wordpiece"),
+    "recurrent": (trained.recurrent(), "words"),
+    "tfidf": (trained.tfidf(), "words"),
 }
 
 
 @pytest.fixture(scope="module", params=METHODS)
 def both(request, tmp_path_factory):
     """A predictor after training, the same after saving and loading, and its folder."""
-    method, experiment, kind = METHODS[request.param]
+    experiment, kind = METHODS[request.param]
     folder = tmp_path_factory.mktemp(request.param)
-    return *trained.train(method, experiment, folder, kind), folder / "model"
+    return *trained.train(experiment, folder, kind), folder / "model"
 
 
 def test_training_works_and_a_loaded_model_predicts_the_same(both):
@@ -93,3 +90,9 @@ def test_truncated_texts_fit_and_keep_their_order(lengths, room, keep):
         if length > room:
             assert positions[0] == 0
             assert (positions[-1] == length - 1) == (keep == "ends")
+
+
+def test_the_shape_of_a_network_is_that_of_params(tmp_path):
+    _, predictor = trained.train(trained.recurrent(), tmp_path, "words")
+    assert predictor.settings["shape"] == trained.recurrent().model.model_dump()
+    assert predictor.model.embedding.weight.shape == (len(predictor.tokenizer), 16)

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from tests import tiny, training_steps
+from wxb import tasks
 from wxb.corpora.records import Record
 from wxb.corpora.text import tokenizers
 from wxb.corpora.text.tokenizers import SavedTokenizer
@@ -64,14 +65,14 @@ def tfidf(**training):
     )
 
 
-def train(method, experiment, folder: Path, kind="wordpiece"):
+def train(experiment, folder: Path, kind="wordpiece"):
     """Train as the stages do; returns the predictor, and the same after saving and loading."""
     backbone = folder / "backbone"
     texts = [record.input for record in RECORDS]
     tokenizers.train(kind, 300, texts).save_pretrained(backbone)
     if kind == "wordpiece":
         tiny.bert(backbone, vocab_size=len(SavedTokenizer(backbone)))
-    classifier = method.with_vocabulary(experiment, LABELS, tokenizers.load(backbone))
+    classifier = tasks.method_of(experiment, LABELS, tokenizers.load(backbone))
     predictor, history, counts = training_steps.train(classifier, backbone, RECORDS, folder)
     assert {"step", "epoch"} <= {*history[-1]}
     assert counts == {"gold": len(RECORDS), "kept": len(RECORDS), "lost": 0}

@@ -15,7 +15,7 @@ from wxb.core.errors import WxbError
 from wxb.tasks.ner import exports
 from wxb.tasks.ner.params import Conll
 from wxb.tasks.ner.reading.conll import raw_records
-from wxb.tasks.ner.record.spans import Span, f1
+from wxb.tasks.ner.record import Span, f1
 
 WHITE = [c for c in map(chr, range(0x3001)) if c.isspace()]
 SCRIPTS = [

@@ -9,7 +9,7 @@ from seqeval.scheme import IOB2
 
 from wxb.corpora.records import Record
 from wxb.tasks.ner.metrics import Finding, Outcome, PredictionRow, Scorer, counts, findings
-from wxb.tasks.ner.record.spans import Span, f1
+from wxb.tasks.ner.record import Span, f1
 
 TYPES = ("EMAIL", "NAME", "PHONE")
 

@@ -22,7 +22,7 @@ from wxb.tasks.ner.page import (
     examples,
     pieces,
 )
-from wxb.tasks.ner.record.spans import Span
+from wxb.tasks.ner.record import Span
 
 TEXT = "Ann Lee, 12 High Street, card 4000 1234 5678 9010"
 ADDRESS = Span(9, 23, "ADDRESS")

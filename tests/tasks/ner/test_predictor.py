@@ -12,8 +12,8 @@ from wxb.core.errors import WxbError
 from wxb.core.params.experiments import Prediction
 from wxb.corpora.records import Record
 from wxb.corpora.text.tokenizers import train
-from wxb.tasks.ner.predictor import THRESHOLDS, Recognizer, ScoredSpan, resolve_overlaps
-from wxb.tasks.ner.record.spans import Span, f1
+from wxb.tasks.ner.models.predictor import THRESHOLDS, Recognizer, ScoredSpan, resolve_overlaps
+from wxb.tasks.ner.record import Span, f1
 
 TEXTS = ["one", "", "one two three four", "two", " ", "one two", "three"] * 3
 TOKENIZER = train("byte-level-bpe", 300, TEXTS)
@@ -50,14 +50,14 @@ def recognizer():
 
 
 def test_spans_are_in_the_order_of_the_texts(recognizer):
-    candidates = recognizer.candidates(TEXTS, label="test")
+    candidates = recognizer.candidates(TEXTS, caption="test")
     assert [[score for _, score in spans] for spans in candidates] == [
         [len(text) / 20] if text else [] for text in TEXTS
     ]
 
 
 def test_predict_drops_candidates_below_the_threshold(recognizer):
-    assert recognizer.predict(TEXTS) == recognizer.candidates(TEXTS, label="test")
+    assert recognizer.predict(TEXTS) == recognizer.candidates(TEXTS, caption="test")
     recognizer.threshold = len("three") / 20
     assert [len(spans) for spans in recognizer.predict(TEXTS)] == [0, 0, 1, 0, 0, 1, 1] * 3
 
@@ -106,7 +106,7 @@ def test_predictions_have_no_overlaps(recognizer):
     spans = [Span(4, 6, "A"), Span(0, 3, "A"), Span(1, 5, "A")]
     scored = [ScoredSpan(s, score) for s, score in zip(spans, (0.5, 0.6, 0.7), strict=True)]
     recognizer.merge_windows = lambda *_: [scored]
-    assert recognizer.candidates(["one"], label="test") == recognizer.predict(["one"])
+    assert recognizer.candidates(["one"], caption="test") == recognizer.predict(["one"])
     assert recognizer.predict(["one"]) == [[scored[2]]]
 
 
@@ -128,10 +128,10 @@ def test_the_threshold_is_the_lowest_of_the_best(rows, gold_starts):
     ]
     gold = [[Span(start, start + 1, "AGE") for start in sorted(gold_starts)] for _ in rows]
     recognizer = Counting(torch.nn.Linear(1, 1), TOKENIZER, **SETTINGS)
-    recognizer.candidates = lambda texts, label: candidates
+    recognizer.candidates = lambda texts, caption: candidates
     texts = [""] * len(rows)
     records = [Record("", "", tuple(spans), None, "") for spans in gold]
-    recognizer.calibrate(records, label="test")
+    recognizer.calibrate(records, caption="test")
 
     def score(threshold):
         recognizer.threshold = threshold

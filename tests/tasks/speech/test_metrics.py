@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from tests.tasks.speech import tones
 from wxb.tasks.speech import metrics
 from wxb.tasks.speech.metrics import PredictionRow, alignment, confusions
-from wxb.tasks.speech.predictor import Segment, Transcript
+from wxb.tasks.speech.models.predictor import Segment, Transcript
 
 texts = st.text("ab 一二", max_size=8).map(lambda text: " ".join(text.split()))
 

@@ -9,7 +9,7 @@ from tests.tasks.speech import tones
 from wxb.core import paths
 from wxb.metrics import evaluation
 from wxb.tasks.speech import metrics, page
-from wxb.tasks.speech.predictor import Segment, Transcript
+from wxb.tasks.speech.models.predictor import Segment, Transcript
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from tests.tasks.speech.tones import noise, write
 from wxb.core.errors import WxbError
-from wxb.tasks.speech.predictor import Recogniser, Segment, Transcript, read, windows
+from wxb.tasks.speech.models.predictor import Recogniser, Segment, Transcript, read, windows
 from wxb.tasks.speech.record.audio import HOP, RATE
 
 SECONDS, PAUSE = 2, 0.2

@@ -8,13 +8,12 @@ from tests.tasks.translation.translators import (
     LONGEST,
     SHAPES,
     SOURCES,
-    experiment,
     random_model,
     tokenizer,
 )
+from wxb.tasks.translation.models.predictor import special_ids
 from wxb.tasks.translation.params import Prediction
-from wxb.tasks.translation.predictor import special_ids
-from wxb.tasks.translation.seq2seq.method import Method
+from wxb.tasks.translation.seq2seq import Seq2SeqMethod
 
 UNUSUAL = [
     "",
@@ -31,9 +30,11 @@ UNUSUAL = [
 
 
 def predictor(name="attention", **options):
-    translator = Method.Predictor(
+    translator = Seq2SeqMethod.PREDICTOR(
         random_model(name),
         tokenizer(),
+        task="translation",
+        method="seq2seq",
         shape=SHAPES[name].model_dump(),
         special=special_ids(tokenizer()),
         longest=8,
@@ -79,7 +80,7 @@ def test_attention_maps_are_of_the_same_sentences_for_all_systems_with_attention
 def test_a_loaded_translator_translates_the_same(tmp_path):
     translator = predictor("gpt2", beam=2)
     translator.model.float()
-    translator.save(tmp_path, experiment("gpt2"), updates=3, examples=12)
-    loaded = Method.Predictor.load(tmp_path, Prediction(beam=2))
+    translator.save(tmp_path)
+    loaded = Seq2SeqMethod.PREDICTOR.load(tmp_path, Prediction(beam=2))
     assert loaded.predict(SOURCES[:5]) == translator.predict(SOURCES[:5])
     assert loaded.size() == translator.size() > 0

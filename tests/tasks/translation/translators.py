@@ -6,9 +6,9 @@ import torch
 
 from demos.phrases import generate
 from wxb.corpora.text import tokenizers
+from wxb.tasks.translation.models.predictor import special_ids
+from wxb.tasks.translation.models.seq2seq import Seq2SeqModel, build_network
 from wxb.tasks.translation.params import Decoder, Experiment, Recurrent, Transformer
-from wxb.tasks.translation.predictor import special_ids
-from wxb.tasks.translation.seq2seq.model import Seq2SeqModel, build_network
 
 LONGEST = 20
 PAIRS = [*generate(labelled=60, unlabelled=0, languages=["en", "zh"], seed=1)]

@@ -7,8 +7,8 @@ from transformers import set_seed
 from tests import tiny
 from tests.models.equal import SINGLE, difference
 from wxb.core.params.experiments import LowRank, Tuning
+from wxb.tasks.ner.models.tagger import Tagger
 from wxb.tasks.ner.params import Head
-from wxb.tasks.ner.tagging.model import Tagger
 from wxb.training.backbones import tuning
 from wxb.training.backbones.weights import load_backbone
 

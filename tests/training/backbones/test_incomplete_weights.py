@@ -7,7 +7,7 @@ import torch
 from safetensors.torch import load_file, save_file
 
 import wxb
-from tests.ner_models import experiment, save_base, trained
+from tests.ner_models import save_base, trained
 from wxb.core.errors import WxbError
 from wxb.training.backbones.weights import load_backbone
 
@@ -55,7 +55,7 @@ def models(tmp_path_factory):
     for kind in ("bert", "llama"):
         save_base(folder / kind, kind)
     for case in {case for case, _, _ in TENSORS}:
-        trained(folder, case).save(folder / case, experiment(case), updates=3, examples=3)
+        trained(folder, case).save(folder / case)
     return folder
 
 

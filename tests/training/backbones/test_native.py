@@ -8,8 +8,8 @@ from transformers import AutoModel, GPT2Config, GPT2LMHeadModel
 
 from tests import tiny
 from tests.models.equal import SINGLE, difference
+from wxb.tasks.ner.models.tagger import Tagger
 from wxb.tasks.ner.params import Head
-from wxb.tasks.ner.tagging.model import Tagger
 from wxb.training.backbones.generator import Generator, language_model
 from wxb.training.backbones.native import Native
 from wxb.training.backbones.tuning import parameter_count

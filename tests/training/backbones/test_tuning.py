@@ -15,8 +15,8 @@ from tests import tiny
 from tests.models.equal import SINGLE, difference
 from wxb.core.params.experiments import LowRank, Tuning
 from wxb.corpora.text.encoded import IGNORED
+from wxb.tasks.ner.models.tagger import Tagger
 from wxb.tasks.ner.params import Head
-from wxb.tasks.ner.tagging.model import Tagger
 from wxb.training.backbones import tuning
 from wxb.training.backbones.generator import Generator, language_model
 from wxb.training.backbones.tuning import parameter_count

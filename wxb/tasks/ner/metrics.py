@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from wxb.metrics import DIGITS, Metric, scorer
 from wxb.metrics.intervals import Sums
-from wxb.tasks.ner.record.spans import Span
+from wxb.tasks.ner.record import Span
 
 if TYPE_CHECKING:
     from wxb.corpora.records import Record

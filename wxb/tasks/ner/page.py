@@ -10,7 +10,7 @@ from wxb.reporting.charts import parts
 from wxb.reporting.charts.formatting import Table, words
 from wxb.reporting.charts.parts import Example, Fold, Section, Study, by_category, marked
 from wxb.tasks.ner.metrics import Finding, Outcome, PredictionRow, findings
-from wxb.tasks.ner.record.spans import Span
+from wxb.tasks.ner.record import Span
 
 OUTCOMES = {
     Outcome.CORRECT: "#2a9470",

@@ -12,7 +12,7 @@ from wxb.corpora.records import Record, Reject
 from wxb.tasks.ner.params import Corpus
 from wxb.tasks.ner.reading import Reading, conll
 from wxb.tasks.ner.reading.conll import Tag
-from wxb.tasks.ner.record.spans import Span
+from wxb.tasks.ner.record import Span
 
 NER = Path(__file__).parents[4] / "../shared/data/ner"
 

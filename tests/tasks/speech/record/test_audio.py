@@ -10,16 +10,15 @@ from transformers import WhisperFeatureExtractor
 
 from tests.tasks.speech.tones import FORMATS, SECONDS, noise, tone, write
 from wxb.corpora.records import RecordError
+from wxb.tasks.speech.models.features import log_mel, to_window
 from wxb.tasks.speech.record import audio
 from wxb.tasks.speech.record.audio import (
     FRAMES,
     HOP,
     MARGIN,
     RATE,
-    log_mel,
     loudness,
     read,
-    to_window,
     trim,
 )
 

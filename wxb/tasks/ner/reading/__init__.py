@@ -17,7 +17,7 @@ from wxb.tasks.ner.params import Corpus
 from wxb.tasks.ner.reading import conll
 from wxb.tasks.ner.reading.repair import edges, repair_offsets, spelling, to_characters
 from wxb.tasks.ner.reading.tokens import with_spans
-from wxb.tasks.ner.record.spans import Span
+from wxb.tasks.ner.record import Span
 
 _DIGITS = re.compile(r"\d+")
 

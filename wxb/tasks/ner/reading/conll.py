@@ -17,7 +17,7 @@ from wxb.corpora.formats import Raw
 from wxb.corpora.layout import decode
 from wxb.corpora.records import RecordError
 from wxb.tasks.ner.params import Conll
-from wxb.tasks.ner.record.spans import Span
+from wxb.tasks.ner.record import Span
 
 DOCUMENT = "-DOCSTART-"
 COMMENT = re.compile(r"#\s*[\w.]+\s*=")  # such as `# sent_id = 1`

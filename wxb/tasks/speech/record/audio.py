@@ -1,4 +1,4 @@
-"""Audio: read and write files, trim and measure recordings, and compute Whisper's features.
+"""Audio: read and write files, trim and measure recordings.
 
 Samples (N,) are 16 kHz mono with full scale 1.
 """
@@ -10,7 +10,6 @@ import os
 import re
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from functools import cache
 from io import BytesIO
 from multiprocessing import get_context
 from pathlib import Path
@@ -19,16 +18,13 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 import soundfile
 import soxr
-from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
-from scipy.fft import rfft
 
 from wxb.core.progress import track
 from wxb.corpora.records import RecordError
 
 RATE = 16_000  # samples per second
 HOP = 160  # samples between the starts of frames: 10 ms
-WIDTH = 400  # samples of a frame: 25 ms
 FRAMES = RATE // HOP  # per second
 
 SUFFIXES = tuple(f".{name.lower()}" for name in (*soundfile.available_formats(), "opus", "m4a"))
@@ -43,10 +39,6 @@ MARGIN = 5  # frames that are kept on both sides of the audible part
 
 PART = "#t="  # before the seconds of a recording at the end of its path
 OPPOSITE = 1e-3  # share of a channel's power below which the mean of channels has lost the sound
-
-HANN = np.hanning(WIDTH + 1)[:-1]  # periodic
-MIN_POWER = 1e-10
-DYNAMIC_RANGE = 8.0  # powers of ten below the maximum at which features are clipped
 
 MAX_SERIAL = 200  # jobs, for which starting processes takes longer
 CHUNK = 16  # jobs that a process gets at a time
@@ -186,52 +178,16 @@ def _decibels(power: NDArray[np.float64] | np.floating) -> NDArray[np.float64]:
     return decibels
 
 
-def log_mel(samples: NDArray[np.float32], bands: int, window: int) -> NDArray[np.float32]:
-    """The log-mel features (F, bands) of a recording, truncated to `window` frames.
-
-    Log power in mel bands, as in Radford et al. 2022, section 2.2, and transformers'
-    `WhisperFeatureExtractor`, with a window of any length. Frames of silence after a shorter
-    recording are equal; only the first is returned. `to_window` repeats it.
-    """
-    count = min(window, (len(samples) + WIDTH // 2) // HOP + 2)
-    whole = np.zeros(window * HOP, np.float32)
-    whole[: len(samples)] = samples[: window * HOP]
-    # Frames at the ends of the window reach beyond it, where samples are reflected.
-    padded = np.pad(whole, WIDTH // 2, mode="reflect")[: (count - 1) * HOP + WIDTH]
-    frames = sliding_window_view(padded, WIDTH)[::HOP] * HANN
-    spectrum = rfft(frames)  # (F, WIDTH / 2 + 1)
-    power = spectrum.real**2 + spectrum.imag**2
-    logs = np.log10(np.maximum(power @ mel_filters(bands), MIN_POWER))  # (F, bands)
-    clipped = np.maximum(logs, logs.max() - DYNAMIC_RANGE)
-    scaled: NDArray[np.float32] = ((clipped + 4) / 4).astype("f4")
-    return scaled
-
-
-@cache
-def mel_filters(bands: int) -> NDArray[np.float64]:
-    """Slaney's triangular mel filters (WIDTH / 2 + 1, bands), of equal area, up to RATE / 2."""
-    import librosa  # slow
-
-    filters = librosa.filters.mel(sr=RATE, n_fft=WIDTH, n_mels=bands)
-    return np.ascontiguousarray(filters.T, np.float64)
-
-
-def to_window(frames: NDArray[Any], window: int) -> NDArray[np.float32]:
-    """The features (F, bands) of `log_mel`, padded with silence to (window, bands)."""
-    silence = np.repeat(frames[-1:], window - len(frames), axis=0)
-    return np.concatenate([frames, silence]).astype(np.float32, copy=False)
-
-
-def map_parallel(work: Callable[[J], R], jobs: Sequence[J], label: str) -> Iterator[R]:
+def map_parallel(work: Callable[[J], R], jobs: Sequence[J], caption: str) -> Iterator[R]:
     """The result of `work` for each job, in order, on all CPUs of this process; shows progress.
 
     `work` and jobs must be picklable if there are more than MAX_SERIAL jobs.
     """
     processes = len(os.sched_getaffinity(0))
     if processes == 1 or len(jobs) <= MAX_SERIAL:
-        yield from track(map(work, jobs), label, len(jobs), unit="file")
+        yield from track(map(work, jobs), caption, len(jobs), unit="file")
         return
     # A forked process could inherit a lock that a thread of this process holds.
     with ProcessPoolExecutor(processes, mp_context=get_context("spawn")) as pool:
         results = pool.map(work, jobs, chunksize=CHUNK)
-        yield from track(results, label, len(jobs), unit="file")
+        yield from track(results, caption, len(jobs), unit="file")

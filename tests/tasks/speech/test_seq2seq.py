@@ -1,0 +1,239 @@
+"""A small Whisper learns tones for syllables, and is saved in Hugging Face's format."""
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pyarrow as pa
+import pytest
+import torch
+from safetensors.torch import load_file
+from transformers import WhisperFeatureExtractor
+
+from tests import training_steps
+from tests.tasks.speech import tones
+from wxb.core.errors import WxbError
+from wxb.core.files import read_json
+from wxb.corpora.text.encoded import read_columns
+from wxb.corpora.text.tokenizers import SavedTokenizer, load, train
+from wxb.tasks.speech.models.predictor import read, windows
+from wxb.tasks.speech.models.whisper import mask_features
+from wxb.tasks.speech.params import SpecAugment
+from wxb.tasks.speech.record.audio import RATE, write
+from wxb.tasks.speech.seq2seq import WhisperMethod, prompt_tokens
+from wxb.training.batches import collate
+
+LORA = {"lora": {"r": 8, "alpha": 16, "target_modules": ["q_proj", "v_proj"]}}
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory):
+    """A folder with a tokenizer and a model trained with it, and its records."""
+    folder = tmp_path_factory.mktemp("project")
+    records = tones.records(folder, 64)
+    texts = [record.gold["text"] for record in records]
+    for name in ("models/characters", "data/tokenizers/characters"):
+        train("byte-level-bpe", 300, texts).save_pretrained(folder / name)
+    fit(folder, records, "base", "characters", tones.experiment())
+    return folder, records
+
+
+def encode(folder, records, name, backbone, experiment):
+    """Write features and targets like the stages tokenize and align; their paths and counts."""
+    tokenizer = SavedTokenizer(folder / "models" / backbone)
+    method = WhisperMethod(experiment, [], tokenizer)
+    return training_steps.encode(method, records, folder / name)
+
+
+def fit(folder, records, name, backbone, experiment):
+    """Train an experiment and save it at models/<name>; the path, the predictor, the history."""
+    base = folder / "models" / backbone
+    method = WhisperMethod(experiment, [], load(base))
+    predictor, history, _ = training_steps.train(method, base, records, folder / name)
+    out = folder / "models" / name
+    predictor.save(out)
+    return out, predictor, history
+
+
+def texts(predictor, records):
+    transcripts = predictor.predict([record.input for record in records])
+    return [transcript.text for transcript in transcripts]
+
+
+def test_a_trained_model_transcribes(project):
+    folder, records = project
+    predictor = WhisperMethod.PREDICTOR.load(folder / "models/base")
+    pairs = zip(texts(predictor, records), records, strict=True)
+    correct = sum(text == record.gold["text"] for text, record in pairs)
+    assert correct > 0.8 * len(records)
+    silence = folder / "silence.flac"
+    write(silence, np.zeros(RATE, np.float32), RATE)
+    (nothing,) = predictor.predict([str(silence)])
+    assert predictor.describe("", nothing) == {"text": "", "segments": []}
+
+
+def test_native_training_gives_the_same_weights(project):
+    folder, records = project
+    brief = {"training": {"epochs": 2}}
+    theirs, _, history = fit(folder, records, "t", "characters", tones.experiment(**brief))
+    native = tones.experiment(model={"implementation": "native"}, **brief)
+    ours, _, native_history = fit(folder, records, "n", "characters", native)
+    for their_row, our_row in zip(history, native_history, strict=True):
+        assert their_row == pytest.approx(our_row, rel=1e-3)
+    first, second = (load_file(path / "model.safetensors") for path in (theirs, ours))
+    assert first.keys() == second.keys()
+    for name, weight in first.items():
+        assert torch.allclose(weight, second[name], atol=1e-3), name
+    configs = [read_json(path / "config.json") for path in (theirs, ours)]
+    assert configs[0] == configs[1]
+
+
+@pytest.mark.parametrize("four_bit", [False, pytest.param(True, marks=pytest.mark.slow)])
+def test_a_loaded_adapter_transcribes_as_the_trained_one(project, four_bit):
+    folder, records = project
+    brief = tones.experiment(
+        backbone="base",
+        model={"shape": None},
+        tuning={**LORA, "four_bit": four_bit},
+        training={"epochs": 1},
+    )
+    out, trained, _ = fit(folder, records, f"lora-{four_bit}", "base", brief)
+    loaded = WhisperMethod.PREDICTOR.load(out)
+    assert 0 < loaded.size(trainable=True) < 0.2 * loaded.size()
+    assert (out / "adapter_model.safetensors").exists()
+    assert not (out / "model.safetensors").exists()
+    assert texts(loaded, records[:8]) == texts(trained, records[:8])
+
+
+def test_a_frozen_model_is_unchanged(project):
+    folder, records = project
+    frozen = tones.experiment(backbone="base", model={"shape": None}, tuning={"frozen": True})
+    out, _, history = fit(folder, records, "frozen", "base", frozen)
+    assert [row["step"] for row in history] == [0]
+    before, after = (
+        load_file(folder / "models" / n / "model.safetensors") for n in ("base", "frozen")
+    )
+    assert all(torch.equal(weight, after[name]) for name, weight in before.items())
+    predictor = WhisperMethod.PREDICTOR.load(out)
+    assert predictor.size(trainable=True) == 0
+    assert texts(predictor, records) == texts(
+        WhisperMethod.PREDICTOR.load(folder / "models/base"), records
+    )
+
+
+@pytest.mark.slow
+def test_the_pipeline_of_transformers_runs_the_folder(project):
+    folder, records = project
+    code = """
+import json, numpy
+from transformers import pipeline
+transcribe = pipeline("automatic-speech-recognition", "models/base")
+greedy = {"num_beams": 1, "max_new_tokens": 8}  # as ours; its default is five beams
+windows = numpy.load("windows.npz").values()
+inputs = [{"raw": window, "sampling_rate": 16000} for window in windows]
+print(json.dumps([transcribe(input_, generate_kwargs=greedy)["text"] for input_ in inputs]))
+"""
+    trimmed = []
+    for record in records[:6]:  # without the silence at the ends, which the pipeline keeps
+        samples = read(record.input)
+        (window,) = windows(samples, 1, pause=0.2)
+        trimmed.append(samples[slice(*window)])
+    np.savez(folder / "windows.npz", *trimmed)
+    process = subprocess.run(
+        [sys.executable, "-c", code], cwd=folder, check=True, capture_output=True, text=True
+    )
+    expected = texts(WhisperMethod.PREDICTOR.load(folder / "models/base"), records[:6])
+    assert json.loads(process.stdout.splitlines()[-1]) == expected
+    extractor = WhisperFeatureExtractor.from_pretrained(folder / "models/base")
+    assert (extractor.feature_size, extractor.nb_max_frames) == (20, 100)
+
+
+def test_every_transcript_is_counted(project):
+    folder, records = project
+    long = [tones.record(folder, "啊" * 5, 900), tones.record(folder, "一", 901)]
+    long[1].gold["seconds"] = 1.1
+    few = [*records[:3], *long]
+    experiment = tones.experiment(encoding={"max_length": 4, "speeds": [0.9]})
+    features, targets, account = encode(folder, few, "few", "characters", experiment)
+    assert account == {"gold": 10, "kept": 6, "cut": 2, "too_long": 2}
+    items = WhisperMethod(experiment, [], SavedTokenizer(folder / "models/characters")).items(
+        features, targets, few
+    )
+    assert len(items) == 6
+    frames = pa.ipc.open_file(features).read_all()["frames"]
+    assert len(frames[5]) > len(frames[0])  # slower
+    columns, _ = read_columns(targets, ["labels"])
+    assert len(columns["labels"]) == 6 * 4
+    item = items[0]
+    assert (item["input_features"].shape, item["input_features"].dtype) == ((100, 20), np.float32)
+
+
+def test_an_encoding_that_does_not_fit_the_backbone_is_refused(project):
+    folder, _ = project
+    tokenizer = SavedTokenizer(folder / "models/base")
+    for backbone, changes, message in (
+        ("base", {"window": 2}, r"encoding\.window must be 1 for the model in .*, got 2"),
+        ("base", {"mel_bands": 80}, r"encoding\.mel_bands must be 20 for .*, got 80"),
+        ("characters", {}, r"has a tokenizer but no weights; set `model\.shape`"),
+    ):
+        experiment = tones.experiment(model={"shape": None}, encoding=changes)
+        with pytest.raises(WxbError, match=message):
+            WhisperMethod(experiment, [], tokenizer).model(folder / "models" / backbone)
+    other = tones.experiment(model={"shape": None}, encoding={"language": "xx"})
+    with pytest.raises(WxbError, match=r"has no <\|startoftranscript\|>, <\|xx\|>"):
+        WhisperMethod(other, [], SavedTokenizer(folder / "models/characters"))
+
+
+def test_the_prompt_has_the_token_of_the_language(project):
+    folder, _ = project
+    experiment = tones.experiment(encoding={"language": "zh"})
+    method = WhisperMethod(experiment, [], load(folder / "models/characters"))
+    model, tokenizer = method.model(folder / "models/characters"), method.tokenizer
+    names = tokenizer.convert_ids_to_tokens(model.prompt)
+    assert names == ["<|startoftranscript|>", "<|zh|>", "<|transcribe|>", "<|notimestamps|>"]
+    settings = model.backbone.generation_config
+    assert (settings.language, settings.task, settings.is_multilingual) == (
+        "<|zh|>",
+        "transcribe",
+        True,
+    )
+    assert prompt_tokens(None) == ["<|startoftranscript|>", "<|notimestamps|>"]
+
+
+def test_masks_have_at_most_their_width():
+    torch.manual_seed(1)
+    features = torch.rand(200, 50, 20)
+    mask = mask_features(features, SpecAugment(masks=1, bands=4, frames=10)) != features
+    frames, bands = mask.all(dim=2).sum(dim=1), mask.all(dim=1).sum(dim=1)
+    assert frames.max() == 10
+    assert bands.max() == 4
+    assert (mask.any(dim=(1, 2)).sum(), frames.min()) != (200, 0)
+    unmasked = mask_features(features, SpecAugment(masks=1, bands=0, frames=0))
+    assert torch.equal(unmasked, features)
+
+
+def test_the_ctc_loss_is_added_and_its_layer_is_not_saved(project):
+    folder, records = project
+    weighted = tones.experiment(model={"ctc_weight": 0.3}, training={"epochs": 1})
+    out, predictor, _ = fit(folder, records, "ctc", "characters", weighted)
+    features, targets, _ = encode(folder, records[:5], "ctc-5", "characters", weighted)
+    items = WhisperMethod(weighted, [], predictor.tokenizer).items(features, targets, records[:5])
+    batch = collate([*items], predictor.tokenizer.pad_token_id)
+    model = predictor.model.eval()
+    with torch.inference_mode():
+        total = model(**batch)["loss"]
+        model.ctc_weight = 0.0
+        plain = model(**batch)["loss"]
+        encoded = model.backbone.get_encoder()(batch["input_features"].transpose(1, 2))
+        logs = model.ctc(encoded.last_hidden_state).log_softmax(-1)
+        ctc_losses = [
+            torch.nn.functional.ctc_loss(
+                row[:, None], labels[None, :-1], [len(row)], [len(labels) - 1], blank=model.pad
+            )
+            for row, labels in zip(logs, batch["labels"], strict=True)
+        ]
+    expected = 0.7 * float(plain) + 0.3 * float(torch.stack(ctc_losses).mean())
+    assert float(total) == pytest.approx(expected, rel=1e-5)
+    assert not [name for name in load_file(out / "model.safetensors") if "ctc" in name]
+    assert sorted(path.name for path in out.glob("*.safetensors")) == ["model.safetensors"]

@@ -1,0 +1,31 @@
+"""The answer to the nearest training question."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from wxb.corpora.records import Record
+from wxb.tasks import baselines
+from wxb.tasks.chat.models.predictor import Reply, Responder
+
+
+class NearestResponder(baselines.Baseline, Responder):
+    """Copies a training answer; empty if the conversation shares no word with training."""
+
+    def predictions(self, texts: Sequence[str], /, *, caption: str) -> list[Reply]:
+        """The answer to the nearest conversation of each text."""
+        nearest = self.model.nearest(texts, caption)
+        return [Reply(found[0] if found else "", ended=True) for found in nearest]
+
+
+class NearestMethod(baselines.BaselineMethod):
+    """A list of answers."""
+
+    PREDICTOR = NearestResponder
+
+    def gold(self, record: Record) -> str:
+        """The answer."""
+        return str(record.gold["text"])
+
+
+METHOD = NearestMethod

@@ -1,1 +1,0 @@
-"""The answer to the nearest training question."""

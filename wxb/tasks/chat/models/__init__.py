@@ -1,0 +1,1 @@
+"""What methods share: templates of conversations, and predictors."""

@@ -1,0 +1,232 @@
+"""The class of trained chat models: conversations in, replies out, in batches or streamed."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Generator, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wxb.core.errors import WxbError
+from wxb.core.progress import track
+from wxb.corpora.records import Record, RecordError
+from wxb.corpora.text.encoded import IGNORED
+from wxb.tasks.chat.models import template
+from wxb.tasks.chat.models.template import Truncation, truncate
+from wxb.tasks.chat.params import Prediction
+from wxb.tasks.chat.record.conversation import Message, from_text, message, validate_question
+from wxb.tasks.methods import Predictor, batches_by_length
+
+
+class Reply(NamedTuple):
+    """A reply of a model; empty if the last message alone is too long.
+
+    `ended`: by itself, not by the maximum length. `dropped`: the number of oldest messages that did
+    not fit and were not read. `tokens`: the number of generated ones.
+    """
+
+    text: str
+    ended: bool
+    dropped: int = 0
+    tokens: int = 0
+
+
+class Responder(Predictor):
+    """A trained model that predicts the reply to a conversation."""
+
+    def describe(self, input_: str, prediction: Reply) -> dict[str, Any]:
+        """The reply, whether it ended by itself and the number of dropped messages, as JSON."""
+        dropped = {"dropped": prediction.dropped} if prediction.dropped else {}
+        return {"reply": prediction.text, "ended": prediction.ended, **dropped}
+
+
+class Replier(Responder):
+    """A trained chat model with its tokenizer, template and few-shot examples."""
+
+    prediction = Prediction()
+
+    @classmethod
+    def load_model(cls, folder: Path, settings: Mapping[str, Any], tokenizer: Any) -> Any:
+        """Load the generator that `save` wrote to a folder."""
+        from wxb.training.backbones.generator import Generator
+
+        return Generator.from_pretrained(
+            folder, tokens=len(tokenizer), four_bit=settings["four_bit"]
+        )
+
+    def calibrate(self, records: Sequence[Record], *, caption: str) -> None:
+        """Set the few-shot examples: the shortest single question of each kind, by record id."""
+        single = [r for r in records if [m["role"] for m in from_text(r.input)] == ["user"]]
+        by_length = sorted(single, key=lambda r: (len(r.input) + len(r.gold["text"]), r.id))
+        # Reversed, so that the shortest of a kind replaces the others.
+        shortest = {r.gold["kind"] or r.id: r for r in reversed(by_length)}
+        self.settings["examples"] = [
+            [*from_text(record.input), message("assistant", record.gold["text"])]
+            for record in sorted(shortest.values(), key=lambda r: r.id)
+        ]
+
+    # Prompts
+
+    def with_examples(self, conversation: Sequence[Message]) -> list[Message]:
+        """A conversation with the few-shot examples after its system message."""
+        pairs = self.settings.get("examples", [])[: self.prediction.shots]
+        start = int(conversation[0]["role"] == "system")
+        examples = (message for pair in pairs for message in pair)
+        return [*conversation[:start], *examples, *conversation[start:]]
+
+    def truncate(self, conversation: Sequence[Message]) -> Truncation:
+        """The newest turns of a conversation that leave room for a reply, with the prompt.
+
+        The examples of the prompt do not count as dropped.
+        """
+        messages = self.with_examples(conversation)
+        room = self.window - self.prediction.max_new_tokens
+        kept = truncate(self.tokenizer, messages, self.settings["template"], room, answer_next=True)
+        examples = len(messages) - len(conversation)
+        return kept._replace(dropped=max(0, kept.dropped - examples))
+
+    @property
+    def window(self) -> int:
+        """The maximum number of tokens of prompt and reply together."""
+        return int(self.model.backbone.config.max_position_embeddings)
+
+    def count_dropped(self, conversation: Sequence[Message]) -> int:
+        """The number of oldest messages that do not fit and will not be read."""
+        return self.truncate(_read(conversation)).dropped
+
+    # One reply
+
+    def reply(self, conversation: Sequence[Message]) -> Generator[str, None, bool]:
+        """Stream the reply to a conversation; close the generator to stop the model.
+
+        Returns whether the reply ended by itself. Raises WxbError if messages are invalid, or the
+        last one is too long.
+        """
+        import torch
+        from tokenizers.decoders import DecodeStream
+
+        from wxb.models.decoding import DecoderState, decoder_step
+
+        kept, longest = self.truncate(_read(conversation)), self.prediction.max_new_tokens
+        if kept.tokens is None:
+            raise WxbError(
+                f"the last message is too long: {kept.length} tokens in all, at most"
+                f" {self.window - longest} can be read"
+            )
+        backend, stream = self.tokenizer.backend_tokenizer, DecodeStream(skip_special_tokens=True)
+        device, end_ids = next(self.model.parameters()).device, self.end_ids
+        tokens = torch.from_numpy(kept.tokens.ids.astype(np.int64))[None].to(device)
+        step = decoder_step(partial(self.model.backbone, use_cache=True, logits_to_keep=1))
+        state = DecoderState(torch.ones_like(tokens), tokens[:, :0])
+        has_begun = False
+        for _ in range(longest):
+            with torch.inference_mode():
+                logits, state = step(tokens, state)
+            tokens = logits.argmax(dim=-1, keepdim=True)
+            if int(tokens) in end_ids:
+                return True
+            text = stream.step(backend, int(tokens)) or ""
+            if text := text if has_begun else text.lstrip():
+                has_begun = True
+                yield text
+        return False
+
+    @property
+    def end_ids(self) -> list[int]:
+        """The ids of the tokens that end a reply."""
+        return template.end_ids(self.tokenizer, self.settings["template"])
+
+    # Many replies
+
+    def predictions(self, texts: Sequence[str], /, *, caption: str) -> list[Reply]:
+        """The reply to each conversation.
+
+        A blank text has an empty reply. Raises WxbError for an invalid conversation.
+        """
+        replies = [Reply("", ended=True) for _ in texts]
+        prompts: dict[int, NDArray[np.int32]] = {}
+        for index, text in enumerate(texts):
+            if text.strip():
+                kept = self.truncate(_read(text))
+                replies[index] = Reply("", ended=False, dropped=kept.dropped)
+                if kept.tokens is not None:
+                    prompts[index] = kept.tokens.ids
+        indices, lengths = [*prompts], [len(ids) for ids in prompts.values()]
+        batches = batches_by_length(lengths, self.prediction.batch_size)
+        for batch in track(batches, caption, len(batches), unit="batch"):
+            chosen = [indices[position] for position in batch]
+            batch_replies = self._batch_replies([prompts[index] for index in chosen])
+            for index, reply in zip(chosen, batch_replies, strict=True):
+                replies[index] = reply._replace(dropped=replies[index].dropped)
+        return replies
+
+    def _batch_replies(self, prompts: Sequence[NDArray[np.int32]]) -> list[Reply]:
+        """The reply to each prompt by greedy decoding, in one batch."""
+        import torch
+
+        from wxb.models.decoding import complete
+        from wxb.training.batches import collate
+
+        device, end_ids = next(self.model.parameters()).device, self.end_ids
+        items = [{"input_ids": ids} for ids in prompts]
+        batch = collate(items, self.tokenizer.pad_token_id, side="left")
+        with torch.inference_mode():
+            tokens = complete(
+                partial(self.model.backbone, use_cache=True, logits_to_keep=1),
+                **{name: values.to(device) for name, values in batch.items()},
+                max_new_tokens=self.prediction.max_new_tokens,
+                eos_token_id=end_ids,
+                pad_token_id=end_ids[0],
+            ).tokens.cpu()
+        replies = []
+        for ids in tokens.tolist():
+            end = next((index for index, id_ in enumerate(ids) if id_ in end_ids), None)
+            text = self.tokenizer.backend_tokenizer.decode(ids[:end], skip_special_tokens=True)
+            count = len(ids) if end is None else end + 1
+            replies.append(Reply(text.strip(), ended=end is not None, tokens=count))
+        return replies
+
+    def further_metrics(
+        self, records: Sequence[Record], predictions: Sequence[Any]
+    ) -> dict[str, float]:
+        """Loss (nats per token) and perplexity of the gold answers; `scored`: number that fit.
+
+        Answers that do not fit into the window are skipped.
+        """
+        import torch
+
+        from wxb.training.batches import collate
+
+        items = []
+        for record in records:
+            messages = self.with_examples(from_text(record.input))
+            messages.append(message("assistant", record.gold["text"]))
+            kept = truncate(self.tokenizer, messages, self.settings["template"], self.window)
+            if kept.tokens is not None:
+                ids, generated = kept.tokens
+                answer = len(ids) - int(np.argmin(generated[::-1]))
+                labels = np.where(np.arange(len(ids)) < answer, IGNORED, ids)
+                items.append({"input_ids": ids, "labels": labels})
+        loss, count = 0.0, 0
+        pad, device = self.tokenizer.pad_token_id, next(self.model.parameters()).device
+        lengths = [len(item["input_ids"]) for item in items]
+        for indices in batches_by_length(lengths, self.prediction.batch_size):
+            batch = {k: v.to(device) for k, v in collate([items[i] for i in indices], pad).items()}
+            with torch.inference_mode():
+                output = self.model(**batch)
+            loss += float(output["loss"]) * len(output["logits"])
+            count += len(output["logits"])
+        mean = loss / max(count, 1)
+        return {"loss": mean, "perplexity": math.exp(min(mean, 700)), "scored": len(items)}
+
+
+def _read(source: str | Sequence[Message]) -> list[Message]:
+    """The conversation of a text or of messages. Raises WxbError unless it ends with a question."""
+    try:
+        return from_text(source) if isinstance(source, str) else validate_question([*source])
+    except RecordError as error:
+        raise WxbError(f"{error.reason}: {error.detail}; expected a question or messages") from None

@@ -1,0 +1,119 @@
+"""Fine-tuning on conversations, with the loss on the assistant's tokens or on all.
+
+Torch and the models are imported only in functions that need a model, since their import is slow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wxb.core.errors import WxbError
+from wxb.corpora.records import Record
+from wxb.corpora.text.encoded import IGNORED, Columns, join_rows, read_columns, write_chunks
+from wxb.tasks.chat.models import predictor, template
+from wxb.tasks.chat.params import Sft
+from wxb.tasks.chat.record.conversation import from_text, message
+from wxb.tasks.methods import Network, summarize_tokens
+
+if TYPE_CHECKING:
+    from wxb.training.backbones.generator import Generator
+
+TRAIN = "train"  # `loss: all` applies to this split; validation losses stay comparable
+
+
+class SftMethod(Network):
+    """Supervised fine-tuning of a decoder."""
+
+    experiment: Sft
+    PREDICTOR = predictor.Replier
+    summarize = staticmethod(summarize_tokens)
+
+    def add_tokens(self) -> None:
+        """Add the chat template and its markers.
+
+        Raises WxbError for a tokenizer without an end of text.
+        """
+        if self.tokenizer.eos_token_id is None:
+            raise WxbError(
+                f"the tokenizer of backbone {self.experiment.backbone!r} has no end of text; for"
+                " chat, use `tokenizer: {kind: byte-level-bpe, ...}` or a decoder's checkpoint"
+            )
+        template.add_template(self.tokenizer, self.experiment.encoding.template)
+
+    def encode(self, chunks: Iterable[Sequence[Record]], path: Path, *, caption: str) -> None:
+        """Write the tokens of each conversation with its answer, and a mask of the assistant's.
+
+        Drops the oldest turns of a long conversation; it has no tokens if its last turn is too
+        long.
+        """
+        write_chunks(path, map(self._columns, chunks))
+
+    def _columns(self, records: Sequence[Record]) -> Columns:
+        style, max_length = self.experiment.encoding.template, self.experiment.encoding.max_length
+        conversations = [
+            [*from_text(record.input), message("assistant", record.gold["text"])]
+            for record in records
+        ]
+        rows = template.tokens(self.tokenizer, conversations, style)
+        for index, tokens in enumerate(rows):
+            if len(tokens.ids) > max_length:
+                kept = template.truncate(self.tokenizer, conversations[index], style, max_length)
+                empty = template.Tokens(tokens.ids[:0], tokens.generated[:0])
+                rows[index] = kept.tokens or empty
+        ids, splits = join_rows([row.ids for row in rows], np.int32)
+        generated, _ = join_rows([row.generated for row in rows], np.int8)
+        return {"ids": ids, "generated": generated}, splits
+
+    def targets(
+        self, path: Path, chunks: Iterable[Sequence[Record]]
+    ) -> tuple[*Columns, dict[str, int]]:
+        """The tokens with loss as labels, the others IGNORED, and counts of conversations.
+
+        `shortened` conversations lost their oldest turns, `lost` ones have no tokens.
+        """
+        columns, splits = read_columns(path, ["ids", "generated"])
+        on_all = self.experiment.encoding.loss == "all" and path.stem == TRAIN
+        counts = {"gold": 0, "kept": 0, "shortened": 0, "lost": 0}
+        records = (record for chunk in chunks for record in chunk)
+        for record, (start, end) in zip(records, pairwise(splits.tolist()), strict=True):
+            answers = 1 + sum(turn["role"] == "assistant" for turn in from_text(record.input))
+            kept = np.count_nonzero(np.diff(columns["generated"][start:end], prepend=0) == 1)
+            status = "kept" if kept == answers else "shortened" if end > start else "lost"
+            counts["gold"] += 1
+            counts[status] += 1
+        has_loss = on_all | (columns["generated"] == 1)
+        labels = np.where(has_loss, columns["ids"], IGNORED).astype(np.int32)
+        return {"labels": labels}, splits, counts
+
+    def items(
+        self, features: Path, targets: Path, records: Iterable[Record]
+    ) -> list[dict[str, NDArray[Any]]]:
+        """One item per conversation that is not too long. Raises WxbError if there is none."""
+        inputs, splits = read_columns(features, ["ids"])
+        labels, _ = read_columns(targets, self.TARGETS)
+        items = [
+            {"input_ids": inputs["ids"][start:end], "labels": labels["labels"][start:end]}
+            for start, end in pairwise(splits.tolist())
+            if end > start
+        ]
+        if not items:
+            raise WxbError(
+                f"{features}: all {len(splits) - 1} conversations are longer than"
+                f" encoding.max_length ({self.experiment.encoding.max_length}); raise it"
+            )
+        return items
+
+    def model(self, backbone: Path) -> Generator:
+        """The model before training; embeddings of new tokens are random."""
+        from wxb.training.backbones.generator import Generator
+
+        return Generator.from_backbone(backbone, self.experiment.tuning, tokens=len(self.tokenizer))
+
+
+METHOD = SftMethod

@@ -1,1 +1,0 @@
-"""Chat by supervised fine-tuning of a decoder."""

@@ -1,1 +1,0 @@
-"""The most frequent class, or that of the nearest training text."""

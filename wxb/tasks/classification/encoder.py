@@ -1,0 +1,150 @@
+"""Text classification by a backbone and a linear layer on its pooled hidden states."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array, hstack
+
+from wxb.core.errors import WxbError
+from wxb.corpora.records import Record
+from wxb.corpora.text.tokenizers import special_tokens
+from wxb.tasks.classification.models.predictor import ClassifierNetwork, LogitClassifier
+from wxb.tasks.classification.models.regression import Fit, fit_regression
+from wxb.tasks.classification.models.tfidf import Tfidf
+from wxb.tasks.classification.params import Encoder, EncoderModel, Regression
+from wxb.tasks.methods import History, Items
+
+
+class EncoderClassifier(LogitClassifier):
+    """A trained backbone with its linear layer."""
+
+    @classmethod
+    def load_model(cls, folder: Path, settings: Mapping[str, Any], tokenizer: Any) -> Any:
+        """Load the model that `save` wrote to a folder."""
+        from wxb.tasks.classification.models import encoder
+
+        shape = EncoderModel(**settings["shape"])
+        return encoder.Classifier.from_pretrained(
+            folder, labels=settings["labels"], settings=shape, four_bit=settings["four_bit"]
+        )
+
+    def size(self, *, trainable: bool = False) -> int:
+        """Number of parameters, with the weights of n-grams; none of a frozen backbone's train."""
+        from wxb.training.backbones.tuning import parameter_count
+
+        words = self.model.words
+        module = self.model.head if trainable and self.settings.get("frozen") else self.model
+        count = parameter_count(module, trainable=trainable)
+        return count + (words.coef.size if words else 0)
+
+    def logits(self, texts: Sequence[str], *, caption: str) -> NDArray[np.float64]:
+        """Logits (N, K) of N texts."""
+        logits = super().logits(texts, caption=caption)
+        return logits + self.model.words.logits(texts) if self.model.words else logits
+
+
+class EncoderMethod(ClassifierNetwork):
+    """A linear layer on a backbone."""
+
+    experiment: Encoder
+    PREDICTOR = EncoderClassifier
+
+    def model(self, backbone: Path) -> Any:
+        """The backbone with a random head; also sets the tokenizer's `model_max_length`.
+
+        Raises WxbError if `pooling` is `cls` and the tokenizer puts no [CLS] first. The first token
+        of a decoder, for example, has not seen the text.
+        """
+        from wxb.tasks.classification.models import encoder
+
+        experiment = self.experiment
+        leading, _ = special_tokens(self.tokenizer)
+        if experiment.model.pooling == "cls" and self.tokenizer.cls_token_id not in leading[:1]:
+            raise WxbError(
+                f"model.pooling: found cls, but backbone {experiment.backbone!r} puts no [CLS]"
+                " token first; expected mean"
+            )
+        # Plain transformers truncates texts to this length.
+        self.tokenizer.model_max_length = experiment.encoding.max_length
+        return encoder.Classifier.from_backbone(
+            backbone, experiment.tuning, labels=self.labels, settings=experiment.model
+        )
+
+    def items(self, features: Path, targets: Path, records: Iterable[Record]) -> Items:
+        """One item per text, as `ClassifierNetwork`; for n-grams also its `text`."""
+        texts: list[Any] = [record.input for record in records]
+        items = super().items(features, targets, [])
+        if not self.experiment.model.words:
+            return items
+        return [{**item, "text": text} for item, text in zip(items, texts, strict=True)]
+
+    def train(
+        self, backbone: Path, train: Any, valid: Any, *, seed: int, checkpoints: Path, caption: str
+    ) -> tuple[Any, History]:
+        """Fine-tune a model, or fit its linear layer by `fit_regression` if the settings say so.
+
+        The regression reads pooled hidden states, and with `model.words` TF-IDF weights. Hidden
+        states are divided by their mean length in training, as vectors of TF-IDF have length 1.
+        """
+        settings = self.experiment.training
+        if not isinstance(settings, Regression):
+            return super().train(
+                backbone, train, valid, seed=seed, checkpoints=checkpoints, caption=caption
+            )
+        import torch
+
+        model, words = self.model(backbone), self.experiment.model.words
+        splits = {"train": train, "valid": valid}
+        labels = {s: np.array([item["labels"] for item in items]) for s, items in splits.items()}
+        states = {split: self._pooled(model, items, caption) for split, items in splits.items()}
+        length = np.linalg.norm(states["train"], axis=1).mean()
+        ngrams: dict[str, Any] = {}
+        if words:
+            texts = {split: [item["text"] for item in items] for split, items in splits.items()}
+            model.words = Tfidf.from_texts(texts["train"], words)
+            ngrams = {split: model.words.features(rows) for split, rows in texts.items()}
+        fits: list[tuple[float, Fit]] = []
+        history: History = []
+        for factor in words.states if words else [1.0]:
+            features: dict[str, Any] = {s: rows * factor / length for s, rows in states.items()}
+            if words:
+                features = {
+                    split: csr_array(hstack([csr_array(rows), ngrams[split]]))
+                    for split, rows in features.items()
+                }
+            fit = fit_regression(features, labels, settings, seed=seed, caption=caption)
+            fits.append((factor, fit))
+            before = history[-1]["step"] if history else 0
+            for row in fit.history:
+                step = before + row["step"]
+                history.append({**row, "step": step, "epoch": step, "states": factor})
+        factor, best = max(fits, key=lambda pair: pair[1].score)  # the first of equal ones
+        size = states["train"].shape[1]
+        with torch.no_grad():
+            model.head.weight.copy_(torch.from_numpy(best.coef[:, :size] * factor / length))
+            model.head.bias.copy_(torch.from_numpy(best.intercept))
+        if model.words:
+            model.words.coef, model.words.intercept = best.coef[:, size:], np.zeros(len(best.coef))
+        return model, history
+
+    def _pooled(self, model: Any, items: Items, caption: str) -> NDArray[np.float64]:
+        """The pooled hidden states (N, C) of N items."""
+        encoder = EncoderClassifier(model, self.tokenizer)
+        encoder.prediction = self.experiment.prediction
+        inputs = [{"input_ids": item["input_ids"]} for item in items]
+        with model.without_head():
+            rows = [output["logits"] for output in encoder.outputs(inputs, caption=caption)]
+        return np.array(rows, np.float64).reshape(len(rows), -1)
+
+    def shape(self, targets: Path) -> dict[str, Any]:
+        """The shape of the model, and whether its backbone was frozen."""
+        frozen = {"frozen": True} if self.experiment.tuning.frozen else {}
+        return {"shape": self.experiment.model.model_dump(exclude_none=True), **frozen}
+
+
+METHOD = EncoderMethod

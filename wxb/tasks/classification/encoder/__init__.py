@@ -1,1 +1,0 @@
-"""Text classification by a backbone and a linear layer on its pooled hidden states."""

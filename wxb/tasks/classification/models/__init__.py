@@ -1,0 +1,1 @@
+"""What methods share: networks, TF-IDF weights, logistic regression, predictors."""

@@ -1,0 +1,124 @@
+"""A backbone and a linear layer on its pooled hidden states.
+
+A BERT with `pooling: cls` is saved as `BertForSequenceClassification`, which plain transformers
+loads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors.torch import load_file, save_file
+from torch import Tensor, nn
+from torch.nn import functional as F  # noqa: N812
+
+from wxb.core import pretrained
+from wxb.core.files import read_json, write_json
+from wxb.corpora.text.encoded import IGNORED
+from wxb.tasks.classification.models.tfidf import Tfidf
+from wxb.tasks.classification.params import EncoderModel
+from wxb.training.backbones import tuning
+from wxb.training.backbones.headed import Headed
+from wxb.training.backbones.native import CONFIG, WEIGHTS
+
+WORDS = "words"  # the folder of the TF-IDF weights
+# The modules of transformers' BertForSequenceClassification, by the names of ours.
+BERT_MODULES = {"backbone": "bert", "pooler": "bert.pooler.dense", "head": "classifier"}
+
+
+class Classifier(Headed):
+    """A backbone with dropout and a linear layer: one logit per class and text."""
+
+    def __init__(
+        self,
+        backbone: tuning.Model,
+        labels: Sequence[str],
+        settings: EncoderModel,
+        **noise: Any,
+    ) -> None:
+        """`noise` is NEFTune's; see `Headed`."""
+        super().__init__(backbone, **noise)
+        size = backbone.config.hidden_size
+        self.labels, self.pooling = list(labels), settings.pooling
+        self.pooler = nn.Linear(size, size) if settings.pooling == "cls" else None
+        self.dropout = nn.Dropout(settings.dropout)
+        self.head: nn.Module = nn.Linear(size, len(labels))
+        self.words: Tfidf | None = None  # a predictor adds its logits
+
+    def get_input_embeddings(self) -> nn.Module:
+        """The embedding layer."""
+        table: nn.Module = self.backbone.get_input_embeddings()
+        return table
+
+    def forward(
+        self,
+        input_ids: Tensor,  # (B, T)
+        attention_mask: Tensor,  # (B, T), 1 for tokens, 0 for padding
+        labels: Tensor | None = None,  # (B,)
+    ) -> dict[str, Tensor]:
+        """Logits (B, K); with labels also the cross-entropy as `loss`."""
+        hidden = self.hidden(input_ids, attention_mask)  # (B, T, C)
+        if self.pooler is not None:
+            pooled = torch.tanh(self.pooler(hidden[:, 0]))  # (B, C)
+        else:
+            tokens = attention_mask[..., None]  # (B, T, 1)
+            pooled = (hidden * tokens).sum(dim=1) / tokens.sum(dim=1)
+        logits = self.head(self.dropout(pooled))
+        if labels is None:
+            return {"logits": logits}
+        return {"loss": F.cross_entropy(logits, labels, ignore_index=IGNORED), "logits": logits}
+
+    @contextmanager
+    def without_head(self) -> Iterator[None]:
+        """Return the pooled hidden states (B, C) as `logits` within the context."""
+        head, self.head = self.head, nn.Identity()
+        try:
+            yield
+        finally:
+            self.head = head
+
+    def save_heads(self, folder: Path) -> None:
+        """Write the heads; rewrite a full BERT with a pooler as `BertForSequenceClassification`."""
+        if self.words:
+            self.words.save_pretrained(folder / WORDS)
+        if self.pooler is None or not _is_full_bert(folder):
+            super().save_heads(folder)
+            return
+        parts = {"backbone": load_file(folder / WEIGHTS)}
+        parts |= {name: module.state_dict() for name, module in self._heads()}
+        weights = {
+            f"{BERT_MODULES[part]}.{name}": weight.contiguous()
+            for part, state in parts.items()
+            for name, weight in state.items()
+        }
+        save_file(weights, folder / WEIGHTS, metadata={"format": "pt"})
+        config = read_json(folder / CONFIG)
+        config["architectures"] = ["BertForSequenceClassification"]
+        config["id2label"] = {str(index): label for index, label in enumerate(self.labels)}
+        config["label2id"] = {label: index for index, label in enumerate(self.labels)}
+        config["problem_type"] = "single_label_classification"
+        config["classifier_dropout"] = self.dropout.p
+        write_json(folder / CONFIG, config)
+
+    def load_heads(self, folder: Path) -> None:
+        """Load what `save_heads` wrote."""
+        if (folder / WORDS).exists():
+            self.words = Tfidf.from_pretrained(folder / WORDS)
+        if (folder / "head.safetensors").exists():
+            super().load_heads(folder)
+            return
+        weights = pretrained.read_weights(folder / WEIGHTS)
+        for part, module in self._heads():
+            prefix = f"{BERT_MODULES[part]}."
+            own = {k.removeprefix(prefix): v for k, v in weights.items() if k.startswith(prefix)}
+            pretrained.load_weights(module, own, folder / WEIGHTS)
+
+
+def _is_full_bert(folder: Path) -> bool:
+    """Whether a folder holds a BERT, and not an adapter of one."""
+    config = folder / CONFIG
+    return config.is_file() and read_json(config)["model_type"] == "bert"

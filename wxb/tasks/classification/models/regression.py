@@ -1,0 +1,92 @@
+"""Logistic regression by scikit-learn, whose strength validation records choose."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wxb.core.errors import WxbError
+from wxb.core.progress import track
+from wxb.corpora.text.encoded import IGNORED
+from wxb.tasks.classification.models.predictor import cross_entropy
+from wxb.tasks.classification.params import Regression
+from wxb.tasks.methods import History
+
+
+class Fit(NamedTuple):
+    """The best regression of several, and the history of all."""
+
+    score: float
+    coef: NDArray[np.float64]  # (K, F)
+    intercept: NDArray[np.float64]  # (K,)
+    history: History
+
+
+def fit_regression(
+    features: Mapping[str, Any],
+    labels: Mapping[str, NDArray[np.int64]],
+    settings: Regression,
+    *,
+    seed: int,
+    caption: str,
+) -> Fit:
+    """Fit a logistic regression with each C; returns the best.
+
+    `features` (N, F) and `labels` (N,) are those of the splits `train` and `valid`. The score is
+    accuracy on `valid`, or with `folds` that of cross-validation on `train`; of equal ones the
+    smallest C is best. The history has a row for each C. Its steps and epochs count the solver's
+    iterations. Also prints the rows. Raises WxbError if the training records have one class only.
+    """
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.model_selection import StratifiedKFold, cross_val_score
+
+    known = labels["valid"] != IGNORED
+    sizes = np.unique(labels["train"], return_counts=True)[1]
+    if len(sizes) < 2:
+        raise WxbError("all training records have one class; add records of another")
+    # A fold needs a record of a class to predict it.
+    folds, splitter = min(settings.folds or 0, int(sizes.max())), None
+    if folds > 1:
+        splitter = StratifiedKFold(folds, shuffle=True, random_state=seed)
+    fits: list[tuple[float, NDArray[np.float64], NDArray[np.float64]]] = []
+    history: History = []
+    steps = 0
+    options = settings.model_dump(include={"class_weight", "max_iter", "tol"})
+    for strength in track(sorted(settings.C), caption, len(settings.C), unit="C"):
+        solver = LogisticRegression(C=strength, random_state=seed, **options)
+        solver.fit(features["train"], labels["train"])
+        coef, intercept = by_class(solver.coef_), by_class(solver.intercept_)
+        logits = {split: rows @ coef.T + intercept for split, rows in features.items()}
+        is_correct = logits["valid"].argmax(-1) == labels["valid"]
+        score = accuracy = float(is_correct[known].mean())
+        further = {}
+        if splitter:
+            data = features["train"], labels["train"]
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # of classes with fewer records than folds
+                by_fold = cross_val_score(solver, *data, cv=splitter, scoring="accuracy")
+            score = float(np.nan_to_num(by_fold).mean())  # nan: a fold without a class
+            further = {"folds_accuracy": score}
+        steps += int(solver.n_iter_.max())
+        row = {
+            "step": steps,
+            "epoch": steps,
+            "C": strength,
+            "loss": cross_entropy(logits["train"], labels["train"]),
+            "valid_loss": cross_entropy(logits["valid"][known], labels["valid"][known]),
+            "valid_accuracy": accuracy,
+            **further,
+        }
+        print(row, flush=True)
+        history.append(row)
+        fits.append((score, coef, intercept))
+    return Fit(*max(fits, key=lambda fit: fit[0]), history)  # the first of equal ones
+
+
+def by_class(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Weights of scikit-learn by class (K, ...); for two classes it keeps their difference only."""
+    return values if len(values) > 1 else np.concatenate([-values / 2, values / 2])

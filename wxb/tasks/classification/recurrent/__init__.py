@@ -1,1 +1,0 @@
-"""Text classification by a bidirectional LSTM."""

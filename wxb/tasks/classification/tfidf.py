@@ -1,0 +1,85 @@
+"""Text classification by logistic regression on TF-IDF weights of n-grams.
+
+scikit-learn fits one model for each regularization strength, and validation records choose among
+them. Nothing here imports torch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wxb.corpora.records import Record
+from wxb.corpora.text.encoded import Columns, read_columns
+from wxb.tasks.classification import params
+from wxb.tasks.classification.models.predictor import LogitClassifier
+from wxb.tasks.classification.models.regression import fit_regression
+from wxb.tasks.classification.models.tfidf import Tfidf
+from wxb.tasks.methods import History, Method, label_targets
+
+
+class TfidfClassifier(LogitClassifier):
+    """A trained TF-IDF model."""
+
+    @classmethod
+    def load_model(cls, folder: Path, settings: Mapping[str, Any], tokenizer: Any) -> Tfidf:
+        """Load the model that `save` wrote to a folder."""
+        return Tfidf.from_pretrained(folder)
+
+    def size(self, *, trainable: bool = False) -> int:
+        """Number of weights and intercepts; unless `trainable`, also of the counted `idf`."""
+        coef = self.model.coef
+        return int(coef.size + len(coef) + (0 if trainable else coef.shape[1]))
+
+    def logits(self, texts: Sequence[str], *, caption: str) -> NDArray[np.float64]:
+        """Logits (N, K) of N texts."""
+        logits: NDArray[np.float64] = self.model.logits(texts)
+        return logits
+
+
+class TfidfMethod(Method):
+    """Logistic regression on TF-IDF weights."""
+
+    experiment: params.Tfidf
+    PREDICTOR = TfidfClassifier
+
+    def encode(self, chunks: Iterable[Sequence[Record]], path: Path, *, caption: str) -> None:
+        """Write an empty file: texts are read as they are."""
+        path.touch()
+
+    def targets(
+        self, path: Path, chunks: Iterable[Sequence[Record]]
+    ) -> tuple[*Columns, dict[str, int]]:
+        """The index of each record's class."""
+        return label_targets(self.labels, chunks)
+
+    def items(
+        self, features: Path, targets: Path, records: Iterable[Record]
+    ) -> list[tuple[str, int]]:
+        """Each text with the index of its class."""
+        columns, _ = read_columns(targets, ["labels"])
+        texts = (record.input for record in records)
+        return [*zip(texts, columns["labels"].tolist(), strict=True)]
+
+    def train(
+        self, backbone: Path, train: Any, valid: Any, *, seed: int, checkpoints: Path, caption: str
+    ) -> tuple[Tfidf, History]:
+        """The model with the best C, and the history; see `fit_regression`.
+
+        Raises WxbError if the training records have one class only or no n-grams.
+        """
+        splits = {"train": train, "valid": valid}
+        texts = {split: [text for text, _ in items] for split, items in splits.items()}
+        labels = {split: np.array([label for _, label in items]) for split, items in splits.items()}
+        model = Tfidf.from_texts(texts["train"], self.experiment.model)
+        features = {split: model.features(rows) for split, rows in texts.items()}
+        fit = fit_regression(features, labels, self.experiment.training, seed=seed, caption=caption)
+        model.coef, model.intercept = fit.coef, fit.intercept
+        return model, fit.history
+
+
+METHOD = TfidfMethod

@@ -1,1 +1,0 @@
-"""Text classification by logistic regression on TF-IDF weights of n-grams."""

@@ -1,0 +1,62 @@
+"""Entities by the mentions of training."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from typing import Any
+
+from wxb.core.progress import track
+from wxb.corpora.records import Record
+from wxb.tasks import baselines
+from wxb.tasks.ner.models.predictor import ScoredSpan, SpanFinder
+from wxb.tasks.ner.record import Span
+
+
+class MentionFinder(baselines.Baseline, SpanFinder):
+    """Marks each string that is a mention in training, with its most frequent type.
+
+    The longest strings are marked first, and only between words.
+    """
+
+    @property
+    def types(self) -> list[str]:
+        """The types of spans, in the order of training."""
+        return [*self.settings["labels"]]
+
+    def candidates(self, texts: Sequence[str], /, *, caption: str) -> list[list[ScoredSpan]]:
+        """The spans of each text, sorted and disjoint, all with the score 1."""
+        types, rows = self.model.values["types"], []
+        for text in track(texts, caption, len(texts), unit="text"):
+            inside = {i for word in baselines.WORD.finditer(text) for i in range(*word.span())[1:]}
+            edges = [index for index in range(len(text) + 1) if index not in inside]
+            free, spans = [True] * len(text), []  # free: not marked yet
+            for length in self.model.values["lengths"]:
+                for start, end in ((edge, edge + length) for edge in edges):
+                    kind = types.get(text[start:end]) if end not in inside else None
+                    if kind and end <= len(text) and all(free[start:end]):
+                        spans.append(ScoredSpan(Span(start, end, kind), 1.0))
+                        free[start:end] = [False] * length
+            rows.append(sorted(spans))
+        return rows
+
+
+class MentionsMethod(baselines.BaselineMethod):
+    """A list of mentions."""
+
+    PREDICTOR = MentionFinder
+
+    def values(self, items: Sequence[Record]) -> dict[str, Any]:
+        """The most frequent type of each mention, and the lengths of mentions, descending."""
+        counts: dict[str, Counter[str]] = defaultdict(Counter)
+        for record in items:
+            for start, end, kind in record.gold:
+                counts[record.input[start:end]][kind] += 1
+        types = {
+            mention: min(counts[mention], key=lambda kind: (-counts[mention][kind], kind))
+            for mention in sorted(counts)
+        }
+        return {"types": types, "lengths": sorted({*map(len, types)}, reverse=True)}
+
+
+METHOD = MentionsMethod

@@ -1,1 +1,0 @@
-"""Entities by the mentions of training."""

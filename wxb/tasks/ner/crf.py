@@ -1,0 +1,324 @@
+"""Named entities by a linear-chain conditional random field (Lafferty et al. 2001).
+
+The log-score of tags is the sum of a weight for each pair of a word's feature and tag, and of one
+for each pair of adjacent tags. CRFsuite fits the weights; the rest is here, in plain arrays.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from safetensors.numpy import load_file, save_file
+
+from wxb.core import pretrained
+from wxb.core.errors import WxbError
+from wxb.core.files import read_json, write_json
+from wxb.core.progress import Progress, track
+from wxb.corpora.records import Record
+from wxb.corpora.text import tokenizers
+from wxb.corpora.text.encoded import Columns, Encoded, read_columns, read_encoded
+from wxb.corpora.text.windows import sliding_windows
+from wxb.tasks.methods import History, LazyItems, Method, encode_texts
+from wxb.tasks.ner import params
+from wxb.tasks.ner.models.alignment import count_statuses
+from wxb.tasks.ner.models.bio import align, decode_tags, tag_names
+from wxb.tasks.ner.models.predictor import ScoredSpan, SpanFinder
+from wxb.tasks.ner.models.words import shape
+from wxb.tasks.ner.record import Span
+
+WEIGHTS, FEATURES = "model.safetensors", "features.json"
+EDGE = ""  # the word before the first and after the last
+
+
+def word_features(words: Sequence[str], settings: params.CrfModel) -> list[list[str]]:
+    """The features of each word of a text.
+
+    They are the lower-case word and the shape of it and of `window` words on either side, pairs of
+    adjacent words in that range, and the word's first and last letters (up to `affixes`).
+    """
+    window, count = settings.window, len(words)
+    padding = [EDGE] * window
+    lower = [*padding, *(word.lower() for word in words), *padding]
+    shapes = [*padding, *map(shape, words), *padding]
+    rows = []
+    for index in range(count):
+        span = range(index, index + 2 * window + 1)
+        word = lower[index + window]
+        lengths = range(1, min(settings.affixes, len(word) - 1) + 1)
+        rows.append(
+            [
+                "bias",
+                *(f"word{place - index - window}={lower[place]}" for place in span),
+                *(f"shape{place - index - window}={shapes[place]}" for place in span),
+                *(f"pair{p - index - window}={lower[p]} {lower[p + 1]}" for p in span[:-1]),
+                *(f"prefix={word[:length]}" for length in lengths),
+                *(f"suffix={word[-length:]}" for length in lengths),
+            ]
+        )
+    return rows
+
+
+@dataclass(frozen=True)
+class CRF:
+    """A CRF of K tags and F features. Tags follow each other as in `wxb.tasks.ner.models.bio`."""
+
+    features: Sequence[str]  # (F,)
+    weights: NDArray[np.float32]  # (F, K)
+    transitions: NDArray[np.float32]  # (K, K), from the row's tag; -inf if it cannot follow
+    first: NDArray[np.float32]  # (K,), 0, or -inf if a text cannot begin with the tag
+
+    @classmethod
+    def from_weights(
+        cls,
+        features: Sequence[str],
+        states: Mapping[tuple[int, int], float],
+        transitions: Mapping[tuple[int, int], float],
+        tags: int,
+    ) -> CRF:
+        """A CRF from weights by (feature, tag) and by (tag, next tag).
+
+        A tag without a weight is never predicted. `I` follows only `B` or `I` of its type.
+        """
+        weights = np.zeros((len(features), tags), np.float32)
+        for key, weight in states.items():
+            weights[key] = weight
+        between = np.zeros((tags, tags), np.float32)
+        for key, weight in transitions.items():
+            between[key] = weight
+        known = np.zeros(tags, bool)
+        known[[tag for _, tag in states]] = True
+        inside = np.arange(2, tags, 2)
+        first = np.where(known, 0, -np.inf).astype(np.float32)
+        first[inside] = -np.inf
+        between[:, ~known] = -np.inf
+        continues = np.zeros((tags, tags), bool)
+        continues[inside - 1, inside] = continues[inside, inside] = True
+        continues[:, [0, *(inside - 1)]] = True
+        between[~continues] = -np.inf
+        used = np.flatnonzero(weights.any(axis=1)).tolist()
+        return cls([features[index] for index in used], weights[used], between, first)
+
+    @cached_property
+    def _index_of(self) -> dict[str, int]:
+        return {feature: index for index, feature in enumerate(self.features)}
+
+    @cached_property
+    def _factors(self) -> NDArray[np.float64]:
+        """exp(transitions), 0 for pairs that cannot follow."""
+        return np.exp(self.transitions.astype(np.float64))
+
+    def scores(self, rows: Iterable[Iterable[str]]) -> NDArray[np.float64]:
+        """The sums (T, K) of the weights of the features of T words, 0 for unknown features."""
+        known = [[self._index_of[f] for f in row if f in self._index_of] for row in rows]
+        sums = [self.weights[indices].sum(axis=0, dtype=np.float64) for indices in known]
+        return np.array(sums).reshape(-1, len(self.first))
+
+    def best_tags(self, scores: NDArray[np.float64]) -> NDArray[np.int64]:
+        """The tags (T,) with the highest score in all (Viterbi 1967), for scores (T, K)."""
+        total = scores[0] + self.first
+        previous = []  # the best tag before each tag
+        for row in scores[1:]:
+            paths = total[:, None] + self.transitions  # (K, K)
+            previous.append(paths.argmax(axis=0))
+            total = paths.max(axis=0) + row
+        tags = [int(total.argmax())]
+        for best in reversed(previous):
+            tags.append(int(best[tags[-1]]))
+        return np.array(tags[::-1])
+
+    def probabilities(
+        self,
+        scores: NDArray[np.float64],
+        tags: NDArray[np.int64],
+        spans: Iterable[tuple[int, int, int]],
+    ) -> list[float]:
+        """The probability of each span of tags (T,), whatever the other tags are.
+
+        `spans` have the first token, one past the last, and a type, as `decode_tags` yields them.
+        Forward and backward sums are scaled to 1 at each word (Rabiner 1989).
+        """
+        emitted = np.exp(scores - scores.max(axis=1, keepdims=True))  # (T, K)
+        forward, scales = np.empty_like(emitted), np.empty(len(emitted))
+        incoming = np.exp(self.first.astype(np.float64))
+        for word, row in enumerate(emitted):
+            forward[word] = incoming * row
+            scales[word] = forward[word].sum()
+            forward[word] /= scales[word]
+            incoming = forward[word] @ self._factors
+        emitted /= scales[:, None]
+        after = np.ones_like(emitted)  # (T, K): of the words from the next one on, by its tag
+        backward = np.ones(len(self.first))
+        for word in range(len(emitted) - 1, 0, -1):
+            after[word - 1] = emitted[word] * backward
+            backward = self._factors @ after[word - 1]
+        results = []
+        for start, stop, kind in spans:
+            probability = forward[start, tags[start]]
+            for word in range(start + 1, stop):
+                probability *= self._factors[tags[word - 1], tags[word]] * emitted[word, tags[word]]
+            if stop < len(tags):
+                leaving = self._factors[tags[stop - 1]].copy()
+                leaving[2 + 2 * kind] = 0  # the span would go on
+                probability *= leaving @ after[stop - 1]
+            results.append(min(1.0, float(probability)))
+        return results
+
+    def save_pretrained(self, folder: Path) -> None:
+        """Write the weights as safetensors, and the features as JSON."""
+        folder.mkdir(parents=True, exist_ok=True)
+        names = ("weights", "transitions", "first")
+        arrays = {name: np.ascontiguousarray(getattr(self, name)) for name in names}
+        save_file(arrays, folder / WEIGHTS)
+        write_json(folder / FEATURES, self.features)
+
+    @classmethod
+    def from_pretrained(cls, folder: Path) -> CRF:
+        """Load what `save_pretrained` wrote."""
+        arrays = load_file(folder / WEIGHTS)
+        # Impossible transitions are minus infinity.
+        pretrained.require_finite(folder / WEIGHTS, {"weights": arrays["weights"]})
+        return cls(read_json(folder / FEATURES), **arrays)
+
+
+def _words(text: str, encoded: Encoded, index: int) -> list[str]:
+    """The words of a text, which are the tokens of the encoded text at `index`."""
+    tokens = slice(*encoded.splits[index : index + 2])
+    edges = zip(encoded.starts[tokens], encoded.ends[tokens], strict=True)
+    return [text[start:end] for start, end in edges]
+
+
+class CrfRecognizer(SpanFinder):
+    """A trained CRF. The score of a span is its probability."""
+
+    @classmethod
+    def load_model(cls, folder: Path, settings: Mapping[str, Any], tokenizer: Any) -> CRF:
+        """Load the model that `save` wrote to a folder."""
+        return CRF.from_pretrained(folder)
+
+    def size(self, *, trainable: bool = False) -> int:
+        """Number of weights that are not zero."""
+        finite = np.isfinite(self.model.transitions) & (self.model.transitions != 0)
+        return int(np.count_nonzero(self.model.weights) + finite.sum())
+
+    def candidates(self, texts: Sequence[str], /, *, caption: str) -> list[list[ScoredSpan]]:
+        """The spans of the best tags of each text."""
+        settings = params.CrfModel(
+            **{key: self.settings[key] for key in params.CrfModel.model_fields}
+        )
+        encoded = tokenizers.encode(self.tokenizer, texts)
+        return [
+            self._spans(word_features(_words(text, encoded, index), settings), encoded, index)
+            for index, text in enumerate(track(texts, caption, len(texts), unit="text"))
+        ]
+
+    def _spans(
+        self, rows: Sequence[Sequence[str]], encoded: Encoded, index: int
+    ) -> list[ScoredSpan]:
+        """The spans of the encoded text at `index`, whose words have the features `rows`."""
+        if not rows:
+            return []
+        scores = self.model.scores(rows)
+        tags = self.model.best_tags(scores)
+        spans = [*decode_tags(tags.tolist())]
+        probabilities = self.model.probabilities(scores, tags, spans)
+        begin = encoded.splits[index]
+        starts, ends = encoded.starts[begin:], encoded.ends[begin:]
+        return [
+            ScoredSpan(Span(int(starts[first]), int(ends[last - 1]), self.types[kind]), probability)
+            for (first, last, kind), probability in zip(spans, probabilities, strict=True)
+        ]
+
+    def further_metrics(
+        self, records: Sequence[Record], predictions: Sequence[Sequence[ScoredSpan]]
+    ) -> dict[str, float]:
+        """seqeval's F1 of the spans on words."""
+        return self.seqeval(records, predictions)
+
+
+class CrfMethod(Method):
+    """A CRF over the words of a tokenizer of kind `words`, without its vocabulary."""
+
+    experiment: params.Crf
+    PREDICTOR = CrfRecognizer
+
+    def encode(self, chunks: Iterable[Sequence[Record]], path: Path, *, caption: str) -> None:
+        """Write the words of texts."""
+        encode_texts(self.tokenizer, chunks, path)
+
+    def targets(
+        self, path: Path, chunks: Iterable[Sequence[Record]]
+    ) -> tuple[*Columns, dict[str, int]]:
+        """The tag of every word, where each text's begin, and counts of gold spans."""
+        encoded = read_encoded(path)
+        gold = [record.gold for records in chunks for record in records]
+        whole_texts = sliding_windows(encoded.splits, size=max(1, len(encoded.ids)), stride=0)
+        targets, statuses = align(encoded, whole_texts, gold, self.labels)
+        return {"tags": targets.tags}, encoded.splits, count_statuses(statuses)
+
+    def items(self, features: Path, targets: Path, records: Iterable[Record]) -> LazyItems:
+        """One item per text with words: their `features` and `tags`."""
+        encoded, (columns, _) = read_encoded(features), read_columns(targets, ["tags"])
+        texts, settings = [record.input for record in records], self.experiment.model
+
+        def item(index: int) -> dict[str, Any]:
+            tags = columns["tags"][slice(*encoded.splits[index : index + 2])]
+            words = _words(texts[index], encoded, index)
+            return {"features": word_features(words, settings), "tags": tags}
+
+        return LazyItems(np.flatnonzero(np.diff(encoded.splits)).tolist(), item)
+
+    def train(
+        self, backbone: Path, train: Any, valid: Any, *, seed: int, checkpoints: Path, caption: str
+    ) -> tuple[CRF, History]:
+        """The CRF with the largest penalized likelihood, and the loss by iteration of L-BFGS.
+
+        Raises WxbError if all words of the training records have the same tag.
+        """
+        import pycrfsuite  # only training needs it
+
+        if len({tag for item in train for tag in item["tags"].tolist()}) < 2:
+            raise WxbError(
+                "a CRF needs training records with spans and with words outside of spans; add such"
+                " records"
+            )
+        names = sorted({f for item in train for word in item["features"] for f in word})
+        index_of = {name: str(index) for index, name in enumerate(names)}
+        settings = self.experiment.training
+        progress = Progress(caption, settings.max_iterations, unit="iteration")
+        history: History = []
+
+        class Trainer(pycrfsuite.Trainer):
+            def on_iteration(self, log: str, info: Mapping[str, Any]) -> None:
+                iteration, loss = info["num"], info["loss"] / len(train)
+                history.append({"step": iteration, "epoch": iteration, "loss": loss})
+                progress.update(iteration, loss=f"{loss:.4g}")
+
+        trainer = Trainer(algorithm="lbfgs", params=settings.model_dump())
+        for item in train:
+            words = [[index_of[feature] for feature in word] for word in item["features"]]
+            trainer.append(words, [str(tag) for tag in item["tags"]])
+        with tempfile.TemporaryDirectory() as folder:
+            file = str(Path(folder, "crfsuite"))
+            trainer.train(file)
+            tagger = pycrfsuite.Tagger()
+            with tagger.open(file):
+                fitted = tagger.info()
+        states, transitions = (
+            {(int(left), int(right)): weight for (left, right), weight in weights.items()}
+            for weights in (fitted.state_features, fitted.transitions)
+        )
+        return CRF.from_weights(names, states, transitions, len(tag_names(self.labels))), history
+
+    def settings(self, targets: Path) -> dict[str, Any]:
+        """The types of spans, and the features of a word."""
+        return {"types": list(self.labels), **self.experiment.model.model_dump()}
+
+
+METHOD = CrfMethod

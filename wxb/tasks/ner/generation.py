@@ -1,0 +1,252 @@
+"""Named entities by generation: the model answers a text with `TYPE|mention;;TYPE|mention`.
+
+Functions that need a model import torch, so that the stages before training start fast.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from tokenizers import AddedToken
+
+from wxb.corpora.records import Record
+from wxb.corpora.text.encoded import (
+    IGNORED,
+    Columns,
+    Encoded,
+    join_rows,
+    read_columns,
+    read_encoded,
+)
+from wxb.corpora.text.tokenizers import special_tokens, token_ids
+from wxb.corpora.text.windows import Windows, character_range
+from wxb.tasks.methods import LazyItems, Network, summarize_tokens
+from wxb.tasks.ner.models import alignment, answers
+from wxb.tasks.ner.models.alignment import Status
+from wxb.tasks.ner.models.predictor import Recognizer, ScoredSpan, WindowedTexts
+from wxb.tasks.ner.params import Generation
+from wxb.tasks.ner.record import Span
+
+if TYPE_CHECKING:
+    from wxb.training.backbones.generator import Generator
+
+
+def encode_answers(
+    encoded: Encoded,
+    windows: Windows,
+    records: Sequence[Record],
+    types: Sequence[str],
+    tokenizer: Any,
+) -> tuple[*Columns, NDArray[np.int8]]:
+    """The tokens of the windows' answers, where each begins, and the status of every gold span.
+
+    An answer names the gold spans of `types` that its window holds whole.
+    """
+    texts, answer_spans = [], []
+    readings: list[list[tuple[set[Span], set[Span]]]] = [[] for _ in records]
+    for window, row in enumerate(windows.rows):
+        record = records[row]
+        start, end = _characters(encoded, windows, window, record.input)
+        whole = {s for s in record.gold if start <= s.start and s.end <= end}
+        text = record.input[start:end]
+        spans = _shifted(sorted(s for s in whole if s.type in types), -start)
+        answer = "".join(answers.answer_parts(text, spans))
+        located = _shifted(answers.locate(text, answers.parse(answer)), start)
+        readings[row].append((whole, set(located)))
+        texts.append(text)
+        answer_spans.append(spans)
+    ids, splits = _answer_ids(tokenizer, texts, answer_spans)
+    statuses = [
+        _status(span, readings[row], types)
+        for row, record in enumerate(records)
+        for span in record.gold
+    ]
+    return {"labels": ids}, splits, np.array(statuses, np.int8)
+
+
+def _characters(encoded: Encoded, windows: Windows, window: int, text: str) -> tuple[int, int]:
+    """The characters [start, end) that a window reads."""
+    row, first, last = (int(column[window]) for column in windows[:3])
+    return character_range(encoded, row, first, last, text)
+
+
+def _shifted(spans: Iterable[Span], offset: int) -> list[Span]:
+    return [Span(span.start + offset, span.end + offset, span.type) for span in spans]
+
+
+def _status(
+    span: Span, readings: Sequence[tuple[set[Span], set[Span]]], types: Sequence[str]
+) -> Status:
+    """The alignment status of a gold span.
+
+    `readings` are, for each window of its text, the gold spans that it holds whole, and the spans
+    that `locate` returns for its answer.
+    """
+    if span.type not in types:
+        return Status.LOST
+    is_located = [span in located for whole, located in readings if span in whole]
+    if not is_located:
+        return Status.SPLIT
+    return Status.KEPT if all(is_located) else Status.REPAIRED
+
+
+def _answer_ids(
+    tokenizer: Any, texts: Sequence[str], spans: Sequence[Sequence[Span]]
+) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+    """The tokens of all answers, each with the end of text, concatenated, and where each begins.
+
+    Tokenizes all markers in one call and all mentions in another.
+    """
+    parts = list(map(answers.answer_parts, texts, spans))
+    markers = sorted({piece for row in parts for piece in (*row[0::3], *row[2::3])})
+    marker_ids = dict(zip(markers, token_ids(tokenizer, markers, special=True), strict=True))
+    mention_ids = iter(token_ids(tokenizer, [piece for row in parts for piece in row[1::3]]))
+    rows = [
+        [next(mention_ids) if i % 3 == 1 else marker_ids[piece] for i, piece in enumerate(row)]
+        for row in parts
+    ]
+    end = [tokenizer.eos_token_id]
+    ids, splits = join_rows([np.concatenate([*row, end]) for row in rows], np.int32)
+    return ids.astype(np.int32, copy=False), splits
+
+
+def _prompts(
+    encoded: Encoded, windows: Windows, tokenizer: Any
+) -> Callable[[int], NDArray[np.int32]]:
+    """A function of a window's index: its prompt, the text, then `=>`, as in training."""
+    before, after = special_tokens(tokenizer)
+    boundary = token_ids(tokenizer, [answers.BOUNDARY], special=True)[0]
+
+    def prompt(window: int) -> NDArray[np.int32]:
+        tokens = encoded.ids[windows.firsts[window] : windows.lasts[window]]
+        return np.concatenate([before, tokens, after, boundary])
+
+    return prompt
+
+
+class GenerativeRecognizer(Recognizer):
+    """A trained generator.
+
+    The score of a span is the geometric mean probability of the tokens of its whole answer.
+    """
+
+    @classmethod
+    def load_model(cls, folder: Path, settings: Mapping[str, Any], tokenizer: Any) -> Generator:
+        """Load the generator that `save` wrote to a folder."""
+        from wxb.training.backbones.generator import Generator
+
+        return Generator.from_pretrained(
+            folder, tokens=len(tokenizer), four_bit=settings["four_bit"]
+        )
+
+    def predict_windows(
+        self, inputs: WindowedTexts, indices: Sequence[int]
+    ) -> list[list[ScoredSpan]]:
+        """Generate the answers to one batch of windows, and locate their mentions in the texts."""
+        from wxb.training.batches import collate
+
+        texts, encoded, windows = inputs
+        pad, end = self.tokenizer.pad_token_id, self.tokenizer.eos_token_id
+        prompts = map(_prompts(encoded, windows, self.tokenizer), indices)
+        items = [{"input_ids": prompt} for prompt in prompts]
+        device = next(self.model.parameters()).device
+        batch = {k: v.to(device) for k, v in collate(items, pad, side="left").items()}
+        longest = self.settings["longest"]
+        ids, log_probs = self.model.generate(**batch, max_new_tokens=longest, eos=end, pad=pad)
+        outputs = []
+        for window, answer, logs in zip(
+            indices, ids.cpu().numpy(), log_probs.cpu().numpy(), strict=True
+        ):
+            length = int(np.argmax(answer == end)) + 1 if end in answer else len(answer)
+            answer_text = self.tokenizer.backend_tokenizer.decode(
+                answer[:length][answer[:length] != end].tolist(), skip_special_tokens=False
+            )
+            mentions = [m for m in answers.parse(answer_text) if m[0] in self.types]
+            text = texts[windows.rows[window]]
+            first, last = _characters(encoded, windows, window, text)
+            score = float(np.exp(logs[:length].mean()))
+            spans = _shifted(answers.locate(text[first:last], mentions), first)
+            outputs.append([ScoredSpan(span, score) for span in spans])
+        return outputs
+
+    def merge_windows(
+        self, inputs: WindowedTexts, outputs: Mapping[int, Mapping[int, Any]]
+    ) -> list[list[ScoredSpan]]:
+        """The spans whose middle character their window decides on."""
+        texts, encoded, windows = inputs
+        kept: list[list[ScoredSpan]] = []
+        for row, parts in outputs.items():
+            kept.append([])
+            for window, spans in parts.items():
+                begin, stop = int(windows.begins[window]), int(windows.stops[window])
+                start, end = character_range(encoded, row, begin, stop, texts[row])
+                kept[-1] += [s for s in spans if start <= (s.span.start + s.span.end) // 2 < end]
+        return kept
+
+
+class GenerationMethod(Network):
+    """A decoder that generates an answer for each window."""
+
+    experiment: Generation
+    PREDICTOR = GenerativeRecognizer
+    summarize = staticmethod(summarize_tokens)
+
+    def add_tokens(self) -> None:
+        """Add one token for each marker, with `encoding.special_tokens`."""
+        if self.experiment.encoding.special_tokens:
+            markers = [answers.BOUNDARY, answers.SEPARATOR, *map(answers.opening, self.labels)]
+            self.tokenizer.backend_tokenizer.add_special_tokens(
+                [AddedToken(marker, special=True, normalized=False) for marker in markers]
+            )
+
+    def targets(
+        self, path: Path, chunks: Iterable[Sequence[Record]]
+    ) -> tuple[*Columns, dict[str, int]]:
+        """The tokens of every window's answer, where each begins, and counts of gold spans.
+
+        A span counts as kept if `locate` returns its own offsets for every answer that names it.
+        """
+        aligner = partial(encode_answers, types=self.labels, tokenizer=self.tokenizer)
+        return alignment.align_chunks(
+            path, chunks, self.tokenizer, self.experiment.encoding, aligner
+        )
+
+    def items(self, features: Path, targets: Path, records: Iterable[Record]) -> LazyItems:
+        """One item per window: `input_ids` of prompt and answer, `labels` IGNORED on the prompt."""
+        encoded = read_encoded(features)
+        windows = alignment.windows(encoded, self.tokenizer, self.experiment.encoding)
+        columns, splits = read_columns(targets, self.TARGETS)
+        prompts = _prompts(encoded, windows, self.tokenizer)
+
+        def item(window: int) -> dict[str, NDArray[Any]]:
+            prompt = prompts(window)
+            answer = columns["labels"][splits[window] : splits[window + 1]]
+            return {
+                "input_ids": np.concatenate([prompt, answer]),
+                "labels": np.concatenate([np.full(len(prompt), IGNORED), answer]),
+            }
+
+        return LazyItems(range(len(windows.rows)), item)
+
+    def model(self, backbone: Path) -> Generator:
+        """A new generator on a backbone; the embeddings of added tokens are random."""
+        from wxb.training.backbones.generator import Generator
+
+        return Generator.from_backbone(backbone, self.experiment.tuning, tokens=len(self.tokenizer))
+
+    def settings(self, targets: Path) -> dict[str, Any]:
+        """The types of spans, the threshold and the lengths of windows."""
+        return alignment.window_settings(self.experiment, self.labels)
+
+    def shape(self, targets: Path) -> dict[str, Any]:
+        """The number of tokens of the longest training answer; generated ones are no longer."""
+        _, splits = read_columns(targets, ["labels"])
+        return {"longest": int(np.diff(splits).max())}
+
+
+METHOD = GenerationMethod

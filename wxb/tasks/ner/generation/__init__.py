@@ -1,1 +1,0 @@
-"""Named entities by generation: a decoder writes the spans of a text as an answer."""

@@ -1,0 +1,1 @@
+"""What methods share: windows, tags, answers, features of words, networks, predictors."""

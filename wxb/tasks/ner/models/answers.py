@@ -1,0 +1,87 @@
+"""Answers: the spans of a text as `TYPE|mention`, joined by `;;`.
+
+`answer_parts` writes answers for training, `parse` and `locate` read generated ones. A mention
+includes a space before it: many tokenizers make it part of the word, so the model copies tokens of
+the text.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+from wxb.tasks.ner.record import Span
+
+BOUNDARY = "=>"  # between a text and its answer
+FIELD = "|"
+SEPARATOR = ";;"
+
+# A backslash escapes the character after it; at the very end it is a backslash.
+_ITEM = re.compile(rf"((?:\\.|(?!{SEPARATOR}).)*)(?:{SEPARATOR}|\Z)", re.DOTALL)
+_TYPE = re.compile(r"((?:\\.|[^\\|])*)\|", re.DOTALL)
+_ESCAPED = re.compile(r"\\(.)", re.DOTALL)
+
+Mention = tuple[str, str]  # type, text
+
+
+def opening(kind: str) -> str:
+    """The type and separator before a mention, such as `NAME|`; special characters are escaped."""
+    return _escape(kind) + FIELD
+
+
+def answer_parts(text: str, spans: Iterable[Span]) -> list[str]:
+    """The answer for spans of a text, in parts: opening, mention, separator, opening, ..."""
+    parts: list[str] = []
+    for span in spans:
+        start = span.start - text[: span.start].endswith(" ")
+        mention = _escape(text[start : span.end])
+        parts += [SEPARATOR] * bool(parts) + [opening(span.type), mention]
+    return parts
+
+
+def _escape(text: str) -> str:
+    return re.sub(r"([\\|;])", r"\\\1", text)
+
+
+def parse(answer: str) -> list[Mention]:
+    """The types and mentions of an answer, without outer white space.
+
+    Skips what is malformed or blank; never raises.
+    """
+    mentions = []
+    for item in _ITEM.findall(answer):
+        if (head := _TYPE.match(item)) and (mention := _unescape(item[head.end() :]).strip()):
+            mentions.append((_unescape(head[1]), mention))
+    return mentions
+
+
+def _unescape(text: str) -> str:
+    return _ESCAPED.sub(r"\1", text)
+
+
+def locate(text: str, mentions: Sequence[Mention]) -> list[Span]:
+    """The spans of mentions in a text, sorted and without overlaps.
+
+    Whole words are preferred to parts of words, then occurrences after the previous mention, then
+    the first. Skips mentions that do not occur, or only inside other spans.
+    """
+    spans: list[Span] = []
+    cursor = 0
+    for kind, mention in mentions:
+        span = _find(text, mention, kind, cursor, spans)
+        if span is not None:
+            spans.append(span)
+            cursor = span.end
+    return sorted(spans)
+
+
+def _find(text: str, mention: str, kind: str, cursor: int, taken: Sequence[Span]) -> Span | None:
+    """The preferred occurrence of a mention that overlaps none of the `taken` spans."""
+    literal = re.escape(mention)
+    for pattern in (rf"(?<!\w){literal}(?!\w)", literal):
+        for first in (cursor, 0):
+            for match in re.compile(pattern).finditer(text, first):
+                start, end = match.span()
+                if all(end <= span.start or span.end <= start for span in taken):
+                    return Span(start, end, kind)
+    return None

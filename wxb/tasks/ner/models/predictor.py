@@ -1,0 +1,181 @@
+"""The base classes of trained models that find entities: texts in, spans out."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from bisect import bisect
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from wxb.core.errors import WxbError
+from wxb.core.progress import track
+from wxb.corpora.records import Record
+from wxb.corpora.text.encoded import Encoded
+from wxb.corpora.text.tokenizers import encode
+from wxb.corpora.text.windows import Windows, text_windows
+from wxb.tasks.methods import Predictor, batches_by_length
+from wxb.tasks.ner.models.seqeval_f1 import seqeval_f1
+from wxb.tasks.ner.record import Span, f1
+
+# Candidates for the threshold; 0 keeps all spans.
+THRESHOLDS = np.linspace(0, 0.95, 20)
+MERGED = 256  # texts that `merge_windows` gets at a time, as decoding many takes little longer
+
+
+class ScoredSpan(NamedTuple):
+    """A predicted span and the model's confidence in it, in [0, 1]."""
+
+    span: Span
+    score: float
+
+
+class WindowedTexts(NamedTuple):
+    """Texts with their tokens and windows."""
+
+    texts: Sequence[str]
+    encoded: Encoded
+    windows: Windows
+
+
+class SpanFinder(Predictor):
+    """A trained model that predicts the spans of texts."""
+
+    @property
+    def types(self) -> list[str]:
+        """The types of spans, in the order of training."""
+        types: list[str] = self.settings["types"]
+        return types
+
+    @property
+    def threshold(self) -> float:
+        """The lowest score of a predicted span; 0 for methods that do not choose one."""
+        threshold: float = self.settings.get("threshold", 0.0)
+        return threshold
+
+    @threshold.setter
+    def threshold(self, threshold: float) -> None:
+        if not 0 <= threshold <= 1:  # no score reaches NaN
+            raise WxbError(f"threshold: found {threshold}; expected a number from 0 to 1")
+        self.settings["threshold"] = threshold
+
+    @abstractmethod
+    def candidates(self, texts: Sequence[str], /, *, caption: str) -> list[list[ScoredSpan]]:
+        """The spans of each text before the threshold, sorted and disjoint; shows progress."""
+
+    def predictions(self, texts: Sequence[str], /, *, caption: str) -> list[list[ScoredSpan]]:
+        """The spans of each text with scores of at least the threshold, sorted and disjoint."""
+        return [
+            [scored for scored in spans if scored.score >= self.threshold]
+            for spans in self.candidates(texts, caption=caption)
+        ]
+
+    def mask(self, texts: Iterable[Any], /, **options: Any) -> list[Any]:
+        """The texts with their spans replaced; the options are those of `masking.Masker`."""
+        from wxb.masking.masker import Masker
+
+        return Masker(self, **options).mask(texts)
+
+    def seqeval(
+        self, records: Sequence[Record], predictions: Sequence[Sequence[ScoredSpan]]
+    ) -> dict[str, float]:
+        """The micro F1 of spans on the tokens of `tokenizer` by seqeval, as `seqeval_f1`."""
+        encoded = encode(self.tokenizer, [record.input for record in records])
+        gold = [record.gold or () for record in records]
+        predicted = [[scored.span for scored in spans] for spans in predictions]
+        return {"seqeval_f1": seqeval_f1(encoded, gold, predicted)}
+
+    def describe(self, input_: str, prediction: Sequence[ScoredSpan]) -> dict[str, Any]:
+        """The spans of a text with their mentions and scores, as a JSON object."""
+        return {
+            "spans": [
+                {**span._asdict(), "text": input_[span.start : span.end], "score": round(score, 4)}
+                for span, score in prediction
+            ]
+        }
+
+    def show(self, input_: str, prediction: Sequence[ScoredSpan]) -> str:
+        """The text with its spans marked as `[mention](TYPE)`."""
+        parts, end = [], 0
+        for span, _ in prediction:
+            parts += [input_[end : span.start], f"[{input_[span.start : span.end]}]({span.type})"]
+            end = span.end
+        return "".join([*parts, input_[end:]])
+
+
+class Recognizer(SpanFinder):
+    """A trained model with its tokenizer. Texts are read in overlapping windows.
+
+    A method defines `predict_windows` and `merge_windows`. Calibration, evaluation and all commands
+    share this decoding.
+    """
+
+    def __init__(self, model: Any, tokenizer: Any, **settings: Any) -> None:
+        """As for other tasks. Raises WxbError for a threshold that is not between 0 and 1."""
+        super().__init__(model, tokenizer, **settings)
+        self.threshold = settings["threshold"]
+
+    @abstractmethod
+    def predict_windows(self, inputs: WindowedTexts, indices: Sequence[int]) -> list[Any]:
+        """Run the model on one batch of windows; returns one output per window."""
+
+    @abstractmethod
+    def merge_windows(
+        self, inputs: WindowedTexts, outputs: Mapping[int, Mapping[int, Any]]
+    ) -> list[list[ScoredSpan]]:
+        """The spans of some texts, from the outputs of their windows.
+
+        `outputs` has those of each text by its index, and by index of the window, in ascending
+        order. Spans may overlap: `candidates` resolves that.
+        """
+
+    def candidates(self, texts: Sequence[str], /, *, caption: str) -> list[list[ScoredSpan]]:
+        """The spans of each text before the threshold, sorted and disjoint; shows progress."""
+        encoded = encode(self.tokenizer, texts)
+        lengths = {name: self.settings[name] for name in ("max_length", "stride")}
+        windows = text_windows(encoded, self.tokenizer, **lengths)
+        inputs = WindowedTexts(texts, encoded, windows)
+        batches = batches_by_length(windows.lasts - windows.firsts, self.prediction.batch_size)
+        window_counts = np.bincount(windows.rows, minlength=len(texts))
+        outputs: dict[int, dict[int, Any]] = {}  # by text and window, of unfinished texts
+        finished: dict[int, dict[int, Any]] = {}
+        spans: list[list[ScoredSpan]] = [[] for _ in texts]
+        for indices in track(batches, caption, len(batches), unit="batch"):
+            batch = self.predict_windows(inputs, indices)
+            for index, output in zip(indices, batch, strict=True):
+                outputs.setdefault(int(windows.rows[index]), {})[index] = output
+            for row in dict.fromkeys(windows.rows[indices].tolist()):
+                if len(outputs[row]) == window_counts[row]:
+                    finished[row] = dict(sorted(outputs.pop(row).items()))
+            if len(finished) >= MERGED or indices is batches[-1]:
+                merged = self.merge_windows(inputs, finished)
+                for row, overlapping in zip(finished, merged, strict=True):
+                    spans[row] = resolve_overlaps(overlapping)
+                finished.clear()
+        return spans
+
+    def calibrate(self, records: Sequence[Record], *, caption: str) -> None:
+        """Set the threshold to the one of THRESHOLDS with the best F1 on validation records.
+
+        Of equally good ones the lowest is chosen.
+        """
+        gold = [record.gold or () for record in records]
+        candidates = self.candidates([record.input for record in records], caption=caption)
+
+        def score(threshold: float) -> float:
+            return f1(gold, [[s for s, p in spans if p >= threshold] for spans in candidates])
+
+        self.threshold = float(max(THRESHOLDS, key=score))
+
+
+def resolve_overlaps(spans: Iterable[ScoredSpan]) -> list[ScoredSpan]:
+    """Sorted spans without overlaps: the highest score wins, then the first, then the longest."""
+    kept: list[ScoredSpan] = []
+    for scored in sorted(spans, key=lambda s: (-s.score, s.span.start, -s.span.end, s.span.type)):
+        start, end = scored.span.start, scored.span.end
+        index = bisect(kept, start, key=lambda other: other.span.start)
+        neighbours = kept[max(0, index - 1) : index + 1]
+        if all(other.span.end <= start or end <= other.span.start for other in neighbours):
+            kept.insert(index, scored)
+    return kept

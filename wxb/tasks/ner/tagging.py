@@ -1,0 +1,242 @@
+"""Named entities by tagging tokens: BIO tags, start and end flags, one threshold.
+
+Functions that need a model import torch, so that the stages before training start fast.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wxb.corpora.records import Record
+from wxb.corpora.text.encoded import IGNORED, Columns, Encoded, read_columns, read_encoded
+from wxb.corpora.text.tokenizers import special_tokens
+from wxb.corpora.text.windows import Windows
+from wxb.tasks.methods import LazyItems, Network
+from wxb.tasks.ner.models import alignment, words
+from wxb.tasks.ner.models.bio import OUTSIDE, Targets, align, best_tags, decode_tags, tag_names
+from wxb.tasks.ner.models.predictor import Recognizer, ScoredSpan, WindowedTexts
+from wxb.tasks.ner.params import Head, Tagging, WordFeatures
+from wxb.tasks.ner.record import Span, f1
+
+if TYPE_CHECKING:
+    import torch
+
+    from wxb.tasks.ner.models.tagger import Tagger
+
+
+def _inputs(
+    inputs: WindowedTexts, window: int, tokenizer: Any, word_features: WordFeatures | None
+) -> dict[str, NDArray[Any]]:
+    """The inputs of the model for a window, without padding: tokens and word features, if any."""
+    texts, encoded, windows = inputs
+    before, after = special_tokens(tokenizer)
+    tokens = slice(windows.firsts[window], windows.lasts[window])
+    item: dict[str, NDArray[Any]] = {
+        "input_ids": np.concatenate([before, encoded.ids[tokens], after])
+    }
+    if word_features:
+        edges = encoded.starts[tokens], encoded.ends[tokens]
+        features = words.features(texts[windows.rows[window]], *edges, word_features)
+        item["words"] = np.pad(features, ((len(before), len(after)), (0, 0)))
+    return item
+
+
+def _token_spans(tags: NDArray[Any]) -> list[Span]:
+    """The spans of tags, with offsets that count tokens."""
+    return [Span(first, last, str(kind)) for first, last, kind in decode_tags(tags.tolist())]
+
+
+class TaggingRecognizer(Recognizer):
+    """A trained tagger. The score of a span is the larger of p_start and p_end at its edges."""
+
+    @classmethod
+    def load_model(cls, folder: Path, settings: Mapping[str, Any], tokenizer: Any) -> Tagger:
+        """Load the tagger that `save` wrote to a folder."""
+        from wxb.tasks.ner.models.tagger import Tagger
+
+        return Tagger.from_pretrained(
+            folder,
+            tags=len(tag_names(settings["types"])),
+            settings=Head(**settings["head"]),
+            word_features=_word_features(settings),
+            bidirectional=settings["bidirectional"],
+            four_bit=settings["four_bit"],
+        )
+
+    def predict_windows(
+        self, inputs: WindowedTexts, indices: Sequence[int]
+    ) -> list[tuple[NDArray[Any], ...]]:
+        """Log-probabilities of tags (T, K), p_start (T,) and p_end (T,) of each window's tokens."""
+        import torch
+
+        from wxb.training.batches import collate
+
+        windows, tokenizer = inputs.windows, self.tokenizer
+        word_features = _word_features(self.settings)
+        items = [_inputs(inputs, window, tokenizer, word_features) for window in indices]
+        batch = collate(items, tokenizer.pad_token_id)
+        device = next(self.model.parameters()).device
+        with torch.inference_mode():
+            output = self.model(**{name: value.to(device) for name, value in batch.items()})
+        tags = output["tags"].float().log_softmax(-1).cpu().numpy()  # (B, T, K)
+        starts, ends = (output[k].float().sigmoid().cpu().numpy() for k in ("starts", "ends"))
+        before, lengths = len(special_tokens(tokenizer)[0]), windows.lasts - windows.firsts
+        inner = [slice(before, before + lengths[window]) for window in indices]
+        return [(tags[i, real], starts[i, real], ends[i, real]) for i, real in enumerate(inner)]
+
+    def merge_windows(
+        self, inputs: WindowedTexts, outputs: Mapping[int, Mapping[int, Any]]
+    ) -> list[list[ScoredSpan]]:
+        """The spans of the best tags of each text; each window decides on its own tokens."""
+        texts, encoded, windows = inputs
+        decided = [_decided(windows, parts) for parts in outputs.values()]
+        tokens = [slice(*encoded.splits[row : row + 2]) for row in outputs]
+        edges = [np.stack([encoded.starts[t], encoded.ends[t]]) for t in tokens]
+        kept = [np.flatnonzero(ends > starts) for starts, ends in edges]  # not blank
+        best = best_tags(
+            [tags[own] for (tags, _, _), own in zip(decided, kept, strict=True)],
+            [
+                words.continues_word(texts[row], *both[:, own])
+                for row, both, own in zip(outputs, edges, kept, strict=True)
+            ],
+        )
+        return [
+            [
+                ScoredSpan(
+                    Span(int(starts[own[first]]), int(ends[own[last - 1]]), self.types[kind]),
+                    float(max(p_start[own[first]], p_end[own[last - 1]])),
+                )
+                for first, last, kind in decode_tags(tags.tolist())
+            ]
+            for (_, p_start, p_end), (starts, ends), own, tags in zip(
+                decided, edges, kept, best, strict=True
+            )
+        ]
+
+    def further_metrics(
+        self, records: Sequence[Record], predictions: Sequence[Sequence[ScoredSpan]]
+    ) -> dict[str, float]:
+        """seqeval's F1 of the spans on this tagger's tokens."""
+        return self.seqeval(records, predictions)
+
+
+def _decided(
+    windows: Windows, outputs: Mapping[int, tuple[NDArray[Any], ...]]
+) -> tuple[NDArray[Any], ...]:
+    """The outputs for all tokens of a text, from those of its windows.
+
+    The first of two windows stops where the next one begins to decide: at the token nearest to the
+    middle of their overlap that continues no span in either, so that one window sees each span.
+    """
+    parts, indices = [], list(outputs)
+    begin = windows.firsts[indices[0]]
+    for window, following in zip(indices, [*indices[1:], None], strict=True):
+        first, stop = windows.firsts[window], windows.stops[window]
+        if following is not None:
+            left, right = max(begin, windows.firsts[following]), windows.lasts[window]
+            tags = [
+                outputs[w][0][left - windows.firsts[w] : right - windows.firsts[w]].argmax(axis=1)
+                for w in (window, following)
+            ]
+            inside = np.any([(own % 2 == 0) & (own != OUTSIDE) for own in tags], axis=0)
+            free = left + np.flatnonzero(~inside)
+            stop = free[np.abs(free - stop).argmin()] if free.size else max(begin, stop)
+        parts.append([values[begin - first : stop - first] for values in outputs[window]])
+        begin = stop
+    return tuple(np.concatenate(values) for values in zip(*parts, strict=True))
+
+
+def _word_features(settings: Mapping[str, Any]) -> WordFeatures | None:
+    shape = settings["word_features"]
+    return WordFeatures(**shape) if shape else None
+
+
+class TaggingMethod(Network):
+    """A tagger of tokens: BIO tags, start and end flags."""
+
+    experiment: Tagging
+    TARGETS = Targets._fields
+    METRIC = "f1"
+    PREDICTOR = TaggingRecognizer
+
+    def targets(
+        self, path: Path, chunks: Iterable[Sequence[Record]]
+    ) -> tuple[*Columns, dict[str, int]]:
+        """The targets of every token, where each text's begin, and counts of gold spans."""
+
+        def aligner(
+            encoded: Encoded, windows: Windows, records: Sequence[Record]
+        ) -> tuple[*Columns, NDArray[np.int8]]:
+            gold = [record.gold for record in records]
+            targets, statuses = align(encoded, windows, gold, self.labels)
+            return targets._asdict(), encoded.splits, statuses
+
+        return alignment.align_chunks(
+            path, chunks, self.tokenizer, self.experiment.encoding, aligner
+        )
+
+    def items(self, features: Path, targets: Path, records: Iterable[Record]) -> LazyItems:
+        """One item per window: its inputs and targets, by the names of the model's `forward`."""
+        encoded, (columns, _) = read_encoded(features), read_columns(targets, self.TARGETS)
+        windows = alignment.windows(encoded, self.tokenizer, self.experiment.encoding)
+        before, after = (
+            np.full(len(ids), IGNORED, np.int8) for ids in special_tokens(self.tokenizer)
+        )
+        word_features = self.experiment.model.word_features
+        texts = [record.input for record in records] if word_features else []
+        inputs = WindowedTexts(texts, encoded, windows)
+
+        def item(window: int) -> dict[str, NDArray[Any]]:
+            tokens = slice(windows.firsts[window], windows.lasts[window])
+            own = _inputs(inputs, window, self.tokenizer, word_features)
+            for name, values in columns.items():
+                own[name] = np.concatenate([before, values[tokens], after])
+            return own
+
+        return LazyItems(range(len(windows.rows)), item)
+
+    def model(self, backbone: Path) -> Tagger:
+        """A new tagger on a backbone; the head is random."""
+        from wxb.tasks.ner.models.tagger import Tagger
+
+        shape = self.experiment.model
+        return Tagger.from_backbone(
+            backbone,
+            self.experiment.tuning,
+            bidirectional=shape.bidirectional,
+            native=shape.implementation == "native",
+            tags=len(tag_names(self.labels)),
+            settings=shape.head,
+            word_features=shape.word_features,
+        )
+
+    @staticmethod
+    def summarize(logits: Sequence[torch.Tensor], labels: Sequence[torch.Tensor]) -> torch.Tensor:
+        """The tag of every token (B, T) with the highest logit."""
+        return logits[0].argmax(-1)
+
+    @staticmethod
+    def compute_metrics(
+        predicted: NDArray[Any], labels: Sequence[NDArray[Any]]
+    ) -> dict[str, float]:
+        """F1 of spans of tokens during training: over windows, without a threshold."""
+        gold = labels[0]
+        predicted = np.where(gold == IGNORED, IGNORED, predicted)
+        spans = ([*map(_token_spans, tags)] for tags in (gold, predicted))
+        return {"f1": f1(*spans)}
+
+    def settings(self, targets: Path) -> dict[str, Any]:
+        """The types of spans, the threshold and the lengths of windows."""
+        return alignment.window_settings(self.experiment, self.labels)
+
+    def shape(self, targets: Path) -> dict[str, Any]:
+        """The settings of the model: head, word features, direction, implementation."""
+        return dict(self.experiment.model.model_dump())
+
+
+METHOD = TaggingMethod

@@ -1,1 +1,0 @@
-"""Named entities by tagging: an encoder or decoder tags every token."""

@@ -1,1 +1,0 @@
-"""The transcript of the training recording with the nearest features."""

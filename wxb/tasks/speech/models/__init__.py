@@ -1,0 +1,1 @@
+"""What methods share: features of recordings, networks, predictors."""

@@ -1,0 +1,319 @@
+"""Speech recognition with Whisper: log-mel features in, tokens out.
+
+Torch and the models are imported only in functions that need a model, since their import is slow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import islice, pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+from tokenizers import AddedToken
+
+from wxb.core.errors import WxbError
+from wxb.core.files import read_json, write_json
+from wxb.corpora import clean
+from wxb.corpora.records import Record
+from wxb.corpora.text.encoded import Columns, join_rows, read_columns
+from wxb.corpora.text.tokenizers import token_ids
+from wxb.tasks.methods import Items, LazyItems, Network
+from wxb.tasks.speech.models.features import WIDTH, log_mel, to_window
+from wxb.tasks.speech.models.predictor import Recogniser, read
+from wxb.tasks.speech.params import POSITIONS, Encoding, Seq2Seq, Shape
+from wxb.tasks.speech.record.audio import FRAMES, HOP, RATE, change_speed, map_parallel
+
+if TYPE_CHECKING:
+    import torch
+
+START, TASK, PLAIN = "<|startoftranscript|>", "<|transcribe|>", "<|notimestamps|>"
+TOKENIZER, EXTRACTOR = "tokenizer_config.json", "preprocessor_config.json"
+BATCH = 64  # recordings in memory at a time
+FEATURES = pa.large_list(pa.float16())  # (F * bands,) of a recording
+
+
+def _speeds(path: Path, encoding: Encoding) -> list[float]:
+    """The speeds of a split's copies; only the training split has others than the original."""
+    return [1.0, *(encoding.speeds if path.stem == clean.SPLITS[0] else [])]
+
+
+def _features(job: tuple[str, float, Encoding]) -> NDArray[np.float16]:
+    """The features (F, bands) of a recording at a speed."""
+    path, speed, encoding = job
+    samples = read(path)
+    if speed != 1:
+        samples = change_speed(samples, speed)
+    frames = log_mel(samples, encoding.mel_bands, encoding.window * FRAMES)
+    return frames.astype(np.float16)  # half the bytes between processes
+
+
+class Seq2SeqRecogniser(Recogniser):
+    """A trained Whisper."""
+
+    @classmethod
+    def load_model(cls, folder: Path, settings: Mapping[str, Any], tokenizer: Any) -> Any:
+        """Load the `Transcriber` that `save` wrote to a folder, in evaluation mode.
+
+        Its prompt is that of the language in `settings`, as ids of the tokenizer. No parameter is
+        trainable if `settings["frozen"]`, so that `size` counts them as in training.
+        """
+        from wxb.tasks.speech.models.whisper import Transcriber
+
+        transcriber = Transcriber.from_pretrained(
+            folder,
+            prompt_ids(tokenizer, settings["language"]),
+            tokenizer.pad_token_id,
+            four_bit=settings["four_bit"],
+        )
+        return transcriber.requires_grad_(False) if settings["frozen"] else transcriber
+
+    def save(self, folder: Path) -> None:
+        """Write the folder, with the files that transformers' speech pipeline needs."""
+        super().save(folder)
+        settings = {key: self.settings[key] for key in Encoding.model_fields}
+        complete_folder(folder, Encoding(**settings))
+
+    def transcribe(self, features: NDArray[np.float32]) -> list[str]:
+        """The transcript of each window (B, frames, bands)."""
+        import torch
+
+        device = next(self.model.parameters()).device
+        backend, end = self.tokenizer.backend_tokenizer, self.tokenizer.eos_token_id
+        tokens: torch.Tensor = self.model.generate(
+            torch.from_numpy(features).to(device), max_length=self.settings["max_length"], end=end
+        )
+        rows = [row[: row.index(end)] if end in row else row for row in tokens.tolist()]
+        return [backend.decode(row, skip_special_tokens=True).strip() for row in rows]
+
+
+class WhisperMethod(Network):
+    """Whisper, from a checkpoint or from random weights."""
+
+    experiment: Seq2Seq
+    PREDICTOR = Seq2SeqRecogniser
+
+    def add_tokens(self) -> None:
+        """Add the prompt tokens, for a model with new weights.
+
+        Raises WxbError if the tokenizer of a checkpoint lacks one of them.
+        """
+        experiment, backend = self.experiment, self.tokenizer.backend_tokenizer
+        prompt = prompt_tokens(experiment.encoding.language)
+        missing = [token for token in prompt if backend.token_to_id(token) is None]
+        if missing and experiment.model.shape is None:
+            raise WxbError(
+                f"the tokenizer of backbone {experiment.backbone!r} has no {', '.join(missing)};"
+                " expected a Whisper's: correct `encoding.language`, or set `model.shape` to train"
+                " a new model"
+            )
+        backend.add_special_tokens([AddedToken(t, special=True, normalized=False) for t in missing])
+
+    def encode(self, chunks: Iterable[Sequence[Record]], path: Path, *, caption: str) -> None:
+        """Write the log-mel features of recordings; those at other speeds follow all originals.
+
+        Works in parallel; shows progress.
+        """
+        encoding = self.experiment.encoding
+        files = [record.input for records in chunks for record in records]
+        jobs = [(file, speed, encoding) for speed in _speeds(path, encoding) for file in files]
+        features = map_parallel(_features, jobs, caption)
+        schema = pa.schema([("frames", FEATURES)], {"bands": str(encoding.mel_bands)})
+        with pa.ipc.new_file(path, schema) as sink:
+            while True:
+                rows = [frames.ravel() for frames in islice(features, BATCH)]
+                sink.write_batch(pa.record_batch([pa.array(rows, FEATURES)], schema=schema))
+                if len(rows) < BATCH:
+                    return
+
+    def targets(
+        self, path: Path, chunks: Iterable[Sequence[Record]]
+    ) -> tuple[*Columns, dict[str, int]]:
+        """The tokens of each transcript with the end as labels, and counts of recordings.
+
+        A recording longer than the window (`cut`) and a transcript with too many tokens
+        (`too_long`) have no labels. Copies at other speeds count as recordings.
+        """
+        encoding = self.experiment.encoding
+        account = dict.fromkeys(("gold", "kept", "cut", "too_long"), 0)
+        end = np.array([self.tokenizer.eos_token_id], np.int32)
+        seconds: list[float] = []
+        rows: list[NDArray[np.int32]] = []
+        for records in chunks:
+            seconds += [record.gold["seconds"] for record in records]
+            texts = token_ids(self.tokenizer, [record.gold["text"] for record in records])
+            rows += [np.concatenate([ids, end]) for ids in texts]
+        labels = []
+        for speed in _speeds(path, encoding):
+            for length, ids in zip(seconds, rows, strict=True):
+                status = "too_long" if len(ids) > encoding.max_length else "kept"
+                status = "cut" if length / speed > encoding.window else status
+                account["gold"] += 1
+                account[status] += 1
+                labels.append(ids if status == "kept" else ids[:0])
+        values, splits = join_rows(labels, np.int32)
+        return {"labels": values}, splits, account
+
+    def items(self, features: Path, targets: Path, records: Iterable[Record]) -> Items:
+        """One item per recording with labels: `input_features` (window, bands) and `labels` (T,).
+
+        Features are read from disk on access.
+        """
+        table = pa.ipc.open_file(pa.memory_map(str(features))).read_all()
+        recordings, bands = table["frames"], int(table.schema.metadata[b"bands"])
+        columns, splits = read_columns(targets, ["labels"])
+        labels = [columns["labels"][start:stop] for start, stop in pairwise(splits)]
+
+        def item(recording: int) -> dict[str, NDArray[Any]]:
+            frames = recordings[recording].values.to_numpy().reshape(-1, bands)
+            features = to_window(frames, self.experiment.encoding.window * FRAMES)
+            return {"input_features": features, "labels": labels[recording]}
+
+        return LazyItems([i for i, ids in enumerate(labels) if len(ids)], item)
+
+    def model(self, backbone: Path) -> Any:
+        """The model before training, with the backbone's weights or random ones.
+
+        Raises WxbError if the backbone has no weights, or does not fit the encoding.
+        """
+        from wxb.tasks.speech.models.whisper import NativeWhisper, Transcriber
+        from wxb.training.backbones import tuning, weights
+
+        tokenizer, changes = self.tokenizer, self.experiment.tuning
+        encoding, settings = self.experiment.encoding, self.experiment.model
+        prompt = prompt_ids(tokenizer, encoding.language)
+        if settings.shape:
+            whisper = random_whisper(settings.shape, encoding, tokenizer, prompt)
+        elif not (backbone / "config.json").exists():
+            raise WxbError(
+                f"{backbone} has a tokenizer but no weights; set `model.shape` to train a new"
+                " model, or choose a backbone with weights"
+            )
+        else:
+            whisper = weights.load_backbone(backbone, generative=True, four_bit=changes.four_bit)
+            seconds = whisper.config.max_source_positions / POSITIONS
+            fitting = {"window": seconds, "mel_bands": whisper.config.num_mel_bins}
+            for key, expected in fitting.items():
+                if getattr(encoding, key) != expected:
+                    raise WxbError(
+                        f"encoding.{key} must be {expected:g} for the model in {backbone}, got"
+                        f" {getattr(encoding, key)}"
+                    )
+        set_generation(whisper, tokenizer, encoding)
+        if settings.implementation == "native":
+            whisper = NativeWhisper(whisper.config, whisper.state_dict())
+            whisper.requires_grad_(not changes.frozen)
+            whisper.get_encoder().embed_positions.requires_grad_(False)
+        else:
+            whisper = tuning.adapt(whisper, changes, task_type=None)
+        return Transcriber(
+            whisper,
+            prompt,
+            tokenizer.pad_token_id,
+            spec_augment=settings.spec_augment,
+            ctc_weight=settings.ctc_weight,
+        )
+
+    def shape(self, targets: Path) -> dict[str, Any]:
+        """Whether all weights are frozen."""
+        return {"frozen": self.experiment.tuning.frozen}
+
+
+METHOD = WhisperMethod
+
+# The folder of a Whisper of transformers: prompt tokens, configuration and files
+
+
+def prompt_tokens(language: str | None) -> list[str]:
+    """The tokens before every transcript; without a language for a monolingual model."""
+    return [START, *([f"<|{language}|>", TASK] if language else []), PLAIN]
+
+
+def prompt_ids(tokenizer: Any, language: str | None) -> list[int]:
+    """The ids of `prompt_tokens`."""
+    backend = tokenizer.backend_tokenizer
+    return [backend.token_to_id(token) for token in prompt_tokens(language)]
+
+
+def random_whisper(shape: Shape, encoding: Encoding, tokenizer: Any, prompt: Sequence[int]) -> Any:
+    """A Whisper of transformers with random weights; seed torch before.
+
+    The standard deviation of weights preserves the variance of layer inputs. With Whisper's own,
+    0.02, the audio of a narrow model vanishes beside the position embeddings.
+    """
+    from transformers import WhisperConfig, WhisperForConditionalGeneration
+
+    config = WhisperConfig(
+        encoder_layers=shape.encoder_layers,
+        decoder_layers=shape.decoder_layers,
+        encoder_attention_heads=shape.attention_heads,
+        decoder_attention_heads=shape.attention_heads,
+        encoder_ffn_dim=shape.ffn_dim,
+        decoder_ffn_dim=shape.ffn_dim,
+        d_model=shape.d_model,
+        dropout=shape.dropout,
+        init_std=shape.d_model**-0.5,
+        vocab_size=len(tokenizer),
+        num_mel_bins=encoding.mel_bands,
+        max_source_positions=encoding.window * POSITIONS,
+        max_target_positions=len(prompt) + encoding.max_length,
+        pad_token_id=tokenizer.pad_token_id,
+        bos_token_id=tokenizer.eos_token_id,
+        eos_token_id=tokenizer.eos_token_id,
+        decoder_start_token_id=prompt[0],
+        begin_suppress_tokens=None,
+    )
+    return WhisperForConditionalGeneration(config)
+
+
+def set_generation(whisper: Any, tokenizer: Any, encoding: Encoding) -> None:
+    """Make transformers' `generate` use the prompt of training: language, no timestamps."""
+    settings, language = whisper.generation_config, encoding.language
+    token_to_id = tokenizer.backend_tokenizer.token_to_id
+    settings._from_model_config = False  # else loading recreates it from the configuration
+    settings.decoder_start_token_id = token_to_id(START)
+    settings.no_timestamps_token_id = token_to_id(PLAIN)
+    settings.pad_token_id, settings.eos_token_id = tokenizer.pad_token_id, tokenizer.eos_token_id
+    settings.max_length = whisper.config.max_target_positions
+    settings.is_multilingual = language is not None
+    settings.return_timestamps = False
+    settings.suppress_tokens = settings.begin_suppress_tokens = None
+    if language:
+        token = f"<|{language}|>"
+        settings.language, settings.task = token, "transcribe"
+        known = getattr(settings, "lang_to_id", {})
+        settings.lang_to_id = {**known, token: token_to_id(token)}
+        settings.task_to_id = {"transcribe": token_to_id(TASK)}
+
+
+def complete_folder(folder: Path, encoding: Encoding) -> None:
+    """Complete a saved folder for transformers' speech pipeline.
+
+    Sets the tokenizer class to Whisper's, and writes the configuration of the feature extractor.
+    """
+    tokenizer = read_json(folder / TOKENIZER)
+    if tokenizer["tokenizer_class"] != "WhisperTokenizer":
+        changes = {
+            "tokenizer_class": "WhisperTokenizer",
+            "unk_token": tokenizer["eos_token"],
+            "extra_special_tokens": prompt_tokens(encoding.language),
+        }
+        write_json(folder / TOKENIZER, {**tokenizer, **changes})
+    extractor = {
+        "feature_extractor_type": "WhisperFeatureExtractor",
+        "processor_class": "WhisperProcessor",
+        "feature_size": encoding.mel_bands,
+        "sampling_rate": RATE,
+        "hop_length": HOP,
+        "n_fft": WIDTH,
+        "chunk_length": encoding.window,
+        "n_samples": encoding.window * RATE,
+        "nb_max_frames": encoding.window * FRAMES,
+        "padding_side": "right",
+        "padding_value": 0.0,
+        "return_attention_mask": False,
+    }
+    write_json(folder / EXTRACTOR, extractor)

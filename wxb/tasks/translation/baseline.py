@@ -1,0 +1,33 @@
+"""The translation of the nearest training source."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from wxb.corpora.records import Record
+from wxb.tasks import baselines
+from wxb.tasks.translation.models.predictor import Translation, TranslationPredictor
+
+SCORE = 4  # digits of a score
+
+
+class NearestTranslator(baselines.Baseline, TranslationPredictor):
+    """Copies a training translation; blank if the text shares no word with training."""
+
+    def predictions(self, texts: Sequence[str], /, *, caption: str) -> list[Translation]:
+        """The translation of the nearest source of each text; its score is the cosine of both."""
+        nearest = [found or ("", 0.0) for found in self.model.nearest(texts, caption)]
+        return [Translation(gold, round(cosine, SCORE)) for gold, cosine in nearest]
+
+
+class NearestMethod(baselines.BaselineMethod):
+    """A list of translations."""
+
+    PREDICTOR = NearestTranslator
+
+    def gold(self, record: Record) -> str:
+        """The first reference."""
+        return str(record.gold[0])
+
+
+METHOD = NearestMethod

@@ -1,1 +1,0 @@
-"""The translation of the nearest training source."""

@@ -1,0 +1,1 @@
+"""What methods share: networks and predictors."""

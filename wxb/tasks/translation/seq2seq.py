@@ -1,0 +1,129 @@
+"""Translation by a model that reads the source and then generates the target token by token."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wxb.core.errors import WxbError
+from wxb.corpora.records import Record
+from wxb.corpora.text.encoded import Columns, join_rows, read_columns, write_chunks
+from wxb.corpora.text.tokenizers import special_tokens, token_ids
+from wxb.tasks.methods import Network
+from wxb.tasks.translation.models.predictor import Translator, source_ids, special_ids
+from wxb.tasks.translation.params import Experiment
+from wxb.tasks.translation.record.bleu import bleu
+
+if TYPE_CHECKING:
+    import torch
+
+    from wxb.tasks.translation.models.seq2seq import Seq2SeqModel
+
+
+class Seq2SeqMethod(Network):
+    """A sequence-to-sequence model, trained from random weights."""
+
+    experiment: Experiment
+    METRIC = "bleu"
+    PREDICTOR = Translator
+
+    def add_tokens(self) -> None:
+        """Add none. Raises WxbError if the tokenizer lacks an eos, bos or pad token."""
+        tokenizer = self.tokenizer
+        required = {
+            "eos": tokenizer.eos_token_id is not None,
+            "bos": len(special_tokens(tokenizer)[0]) > 0,
+            "separate pad": tokenizer.pad_token_id not in (None, tokenizer.eos_token_id),
+        }
+        if missing := [name for name, is_there in required.items() if not is_there]:
+            raise WxbError(
+                f"backbone {self.experiment.backbone!r}: its tokenizer has no {', '.join(missing)}"
+                " token; for translation, set `tokenizer: {kind: byte-level-bpe, ...}`"
+            )
+
+    def encode(self, chunks: Iterable[Sequence[Record]], path: Path, *, caption: str) -> None:
+        """Write the token ids of the sources."""
+        texts = ([record.input for record in records] for records in chunks)
+        rows = (join_rows(source_ids(self.tokenizer, chunk), np.int32) for chunk in texts)
+        write_chunks(path, (({"ids": ids}, splits) for ids, splits in rows))
+
+    def targets(
+        self, path: Path, chunks: Iterable[Sequence[Record]]
+    ) -> tuple[*Columns, dict[str, int]]:
+        """The token ids and eos of each reference, and counts of references.
+
+        A reference longer than `max_length` has no tokens, and counts as lost.
+        """
+        max_length, eos = self.experiment.encoding.max_length, [self.tokenizer.eos_token_id]
+        rows = [
+            np.concatenate([ids, eos]).astype(np.int32)
+            for records in chunks
+            for record in records
+            for ids in token_ids(self.tokenizer, record.gold)
+        ]
+        kept = [row if len(row) <= max_length else row[:0] for row in rows]
+        lost = sum(not len(row) for row in kept)
+        account = {"gold": len(rows), "kept": len(rows) - lost, "lost": lost}
+        labels, splits = join_rows(kept, np.int32)
+        return {"labels": labels}, splits, account
+
+    def items(
+        self, features: Path, targets: Path, records: Iterable[Record]
+    ) -> list[dict[str, NDArray[Any]]]:
+        """One item per reference: `input_ids` of its truncated source, and its own `labels`.
+
+        The shortest come first. Raises WxbError if all references are too long.
+        """
+        max_length = self.experiment.encoding.max_length
+        columns, splits = read_columns(features, ["ids"])
+        sources = [columns["ids"][start:end] for start, end in pairwise(splits)]
+        columns, splits = read_columns(targets, self.TARGETS)
+        repeated = [source for source, r in zip(sources, records, strict=True) for _ in r.gold]
+        items = [
+            {"input_ids": source[:max_length], "labels": columns["labels"][start:end]}
+            for source, (start, end) in zip(repeated, pairwise(splits), strict=True)
+            if end > start
+        ]
+        if not items:
+            raise WxbError(
+                f"all {len(splits) - 1} references of {targets} have more than"
+                f" {max_length} tokens; raise `encoding.max_length`"
+            )
+        # Validation batches keep this order: items of similar length need little padding.
+        return sorted(items, key=lambda item: (len(item["labels"]), len(item["input_ids"])))
+
+    def model(self, backbone: Path) -> Seq2SeqModel:
+        """A model with random weights; seed torch first. The backbone is not used."""
+        from wxb.tasks.translation.models.seq2seq import Seq2SeqModel, build_network
+
+        shape, length = self.experiment.model.model_dump(), self.experiment.encoding.max_length
+        network = build_network(shape, special_ids(self.tokenizer), length)
+        return Seq2SeqModel(network, self.tokenizer, longest=length, shape=shape)
+
+    @staticmethod
+    def summarize(statistics: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
+        """The statistics of BLEU, unchanged."""
+        return statistics
+
+    @staticmethod
+    def compute_metrics(statistics: NDArray[Any], labels: NDArray[Any]) -> dict[str, float]:
+        """BLEU of greedy translations of validation records, with one reference at a time."""
+        return {"bleu": float(bleu(statistics.sum(axis=0)))}
+
+    def settings(self, targets: Path) -> dict[str, Any]:
+        """The network, special tokens and lengths; none is longer than the longest target."""
+        _, splits = read_columns(targets, ["labels"])
+        return {
+            "shape": self.experiment.model.model_dump(),
+            "special": special_ids(self.tokenizer),
+            "longest": int(np.diff(splits).max()),
+            **self.experiment.encoding.model_dump(),
+        }
+
+
+METHOD = Seq2SeqMethod

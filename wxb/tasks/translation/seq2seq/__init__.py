@@ -1,1 +1,0 @@
-"""Translation from sequence to sequence, by models from random weights."""
