@@ -39,9 +39,9 @@ RECORDS = [
 Records = list[tuple[str, str, list[tuple[int, int, str]]]]
 
 
-def shorten_after(spans: tuple[Span, ...], skill: int) -> tuple[Span, ...]:
-    """The gold spans, where those after the first `skill` end one character early."""
-    return tuple(s if i < skill else s._replace(end=s.end - 1) for i, s in enumerate(spans))
+def extend_after(spans: tuple[Span, ...], skill: int) -> tuple[Span, ...]:
+    """The gold spans, where those after the first `skill` end one character late."""
+    return tuple(s if i < skill else s._replace(end=s.end + 1) for i, s in enumerate(spans))
 
 
 def luminance(colour: str) -> float:
@@ -102,7 +102,7 @@ class Tree:
         for key, text, spans in records:
             gold = tuple(Span(*span) for span in spans)
             # One record without predictions, so that precision, recall and F1 differ.
-            predicted = () if key == "fr-4" else shorten_after(gold, skill)
+            predicted = () if key == "fr-4" else extend_after(gold, skill)
             seen = tuple(span.type == "SURNAME" for span in gold)
             scores = (1.0,) * len(predicted)
             rows.append(metrics.PredictionRow(key, text, gold, predicted, scores, key[:1], seen))

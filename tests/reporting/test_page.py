@@ -113,7 +113,8 @@ def test_a_page_begins_with_the_claim_of_each_test_set(tree):
         other = reports.comparison["further"]["new"]["systems"][name]
         for cell, score in zip(rows[name][1:3], (system["f1"], other["f1"]), strict=True):
             assert cell == f"{score['value']:.3f} ({score['low']:.3f}–{score['high']:.3f})"
-        assert rows[name][3:] == [f"{system[key]['value']:.3f}" for key in ("precision", "recall")]
+        others = [key for key in reports.comparison["metrics"] if key != "f1"]
+        assert rows[name][3:] == [f"{system[key]['value']:.3f}" for key in others]
         outcomes = page.table(["experiment", "correct", "missed", "spurious", "wrong boundary"])
         assert outcomes[name][3] == str(system["errors"]["wrong_boundary"])
 

@@ -6,6 +6,7 @@ from wxb.reporting.tables import (
     leads_table,
     markdown,
     score_table,
+    shares_table,
     side_by_side,
     study_table,
     training_table,
@@ -14,19 +15,28 @@ from wxb.reporting.tables import (
 SEVEN = ["ner-encoder", *(f"ner-{name}" for name in "abcdef")]
 
 
+def cells(table):
+    """The cells of a table by name of the row, then by title."""
+    return {row[0]: dict(zip(table.header, row, strict=True)) for row in table.rows}
+
+
 def test_markdown_of_two(tree):
-    text = markdown(tree(SEVEN[:2]).comparison)
+    made = tree(SEVEN[:2]).comparison
+    text = markdown(made)
     assert (
         "test: 4 records, 7 spans; 25.0% within one word of training, 50.0% within two.\n" in text
     )
     assert "intervals and p values: jackknife over records.\n" in text
-    assert "| precision | recall | correct | predicted | gold |" in text
-    assert [line for line in text.splitlines() if line.startswith("| ner-a ")] == [
-        "| ner-a | a | 0.462 (0.335–0.594) | 0.500 | 0.429 | 3 | 6 | 7 |",
-        "| ner-a | ner-encoder | +0.462 (+0.329 to +0.594) | 0.125 | 0.125 | within noise |",
-        "| ner-a | 0.667 | 0.250 |",
-        "| ner-a | 2.35 M (1.23 M trained) | 1,500 | 12,000 |",
-    ]
+    tables = [cells(score_table(made)), *map(cells, (leads_table(made), shares_table(made)))]
+    scores, leads, shares = (table["ner-a"] for table in tables)
+    assert (scores["tier"], scores["F1 (95% interval)"]) == ("a", "0.462 (0.335–0.594)")
+    assert (scores["correct"], scores["predicted"], scores["gold"]) == ("3", "6", "7")
+    assert leads["F1 (95% interval)"] == "+0.462 (+0.329 to +0.594)"
+    assert (leads["p"], leads["corrected p"], leads["difference"]) == (
+        *("0.125", "0.125", "within noise"),
+    )
+    assert shares["test: recall of seen mentions"] == "0.667"
+    assert "| ner-a | 2.35 M (1.23 M trained) | 1,500 | 12,000 |" in text
 
 
 def test_leads_are_those_of_the_leaders_over_the_others(compared):
@@ -73,19 +83,18 @@ def test_study_table_has_a_row_an_experiment(tree):
     reports = tree(SEVEN)
     table = study_table(reports.comparison)
     assert [row["experiment"] for row in table] == SEVEN
-    scores = [
-        f"{key}{end}" for key in ("precision", "recall", "f1") for end in ("", "_low", "_high")
-    ]
-    counts = ["recall_seen", "recall_unseen", "support", "predicted", "correct"]
+    keys = reports.comparison["metrics"]
+    scores = [f"{key}{end}" for key in keys for end in ("", "_low", "_high")]
     errors = ["wrong_type", "wrong_boundary", "wrong_both", "missed", "spurious"]
-    assert [*table[0]][2:-4] == [*scores, *counts, *errors]
+    assert [*table[0]][2 : 2 + len(scores)] == scores
     for row, system in zip(table, reports.comparison["systems"].values(), strict=True):
-        for score in ("precision", "recall", "f1"):
+        for score in keys:
             values = (row[f"{score}_low"], row[score], row[f"{score}_high"])
             assert values == tuple(system[score][part] for part in ("low", "value", "high"))
-        assert (row["support"], row["predicted"]) == (7, system["predicted"])
+        numbers = (*reports.comparison["counts"], *reports.comparison["shares"])
+        assert [row[key] for key in numbers] == [system[key] for key in numbers]
+        assert [row[key] for key in errors] == [system["errors"][key] for key in errors]
         assert (row["parameters"], row["trainable_parameters"]) == (2_345_678, 1_234_567)
-        assert row["wrong_boundary"] == system["errors"]["wrong_boundary"]
 
 
 def test_studies_of_the_same_experiments_are_columns(compared):

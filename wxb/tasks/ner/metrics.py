@@ -38,7 +38,11 @@ class PredictionRow(NamedTuple):
 class Scorer(scorer.Scorer):
     """Strict scores of typed character spans."""
 
-    METRICS = (Metric("precision", "precision"), Metric("recall", "recall"), Metric("f1", "F1"))
+    METRICS = (
+        Metric("precision", "precision"),
+        Metric("recall", "recall"),
+        Metric("f1", "F1"),
+    )
     HEADLINE = "f1"
     SIGNATURE = "strict span F1"
     UNIT = "spans"
@@ -81,13 +85,13 @@ class Scorer(scorer.Scorer):
     def statistics(self, rows: Sequence[PredictionRow]) -> Sums:
         """Numbers of spans (records,), and of gold spans whose mention is `seen` or `unseen`."""
         names = ("seen", "correct_seen", "unseen", "correct_unseen")
-        mentions = {name: np.zeros(len(rows), np.int64) for name in names}
+        sums = {name: np.zeros(len(rows), np.int64) for name in names}
         for index, row in enumerate(rows):
             for span, is_seen in zip(row.gold, row.seen, strict=bool(row.seen)):
                 kind = "seen" if is_seen else "unseen"
-                mentions[kind][index] += 1
-                mentions[f"correct_{kind}"][index] += span in row.predicted
-        return {**counts([row.gold for row in rows], [row.predicted for row in rows]), **mentions}
+                sums[kind][index] += 1
+                sums[f"correct_{kind}"][index] += span in row.predicted
+        return sums | counts([row.gold for row in rows], [row.predicted for row in rows])
 
     def scores(self, sums: Sums) -> dict[str, NDArray[Any]]:
         """Precision, recall and F1 (...) of sums (...); 0/0 is 0."""
