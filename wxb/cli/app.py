@@ -36,7 +36,7 @@ from wxb.project import (
     verify,
 )
 from wxb.project.completion import name_completer
-from wxb.project.root import at_root
+from wxb.project.root import at_root, require_own_code
 from wxb.reporting import terminal
 from wxb.runtime import signals
 from wxb.tasks import exports
@@ -69,6 +69,7 @@ def top_level(
 ) -> None:
     """Train and compare models reproducibly. `dvc repro` or `snakemake` runs the stages."""
     signals.raise_keyboard_interrupt()  # typer handles it from here on
+    require_own_code()
 
 
 @app.command()

@@ -18,6 +18,8 @@ from typing import Any
 import psutil  # type: ignore[import-untyped]
 
 from wxb.core.errors import WxbError
+from wxb.project import conflicts
+from wxb.runtime import links
 from wxb.runtime.engine import writers
 
 LOCKFILE = Path("dvc.lock")
@@ -67,11 +69,12 @@ class Step:
 def steps() -> list[Step]:
     """All stages that `dvc repro` visits, upstream first, each with what changed since it ran.
 
-    Takes a second and no lock of DVC. Reads again while DVC is writing dvc.lock. Raises
-    PlanError if DVC cannot read the project.
+    Takes a second and no lock of DVC. Reads again while DVC is writing dvc.lock. Raises WxbError
+    for a merge conflict and for linked folders, and PlanError if DVC cannot read the project.
     """
     from dvc.exceptions import DvcException
 
+    conflicts.require_none()
     for _ in range(ATTEMPTS):
         version, result, fault = file_version(LOCKFILE), [], None
         try:
@@ -90,6 +93,14 @@ def outputs(stage: Mapping[str, Any]) -> list[str]:
     """The outputs of a stage of dvc.yaml, with its variables such as `${key}`."""
     outs = [out for kind in ("outs", "metrics", "plots") for out in stage.get(kind, [])]
     return [out if isinstance(out, str) else next(iter(out)) for out in outs]  # or with options
+
+
+def output_paths(stages: Iterable[Any]) -> list[Path]:
+    """The outputs of DVC's stages in dvc.yaml. Raises WxbError if one is in a linked folder."""
+    own_stages = [stage for stage in stages if stage.relpath == "dvc.yaml"]
+    outputs = [Path(out.def_path) for stage in own_stages for out in stage.outs]
+    links.require_plain_folders(outputs)
+    return outputs
 
 
 def paths_in_use() -> dict[str, int]:
@@ -126,6 +137,7 @@ def _steps() -> list[Step]:
     with Repo() as repo, _yaml_cache():
         graph = get_active_graph(repo.index.graph)
         own_stages = [stage for stage in graph if stage.relpath == "dvc.yaml"]
+        links.require_targets(output_paths(own_stages))
         for stage in plan_repro(graph, own_stages):
             deps = [] if stage.frozen else stage.deps
             params = [dep for dep in deps if isinstance(dep, ParamsDependency)]

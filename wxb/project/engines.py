@@ -11,8 +11,10 @@ import shlex
 import subprocess
 import sys
 import tempfile
+from argparse import Namespace
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -20,9 +22,9 @@ import psutil  # type: ignore[import-untyped]
 
 from wxb.core import paths
 from wxb.core.files import read_json, write_json
-from wxb.project import dag, dvc, repair
+from wxb.project import conflicts, dag, dvc, repair
 from wxb.project.dag import PlanError, unreadable
-from wxb.runtime import locks
+from wxb.runtime import links, locks
 
 if TYPE_CHECKING:
     from dvc.repo import Repo
@@ -37,6 +39,25 @@ class ActiveRunError(PlanError):
             " wait until it ends, or stop it, then try again"
         )
 
+
+# Flags with which Snakemake prints and runs nothing, by their names in its parsed arguments.
+READING = (
+    *("dryrun", "dag", "rulegraph", "filegraph", "d3dag", "summary", "detailed_summary"),
+    *("list_rules", "list_target_rules", "list_changes", "list_input_changes"),
+    *("list_params_changes", "list_untracked", "lint", "report", "unlock", "archive"),
+    *("cleanup_metadata", "cleanup_shadow", "print_compilation", "containerize"),
+)
+# Flags without an effect here, as they act on stamps; and the command for their purpose.
+REFUSED = {
+    "forcerun": "dvc repro --force --single-item STAGE",
+    "force": "dvc repro --force --single-item STAGE",
+    "forceall": "dvc repro --force",
+    "touch": "dvc commit --force STAGE",
+    "delete_all_output": "make clean",
+    "delete_temp_output": "wxb clean",
+    "batch": "snakemake STAGE",
+    "config": "dvc exp run --set-param KEY=VALUE, or edit params.yaml",
+}
 
 # The variable with the folder of stamps and plan; jobs of a run, on any machine, read it.
 RUN = "WXB_RUN"
@@ -78,6 +99,20 @@ def plan() -> list[Stage]:
     return list(stages.values())
 
 
+def is_reading(arguments: Namespace) -> bool:
+    """Whether Snakemake, with these arguments, only prints: then no file is changed."""
+    return any(getattr(arguments, name, None) for name in READING)
+
+
+def require_supported(arguments: Namespace, config: Iterable[str]) -> None:
+    """Raise PlanError if an argument or a key of Snakemake's configuration has no effect here."""
+    keys = {*config} - {"handover"}
+    for name, command in REFUSED.items():
+        if keys if name == "config" else getattr(arguments, name, None):
+            flag = f"--{name.replace('_', '-')}"
+            raise PlanError(f"no run started: {flag} has no effect here; use: {command}")
+
+
 def prepare() -> None:
     """Check that a run may start, repair what a killed one left, and run `check` if it is due.
 
@@ -103,16 +138,20 @@ def repaired(
 ) -> Iterator["Repo"]:
     """Repair what a killed run left, and yield DVC's view of the project, as in `exclude_runs`.
 
-    Calls `report` with a sentence for each repair. Raises PlanError if there is no DVC project.
+    Calls `report` with a sentence for each repair. Raises PlanError if there is no DVC project,
+    and WxbError for a merge conflict and for linked folders.
     """
+    conflicts.require_none()
     for sentence in repair.rwlock():
         report(sentence)
     with exclude_runs(consequence) as repo:
         if repo is None:
             raise unreadable(f"{Path.cwd()} has no folder .dvc")
-        for step in (repair.run_cache, repair.lockfile, repair.cache):
-            for sentence in step(repo):
-                report(sentence)
+        for sentence in chain(repair.run_cache(repo), repair.lockfile()):
+            report(sentence)
+        links.require_targets(dag.output_paths(repo.index.stages))
+        for sentence in repair.cache(repo):
+            report(sentence)
         yield repo
 
 

@@ -1,0 +1,78 @@
+"""A merge of two branches with results, and folders that lead out of the project."""
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from tests.project.toy import git, stages_run
+from wxb.cli.app import app
+from wxb.core.errors import WxbError
+from wxb.project import dag, staleness
+from wxb.project.engines import prepare
+from wxb.runtime.links import FOLDERS, require_plain_folders
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.mark.parametrize("file", ["dvc.lock", "params.yaml", "reports/metrics/s/x.json"])
+def test_every_command_names_a_merge_conflict(toy_project, file):
+    path = Path(file)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    text = path.read_text() if path.exists() else "{}\n"
+    path.write_text(f"<<<<<<< HEAD\n{text}=======\n{text}>>>>>>> other\n")
+    for command in ("list", "show x", "compare", "table", "verify", "doctor", "clean --dry-run"):
+        result = CliRunner().invoke(app, command.split())
+        assert isinstance(result.exception, WxbError), command
+        assert f"conflict in {file}" in str(result.exception), command
+    with pytest.raises(WxbError, match=rf"conflict in {file}"):
+        prepare()
+    assert f"conflict in {file}" in staleness.staleness().unknown
+    path.write_text(text)
+    assert stages_run() == []
+
+
+def test_a_merge_of_results_keeps_one_side_and_reruns_what_differs(toy_project):
+    """With the .gitattributes of this project: nobody merges derived files line by line."""
+    shutil.copy(ROOT / ".gitattributes", toy_project)
+    score = Path("reports/metrics/score.json")
+    score.parent.mkdir(parents=True)
+    yaml = Path("dvc.yaml").read_text().replace("score.json", str(score))
+    Path("dvc.yaml").write_text(re.sub(r"echo '.*?' >", "cp used", yaml))
+    for branch, source in (("main", "first\n"), ("a", "of a\n"), ("b", "of b\n")):
+        git("checkout", "-q", "-B", branch, *(["main"] if branch != "main" else []))
+        Path("source").write_text(source)
+        stages_run()
+        git("add", "-A", ":!ran")
+        git("commit", "-qm", branch)
+    with pytest.raises(subprocess.CalledProcessError):
+        git("merge", "a")
+    assert score.read_text() == "of b\n"  # no markers
+    git("checkout", "--ours", "dvc.lock", "reports", "source")
+    assert stages_run() == []
+
+
+@pytest.mark.parametrize("is_mounted", [True, False])
+def test_a_linked_folder_is_refused_before_a_stage_runs(toy_project, tmp_path, is_mounted):
+    if is_mounted:
+        (tmp_path / "scratch").mkdir()
+    Path("models").symlink_to(tmp_path / "scratch")
+    for refusal in (dag.steps, prepare, require_plain_folders):
+        with pytest.raises(WxbError, match=r"^models is a link .*cache\.dir") as error:
+            refusal()
+        assert ("does not exist" in str(error.value)) is not is_mounted
+    assert Path("models") in FOLDERS
+
+
+def test_a_link_without_a_target_is_named(toy_project):
+    shutil.rmtree(".dvc/cache")
+    Path("made/other").unlink()
+    Path("made/other").symlink_to("/lost/object")
+    for refusal in (dag.steps, prepare):
+        with pytest.raises(
+            WxbError, match=r"^made/other is a link to /lost/object, which does not"
+        ):
+            refusal()
