@@ -15,7 +15,6 @@ from pathlib import Path
 from snakemake.cli import parse_args
 
 from wxb.project.engines import (
-    REPRO,
     RUN,
     is_helpful,
     is_reading,
@@ -55,6 +54,9 @@ try:
     stamps, plan_path = run / "stamps", run / "plan.json"
     if workflow.is_main_process:
         stages = plan()
+        for stage in stages:
+            for path in stage.absent:
+                logger.warning(f"{path} does not exist; what {stage.name} made from it is kept")
         write_stamps(stages, stamps)
         write_plan(stages, plan_path)
     else:  # a job on a node of a cluster
@@ -113,7 +115,7 @@ for stage in stages:
             **params.snakemake_resources(stage.name),
             dvc=1,  # A handover job without resources gets all cores.
         params:
-            repro=[*REPRO, stage.name],
+            repro=stage.command,
         message:
             f"dvc repro --single-item {stage.name}"
         shell:

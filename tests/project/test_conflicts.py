@@ -12,7 +12,7 @@ from tests.project.toy import git, stages_run
 from wxb.cli.app import app
 from wxb.core.errors import WxbError
 from wxb.project import dag, staleness
-from wxb.project.engines import prepare
+from wxb.project.engines import plan, prepare
 from wxb.runtime.links import FOLDERS, require_plain_folders
 
 ROOT = Path(__file__).parents[2]
@@ -76,3 +76,21 @@ def test_a_link_without_a_target_is_named(toy_project):
             WxbError, match=r"^made/other is a link to /lost/object, which does not"
         ):
             refusal()
+
+
+def test_an_absent_source_with_intact_outputs_counts_as_unchanged(toy_project):
+    """As for whoever pulled the results without the files of data/own."""
+    Path("source").unlink()
+    make, *others = plan()
+    assert (make.is_due, make.absent) == (False, ("source",))
+    assert make.command[-3:] == ["--allow-missing", "--no-run-cache", "make"]
+    assert not any(stage.is_due or stage.absent for stage in others)
+    Path("made/other").write_text("altered")
+    make, *_ = plan()
+    assert (make.is_due, make.absent) == (True, ())
+    git("checkout", "-q", "source")
+    for name in ("dvc.yaml", "source"):  # another source, which does not exist either
+        Path(name).rename(f"{name}.old")
+    Path("dvc.yaml").write_text(Path("dvc.yaml.old").read_text().replace("[source]", "[typo]"))
+    make, *_ = plan()
+    assert (make.is_due, make.absent) == (True, ())

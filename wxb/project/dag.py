@@ -7,7 +7,7 @@ meanwhile cannot get them, and its outputs are lost.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache, reduce
@@ -50,6 +50,8 @@ class Step:
     cache), without files that a run is writing now. An output that is not in the cache is as
     dvc.lock says; runs of Snakemake put it back into the cache. `before` and `after`: the values of
     its parameters when it ran, and now. `is_running`: whether a run is writing its outputs now.
+    `absent`: the sources that do not exist, while the outputs made from them are unchanged. They
+    count as unchanged, too: whoever pulls results may not have another's files.
     """
 
     name: str
@@ -58,6 +60,7 @@ class Step:
     before: Mapping[str, Any]
     after: Mapping[str, Any]
     is_running: bool
+    absent: tuple[str, ...] = ()
 
     @property
     def is_due(self) -> bool:
@@ -138,6 +141,7 @@ def _steps() -> list[Step]:
         graph = get_active_graph(repo.index.graph)
         own_stages = [stage for stage in graph if stage.relpath == "dvc.yaml"]
         links.require_targets(output_paths(own_stages))
+        made = {out.fs_path for stage in own_stages for out in stage.outs}
         for stage in plan_repro(graph, own_stages):
             deps = [] if stage.frozen else stage.deps
             params = [dep for dep in deps if isinstance(dep, ParamsDependency)]
@@ -148,19 +152,34 @@ def _steps() -> list[Step]:
                     if key not in known:
                         known[key] = _differences(entry)
                     changes |= known[key]
+            absent = _absent(changes, made, stage)
             if stage.changed_stage() or stage.always_changed:
                 changes["dvc.yaml"] = "modified"  # its command, or the list of its outputs
             result.append(
                 Step(
                     name=stage.addressing,
                     upstream=tuple(sorted(other.addressing for other in graph.successors(stage))),
-                    changes=changes,
+                    changes={path: how for path, how in changes.items() if path not in absent},
                     before=_merged(entry.hash_info.value or {} for entry in params),
                     after=_merged(map(_values, params)),
                     is_running=any(map(is_in_use, stage.outs)),
+                    absent=absent,
                 )
             )
     return result
+
+
+def _absent(changes: Mapping[str, str], made: Collection[str], stage: Any) -> tuple[str, ...]:
+    """The sources of a stage that do not exist, if all its outputs are unchanged."""
+    if any(changes.get(str(out), NOT_IN_CACHE) != NOT_IN_CACHE for out in stage.outs):
+        return ()
+    return tuple(
+        str(dep)
+        for dep in stage.deps
+        if dep.hash_info  # else it is another source than that of the outputs
+        and changes.get(str(dep)) == "deleted"
+        and not any(Path(dep.fs_path).is_relative_to(path) for path in made)
+    )
 
 
 def _differences(entry: Any) -> dict[str, str]:

@@ -71,12 +71,20 @@ class Stage(NamedTuple):
     """One stage of dvc.yaml: its name in DVC (`train@NAME`) and the stages that must run before it.
 
     `is_due`: DVC calls the stage or one upstream of it stale. A due stage whose inputs kept their
-    bytes will not run: DVC decides that when the stage's turn comes.
+    bytes will not run: DVC decides that when the stage's turn comes. `absent`: as in dag.Step.
     """
 
     name: str
     upstream: tuple[str, ...]
     is_due: bool
+    absent: tuple[str, ...] = ()
+
+    @property
+    def command(self) -> list[str]:
+        """The command that makes DVC run the stage."""
+        # DVC would hash the absent source for its run cache.
+        options = ["--allow-missing", "--no-run-cache"] if self.absent else []
+        return [*REPRO, *options, self.name]
 
     @property
     def log(self) -> str:
@@ -95,7 +103,7 @@ def plan() -> list[Stage]:
         if step.name != dag.CHECK:
             upstream = tuple(name for name in step.upstream if name != dag.CHECK)
             is_due = step.is_due or any(stages[name].is_due for name in upstream)
-            stages[step.name] = Stage(step.name, upstream, is_due)
+            stages[step.name] = Stage(step.name, upstream, is_due, step.absent)
     return list(stages.values())
 
 
@@ -175,10 +183,11 @@ def exclude_runs(consequence: str = "no run started") -> Iterator["Repo | None"]
         try:
             with suppress(NotDvcRepoError):
                 repo = stack.enter_context(Repo())
+                repair.plain_lock(repo)
                 stack.enter_context(repo.lock)
             yield repo
         except LockError as error:
-            raise ActiveRunError(consequence, "it holds DVC's lock") from error
+            raise ActiveRunError(consequence, f"it holds DVC's lock {repair.LOCK}") from error
         except DvcException as error:
             raise unreadable(error) from error
 
@@ -251,7 +260,10 @@ def write_plan(stages: Iterable[Stage], path: Path) -> None:
 
 def read_plan(path: Path) -> list[Stage]:
     """Read a plan that `write_plan` wrote."""
-    return [Stage(name, tuple(upstream), is_due) for name, upstream, is_due in read_json(path)]
+    return [
+        Stage(name, tuple(upstream), is_due, tuple(absent))
+        for name, upstream, is_due, absent in read_json(path)
+    ]
 
 
 def is_helpful(record: logging.LogRecord) -> bool:

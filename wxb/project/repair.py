@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from itertools import chain, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from dvc.output import Output
     from dvc.repo import Repo
 
+LOCK = RWLOCK.with_name("lock")
 RECORD = re.compile(r"^  (\S.*):$", re.MULTILINE)  # the first line of a stage in dvc.lock
 
 
@@ -48,6 +50,19 @@ def rwlock() -> Iterator[str]:
     except (ValueError, Invalid):
         RWLOCK.unlink()
         yield f"{RWLOCK} was damaged by a killed run; it was removed"
+
+
+def plain_lock(repo: Repo) -> None:
+    """Remove the file that a plain lock of DVC left, if `core.hardlink_lock` is set.
+
+    That setting takes any existing file for a lock. The file has the PID of its last holder.
+    """
+    if not repo.config["core"].get("hardlink_lock"):
+        return
+    with suppress(OSError, ValueError):  # it does not exist, or is a hard link without a PID
+        pid = int(LOCK.read_text(encoding="utf-8"))
+        if not _is_owner(pid, LOCK.stat().st_mtime):
+            LOCK.unlink()
 
 
 def run_cache(repo: Repo) -> Iterator[str]:
