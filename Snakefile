@@ -14,7 +14,9 @@ from pathlib import Path
 
 from snakemake.cli import parse_args
 
+from wxb.project import conflicts
 from wxb.project.engines import (
+    REPRO,
     RUN,
     is_helpful,
     is_reading,
@@ -39,6 +41,7 @@ atexit.register(gc.freeze)
 os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
 
 try:
+    conflicts.require_none()
     params = load()
     if workflow.is_main_process:
         require_own_code()
@@ -56,7 +59,7 @@ try:
         stages = plan()
         for stage in stages:
             for path in stage.absent:
-                logger.warning(f"{path} does not exist; what {stage.name} made from it is kept")
+                logger.warning(f"{path} does not exist; {stage.name} does not run, and its data is kept")
         write_stamps(stages, stamps)
         write_plan(stages, plan_path)
     else:  # a job on a node of a cluster
@@ -115,7 +118,7 @@ for stage in stages:
             **params.snakemake_resources(stage.name),
             dvc=1,  # A handover job without resources gets all cores.
         params:
-            repro=stage.command,
+            repro=[*REPRO, stage.name],
         message:
             f"dvc repro --single-item {stage.name}"
         shell:

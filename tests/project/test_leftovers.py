@@ -43,6 +43,12 @@ def edit(change):
 CHECKPOINTS = ".wxb/checkpoints"
 
 
+def test_results_of_renamed_studies_are_removed():
+    old = ["reports/predictions/old", "reports/training/old"]
+    make(*old, "reports/predictions/ner/ner-encoder", "reports/training/pretrain/encoder")
+    assert clean() == "".join(f"{path}\n" for path in old) + "2 removed\n"
+
+
 def test_files_of_a_running_stage_are_kept():
     """Otherwise training would lose its best weights."""
     files = (f"{CHECKPOINTS}/train@old-1", "models/.old.partial", "data/features/old")

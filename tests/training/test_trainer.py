@@ -25,7 +25,7 @@ from wxb.tasks.ner.generation.method import Method as Generation
 from wxb.training.backbones import tuning
 from wxb.training.backbones.generator import Generator, language_model
 from wxb.training.batches import collate
-from wxb.training.checkpoints import last_complete
+from wxb.training.checkpoints import last_complete, seal
 from wxb.training.run import TrainingRun, write_curves
 from wxb.training.trainer import fit
 
@@ -347,6 +347,7 @@ def test_a_checkpoint_of_another_model_is_an_error(tmp_path):
     weights = load_file(checkpoint / "model.safetensors")
     weights.pop("layer.weight")
     save_file(weights, checkpoint / "model.safetensors")
+    seal(checkpoint)
     with pytest.raises(WxbError, match=r"does not fit the model.*layer\.weight"):
         fit_linear(tmp_path, training(), Scripted([0.1, 0.2]))
 

@@ -50,8 +50,8 @@ class Step:
     cache), without files that a run is writing now. An output that is not in the cache is as
     dvc.lock says; runs of Snakemake put it back into the cache. `before` and `after`: the values of
     its parameters when it ran, and now. `is_running`: whether a run is writing its outputs now.
-    `absent`: the sources that do not exist, while the outputs made from them are unchanged. They
-    count as unchanged, too: whoever pulls results may not have another's files.
+    `absent`: the sources that do not exist, while the outputs made from them are unchanged. Whoever
+    pulls results may not have another's files, so such a stage is never due.
     """
 
     name: str
@@ -64,9 +64,9 @@ class Step:
 
     @property
     def is_due(self) -> bool:
-        """Whether `dvc repro` has to check it again."""
+        """Whether `dvc repro` has to check it again; not without its sources."""
         is_changed = any(how != NOT_IN_CACHE for how in self.changes.values())
-        return self.is_running or is_changed or self.before != self.after
+        return self.is_running or (not self.absent and (is_changed or self.before != self.after))
 
 
 def steps() -> list[Step]:

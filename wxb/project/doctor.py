@@ -50,6 +50,7 @@ def examine() -> Iterator[Finding]:
         "Python": python,
         "packages": packages,
         "torch": torch,
+        "git": git,
         "DVC": dvc,
         "disk": disk,
     }
@@ -106,6 +107,16 @@ def torch() -> Iterator[Finding]:
     else:
         message = f"there is an NVIDIA driver, but torch (CUDA {cuda}) finds no GPU"
         yield Finding("GPU", "note", message, "nvidia-smi")
+
+
+def git() -> Iterator[Finding]:
+    """Files whose lines end otherwise than in git, as `core.autocrlf` makes them: other bytes."""
+    from wxb.project import revisions
+
+    if files := revisions.with_other_line_ends():
+        message = f"lines end with CRLF, so stages are stale: {shortened(files, SHOWN)}"
+        remedy = "commit changes, then git rm -rq --cached . && git reset --hard"
+        yield Finding("git", "problem", message, f"git config core.autocrlf input; {remedy}")
 
 
 def dvc() -> Iterator[Finding]:

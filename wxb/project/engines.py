@@ -80,13 +80,6 @@ class Stage(NamedTuple):
     absent: tuple[str, ...] = ()
 
     @property
-    def command(self) -> list[str]:
-        """The command that makes DVC run the stage."""
-        # DVC would hash the absent source for its run cache.
-        options = ["--allow-missing", "--no-run-cache"] if self.absent else []
-        return [*REPRO, *options, self.name]
-
-    @property
     def log(self) -> str:
         """The path of the stage's log in the project: `logs/train@NAME.log`."""
         return paths.log(self.name).as_posix()
