@@ -14,7 +14,6 @@ from pathlib import Path
 
 from snakemake.cli import parse_args
 
-from wxb.project import conflicts
 from wxb.project.engines import (
     REPRO,
     RUN,
@@ -31,7 +30,7 @@ from wxb.project.engines import (
 )
 from wxb.core.errors import WxbError
 from wxb.core.params import load
-from wxb.project.root import require_own_code
+from wxb.project.root import require_no_conflict
 
 # Searching imported modules for garbage, also at the exit, takes a quarter of a dry run.
 gc.freeze()
@@ -41,10 +40,9 @@ atexit.register(gc.freeze)
 os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
 
 try:
-    conflicts.require_none()
+    require_no_conflict()
     params = load()
     if workflow.is_main_process:
-        require_own_code()
         with redirect_stderr(io.StringIO()):  # it names the profile once more
             _, arguments = parse_args(sys.argv[1:])
         require_supported(arguments, config)

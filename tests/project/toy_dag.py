@@ -122,7 +122,6 @@ def create(project: Path, files: Mapping[str, str] = FILES) -> Path:
         "wxb/core/files.py",
         "wxb/core/wording.py",
         "wxb/core/paths.py",
-        "wxb/project/conflicts.py",
         "wxb/project/dag.py",
         "wxb/project/engines.py",
         "wxb/project/revisions.py",

@@ -18,7 +18,7 @@ from typing import Any
 import psutil  # type: ignore[import-untyped]
 
 from wxb.core.errors import WxbError
-from wxb.project import conflicts
+from wxb.project.root import require_no_conflict
 from wxb.runtime import links
 from wxb.runtime.engine import writers
 
@@ -77,7 +77,7 @@ def steps() -> list[Step]:
     """
     from dvc.exceptions import DvcException
 
-    conflicts.require_none()
+    require_no_conflict()
     for _ in range(ATTEMPTS):
         version, result, fault = file_version(LOCKFILE), [], None
         try:
@@ -98,12 +98,11 @@ def outputs(stage: Mapping[str, Any]) -> list[str]:
     return [out if isinstance(out, str) else next(iter(out)) for out in outs]  # or with options
 
 
-def output_paths(stages: Iterable[Any]) -> list[Path]:
-    """The outputs of DVC's stages in dvc.yaml. Raises WxbError if one is in a linked folder."""
+def require_no_links(stages: Iterable[Any], *, above: bool = False) -> None:
+    """Raise WxbError if links break outputs of stages; with `above`, only for linked folders."""
     own_stages = [stage for stage in stages if stage.relpath == "dvc.yaml"]
     outputs = [Path(out.def_path) for stage in own_stages for out in stage.outs]
-    links.require_plain_folders(outputs)
-    return outputs
+    links.require_no_links([path.parent / "x" for path in outputs] if above else outputs)
 
 
 def paths_in_use() -> dict[str, int]:
@@ -140,7 +139,7 @@ def _steps() -> list[Step]:
     with Repo() as repo, _yaml_cache():
         graph = get_active_graph(repo.index.graph)
         own_stages = [stage for stage in graph if stage.relpath == "dvc.yaml"]
-        links.require_targets(output_paths(own_stages))
+        require_no_links(own_stages)
         made = {out.fs_path for stage in own_stages for out in stage.outs}
         for stage in plan_repro(graph, own_stages):
             deps = [] if stage.frozen else stage.deps

@@ -22,9 +22,10 @@ import psutil  # type: ignore[import-untyped]
 
 from wxb.core import paths
 from wxb.core.files import read_json, write_json
-from wxb.project import conflicts, dag, dvc, repair
+from wxb.project import dag, dvc, repair
 from wxb.project.dag import PlanError, unreadable
-from wxb.runtime import links, locks
+from wxb.project.root import require_no_conflict
+from wxb.runtime import locks
 
 if TYPE_CHECKING:
     from dvc.repo import Repo
@@ -142,7 +143,7 @@ def repaired(
     Calls `report` with a sentence for each repair. Raises PlanError if there is no DVC project,
     and WxbError for a merge conflict and for linked folders.
     """
-    conflicts.require_none()
+    require_no_conflict()
     for sentence in repair.rwlock():
         report(sentence)
     with exclude_runs(consequence) as repo:
@@ -150,7 +151,7 @@ def repaired(
             raise unreadable(f"{Path.cwd()} has no folder .dvc")
         for sentence in chain(repair.run_cache(repo), repair.lockfile()):
             report(sentence)
-        links.require_targets(dag.output_paths(repo.index.stages))
+        dag.require_no_links(repo.index.stages)
         for sentence in repair.cache(repo):
             report(sentence)
         yield repo

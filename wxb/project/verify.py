@@ -81,7 +81,7 @@ def verify(repair: bool = False) -> tuple[int, list[Fault]]:
     with engines.exclude_runs("nothing was verified") as repo:
         if repo is None:
             raise engines.unreadable(f"{Path.cwd()} has no folder .dvc")
-        dag.output_paths(repo.index.stages)
+        dag.require_no_links(repo.index.stages, above=True)
         verification = _Verification(repo, repair)
         return len(verification.hashes), list(verification.faults())
 

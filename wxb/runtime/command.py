@@ -55,7 +55,9 @@ def run(verb: str, main: Main, doc: str | None) -> None:
     with locks.hold(stage), redirect_to(log) as console:
         start = time.monotonic()
         try:
-            links.require_plain_folders()
+            links.require_no_links(
+                f(name) for f in (paths.raw, paths.clean, paths.model, paths.page)
+            )
             process, before = engine.find(stage), inputs.read(stage)
             engine.end_with(process)
             publish_checks.append(partial(engine.require, stage, process))
