@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from wxb.project import dag
 from wxb.core import paths
+from wxb.project import dag
 from wxb.project.profiles import switch
 
 ROOT = Path(__file__).parents[1]

@@ -27,7 +27,7 @@ from wxb.corpora.profile import profile
 from wxb.corpora.records import Record, Reject
 from wxb.project.dag import steps
 from wxb.project.engines import repaired
-from wxb.project.inventory import Inventory, headlines
+from wxb.project.inventory import Inventory
 from wxb.project.staleness import Change, Staleness, running, staleness
 from wxb.tasks.ner.reading import Reading
 from wxb.tasks.ner.record.spans import Span
@@ -286,14 +286,6 @@ def test_an_unknown_name_is_an_error_with_the_nearest(project):
         inventory(Staleness()).details("ner-encodr")
     with pytest.raises(WxbError, match="experiments: ner-encoder, ner-decoder"):
         inventory(Staleness()).details("xyz")
-
-
-def test_headlines_are_the_metrics_with_intervals():
-    assert headlines(F1) == ["f1"]
-    assert headlines({"bleu": 1.0, "bleu_low": 0.5, "bleu_high": 2.0, "chrf": 3.0}) == ["bleu"]
-    assert headlines({"perplexity": 5.0}) == headlines({}) == []
-    further = {f"new_{key}": value for key, value in F1.items()}
-    assert headlines({**F1, **further}) == ["f1", "new_f1"]
 
 
 @given(

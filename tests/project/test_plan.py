@@ -1,7 +1,6 @@
 """Plans and stamps, which Snakemake reads instead of calling DVC."""
 
 import io
-import logging
 import re
 from contextlib import redirect_stderr
 from pathlib import Path
@@ -17,7 +16,6 @@ from wxb.project.engines import (
     PlanError,
     Stage,
     Target,
-    is_helpful,
     is_reading,
     read_plan,
     require_supported,
@@ -49,19 +47,6 @@ def test_other_machines_read_the_plan(tmp_path):
     stages = [Stage("check@a", (), False), Stage("train@a", ("check@a",), True)]
     write_plan(stages, tmp_path / "plan.json")
     assert read_plan(tmp_path / "plan.json") == stages
-
-
-@pytest.mark.parametrize(
-    ("message", "shown"),
-    [
-        ("2 jobs have missing provenance/metadata so that it in part cannot be used", False),
-        ("Missing metadata for file", False),
-        ("Nothing to be done", True),
-    ],
-)
-def test_warnings_about_missing_history_are_dropped(message, shown):
-    record = logging.LogRecord("snakemake", logging.INFO, "", 0, message, (), None)
-    assert is_helpful(record) is shown
 
 
 ROWS = re.findall(
