@@ -111,7 +111,3 @@ def test_a_checkpoint_whose_best_one_is_damaged_is_skipped(tmp_path):
     assert last_complete(tmp_path) is None
     checkpoint(tmp_path, 4, best=tmp_path / "checkpoint-3")
     assert last_complete(tmp_path) is None
-
-
-def test_a_folder_without_checkpoints_is_none(tmp_path):
-    assert last_complete(tmp_path / "missing") is None

@@ -47,7 +47,8 @@ def has_checkpoint(stage: str) -> bool:
 
 def seal(checkpoint: Path) -> None:
     """Write the hashes of all files of a complete checkpoint beside them."""
-    sums = {file.name: sha256(file) for file in sorted(checkpoint.iterdir()) if file.is_file()}
+    files = [file for file in sorted(checkpoint.iterdir()) if file.is_file() and file.name != SUMS]
+    sums = {file.name: sha256(file) for file in files}
     with publish(checkpoint / SUMS) as (draft,):
         write_json(draft, sums)
 

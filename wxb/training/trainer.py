@@ -234,7 +234,7 @@ class _Trainer(Trainer):
         super()._save_checkpoint(model, trial)
         PartialState().wait_for_everyone()  # each process has written its random state
         if self.args.should_save:
-            seal(Path(self.args.output_dir, f"checkpoint-{self.state.global_step}"))
+            seal(Path(self.args.output_dir or "", f"checkpoint-{self.state.global_step}"))
 
     def _trainable_weights(self) -> dict[str, torch.Tensor]:
         assert self.model is not None
