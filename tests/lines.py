@@ -15,7 +15,7 @@ BUDGET = {
     "wxb/training": 1640,
     "wxb/tasks": 9531,
     "wxb/reporting": 1590,
-    "wxb/project": 3310,
+    "wxb/project": 3320,
     "wxb/cli": 2710,
     "wxb/lessons": 730,
     "wxb/runtime": 580,

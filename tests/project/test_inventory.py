@@ -9,17 +9,14 @@ from contextlib import chdir
 from pathlib import Path
 
 import pytest
-from dvc.exceptions import ReproductionError
 from dvc.repo import Repo
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
 from tests.commands import sleeping_process, wxb
-from tests.project_copy import BIN
 from tests.project_copy import Project as Folder
 from wxb.cli import listing
-from wxb.core.errors import WxbError
 from wxb.core.files import write_json
 from wxb.core.params import load, read_yaml
 from wxb.corpora import clean
@@ -209,16 +206,6 @@ def test_running_stages_are_shown(project):
     assert running() == []
 
 
-def test_invalid_parameters_remove_no_output(project, monkeypatch):
-    monkeypatch.setenv("PATH", f"{BIN}:{os.environ['PATH']}")
-    monkeypatch.setenv("PYTHONPATH", str(project))
-    edit("params.yaml", "learning_rate: 2.0e-3", "learning_rat: 2.0e-3")
-    before = sorted(project.glob("models/*/*"))
-    with Repo() as repo, pytest.raises(ReproductionError, match="check"):
-        repo.reproduce(["report@ner"])
-    assert sorted(project.glob("models/*/*")) == before != []
-
-
 def test_all_stages_depend_on_the_check_of_parameters(project):
     assert [step.name for step in steps() if not step.upstream] == ["check"]
 
@@ -279,13 +266,6 @@ def test_show_prints_corpora_backbones_and_studies(project):
     assert "pretraining.steps" in backbone
     assert "(default)" in shown("ner-decoder")
     assert "0.444 (0.400–0.500)" in study
-
-
-def test_an_unknown_name_is_an_error_with_the_nearest(project):
-    with pytest.raises(WxbError, match="did you mean 'ner-encoder'"):
-        inventory(Staleness()).details("ner-encodr")
-    with pytest.raises(WxbError, match="experiments: ner-encoder, ner-decoder"):
-        inventory(Staleness()).details("xyz")
 
 
 @given(

@@ -21,7 +21,7 @@ from wxb.cli.new import command as new
 from wxb.cli.options import AsJson, Study, page_names
 from wxb.core import paths
 from wxb.core.errors import WxbError, require_output, storage_error
-from wxb.core.files import publish, read_json
+from wxb.core.files import read_json
 from wxb.core.params import load, missing_paths, read_yaml
 from wxb.project import (
     comparison,
@@ -108,10 +108,7 @@ def list_(as_json: AsJson = False) -> None:
     if as_json:
         terminal.show_json({**blocks, "unknown": project.staleness.unknown})
         return
-    terminal.show(*listing.overview(blocks, project.staleness.unknown))
-    for finding in doctor.packages() if doctor.LOCKED.exists() else ():
-        if finding.level != "ok":
-            print(f"packages: {finding.message}; `wxb doctor` says more")
+    terminal.show(*listing.overview(blocks, project.staleness.unknown), *doctor.package_notes())
 
 
 @app.command()
@@ -340,8 +337,7 @@ def refresh_readme() -> None:
     provenance.record(load(), revisions.index())
     for path in readme.pages():
         readme.refresh(path)
-    with publish(reference.PATH) as (draft,):
-        draft.write_text(reference.page(app), encoding="utf-8")
+    readme.replace(reference.PATH, reference.page(app))
 
 
 # Commands run in the root of the project, except those whose inputs are paths.

@@ -88,6 +88,13 @@ def packages() -> Iterator[Finding]:
         yield Finding("packages", "ok", f"all versions are those of {LOCKED}")
 
 
+def package_notes() -> Iterator[str]:
+    """A sentence for `wxb list` if packages differ from the lock that results were made with."""
+    for finding in packages() if LOCKED.exists() else ():
+        if finding.level != "ok":
+            yield f"packages: {finding.message}; `wxb doctor` says more"
+
+
 def torch() -> Iterator[Finding]:
     """The version of torch, and each GPU that it can use, with its memory."""
     module = importlib.import_module("torch")
