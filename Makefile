@@ -65,12 +65,12 @@ audit: .venv-audit ## report known vulnerabilities of the locked packages; needs
 	touch $@
 
 portable: .venv/run ## run the profile tiny in a clone of HEAD, and write the hashes of its files to reports/tiny.sha256
-	clone=$$(mktemp -d) && trap "rm -rf $$clone" EXIT && git clone --quiet . $$clone && cd $$clone && \
+	clone=$$(mktemp -d) && trap "rm -rf $$clone" EXIT && git clone --quiet . $$clone && cd $$clone && export PYTHONPATH=$$clone && \
 	  rm -r reports/metrics && wxb params tiny && snakemake --cores $(CORES) && \
 	  find models reports/metrics -type f ! -name '.*' ! -path '*-qlora*' | LC_ALL=C sort | xargs sha256sum > $(CURDIR)/reports/tiny.sha256
 
 seeds: .venv/run $(EXTRAS) ## run a study (STUDY=ner) with three seeds in a clone of HEAD, and keep it in reports/seeds/
-	clone=$$(mktemp -d) && trap "rm -rf $$clone" EXIT && git clone --quiet . $$clone && cd $$clone && \
+	clone=$$(mktemp -d) && trap "rm -rf $$clone" EXIT && git clone --quiet . $$clone && cd $$clone && export PYTHONPATH=$$clone && \
 	  $(if $(PROFILE),wxb params $(STUDY) &&) python -m wxb.project.provenance seeds $(STUDY) && \
 	  snakemake --cores $(CORES) $(STUDY) && \
 	  python -m wxb.project.provenance print $(STUDY) > made.json && \

@@ -6,56 +6,69 @@ restores it from the cache, or skips it, exactly as `dvc repro` does.
 
 import atexit
 import gc
+import io
 import os
-import shlex
 import sys
+from contextlib import redirect_stderr
 from pathlib import Path
+
+from snakemake.cli import parse_args
 
 from wxb.project.engines import (
     REPRO,
     RUN,
-    PlanError,
     is_helpful,
+    is_reading,
     plan,
     prepare,
     read_plan,
+    require_supported,
     run_folder,
     targets,
     write_plan,
     write_stamps,
 )
-from wxb.core.params import ParamsError, load
+from wxb.core.errors import WxbError
+from wxb.core.params import load
+from wxb.project.root import require_no_conflict
 
 # Searching imported modules for garbage, also at the exit, takes a quarter of a dry run.
 gc.freeze()
 atexit.register(gc.freeze)
 
+# Stages use the `python` that runs Snakemake, even if its environment is not activated.
+os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+
 try:
+    require_no_conflict()
     params = load()
     if workflow.is_main_process:
-        if not workflow.output_settings.dryrun:
+        with redirect_stderr(io.StringIO()):  # it names the profile once more
+            _, arguments = parse_args(sys.argv[1:])
+        require_supported(arguments, config)
+        if not is_reading(arguments):
             prepare()
         # The folder is removed when this variable goes, at the end of the run.
-        folder = run_folder("look" if workflow.output_settings.dryrun else "run")
+        folder = run_folder("look" if is_reading(arguments) else "run")
         os.environ[RUN] = folder.name
     run = Path(os.environ[RUN])
     stamps, plan_path = run / "stamps", run / "plan.json"
     if workflow.is_main_process:
         stages = plan()
+        for stage in stages:
+            for path in stage.absent:
+                logger.warning(f"{path} does not exist; {stage.name} does not run, and its data is kept")
         write_stamps(stages, stamps)
         write_plan(stages, plan_path)
     else:  # a job on a node of a cluster
         stages = read_plan(plan_path)
-except (ParamsError, PlanError) as error:
+except WxbError as error:
     raise WorkflowError(str(error)) from None
 
 logger.addFilter(is_helpful)
 
 # The slowest experiments start first, so that no core is idle at the end.
 slow = {name for name, block in params.experiments.items() if block.is_slow}
-
-# Stages use the `python` that runs Snakemake, even if its environment is not activated.
-shell.prefix(f"PATH={shlex.quote(str(Path(sys.executable).parent))}:$PATH; ")
 
 # The files that `snakemake --report` shows of each study and lesson.
 pages = {}

@@ -9,6 +9,7 @@ import pytest
 import yaml
 
 from wxb.core import paths
+from wxb.project import dag
 from wxb.project.profiles import switch
 
 ROOT = Path(__file__).parents[1]
@@ -57,7 +58,7 @@ def test_the_readme_of_data_lists_all_folders_with_their_stages():
     expected = {
         Path(out).parts[1]: verb
         for verb, stage in reversed(stages.items())  # the first stage that writes it
-        for out in stage.get("do", stage).get("outs", [])
-        if isinstance(out, str) and out.startswith("data/")
+        for out in dag.outputs(stage.get("do", stage))
+        if out.startswith("data/")
     }
     assert listed == expected

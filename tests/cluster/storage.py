@@ -106,7 +106,11 @@ def share(project, name, address, settings):
     project.run("git", *author, "commit", "--quiet", "--allow-empty", "-m", "share")
 
 
-COLLEAGUE = (["dvc", "pull", "--quiet"], ["dvc", "status"], ["wxb", "table", "ner"])
+COLLEAGUE = (
+    ["dvc", "pull", "--quiet", "--allow-missing"],
+    ["dvc", "status", "report@ner"],
+    ["wxb", "table", "ner"],
+)
 
 
 def fetched(project, name, folder, settings, commands=COLLEAGUE):

@@ -3,7 +3,6 @@
 import os
 import re
 import shlex
-import subprocess
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -63,16 +62,6 @@ def test_a_stage_is_a_job(tmp_path):
     assert queue.split() == ["rule_download@pii|321M|COMPLETED"]
     assert "download@pii" in (project.folder / "dvc.lock").read_text()
     assert any((project.folder / "data/raw/pii").iterdir())
-
-
-def test_nothing_is_left_running():
-    if lacking := slurm.lacking():
-        pytest.skip(f"not installed: {', '.join(lacking)} (make cluster)")
-    with slurm.cluster(nodes=1) as where:
-        folder = Path(where["SLURM_CONF"]).parent
-    shown = subprocess.run(["ps", "-ww", "axo", "args"], capture_output=True, text=True, check=True)
-    assert str(folder) not in shown.stdout
-    assert not folder.exists()
 
 
 def test_commands_of_the_page_are_run():

@@ -125,10 +125,3 @@ def test_without_results_the_error_names_the_command(project):
         wxb("--study", "gates")
     write("reports/metrics/lessons/gates.json", {"or": 1.0})
     assert summary() == "0 of 11 have the same bytes, 1 new, 10 missing"
-
-
-def test_unknown_names_are_errors_with_the_nearest(project):
-    with pytest.raises(WxbError, match=r"'mian'.*git log"):
-        wxb("mian")
-    with pytest.raises(WxbError, match="did you mean 'images'"):
-        wxb("--study", "image")

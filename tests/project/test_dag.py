@@ -67,15 +67,6 @@ def test_values_of_parameters_are_those_that_dvc_reads(project):
         assert dag._values(params) == params.read_params() == {}
 
 
-def test_no_stage_is_due_without_changes(project):
-    make, use = steps()
-    assert (make.name, make.upstream) == ("make", ())
-    assert (use.name, use.upstream) == ("use", ("make",))
-    assert make.before == make.after == {"block": {"key": 1}, "other": "a"}
-    assert not make.is_due
-    assert not use.is_due
-
-
 @pytest.mark.parametrize(
     ("path", "content", "make_changes", "use_changes"),
     [
@@ -150,13 +141,6 @@ def test_a_half_written_lock_file_is_read_again(project, monkeypatch, part):
 
     monkeypatch.setattr(dag, "_steps", steps_then_write)
     assert not any(step.is_due for step in steps())
-
-
-def test_a_lock_file_that_always_changes_is_an_error(project, monkeypatch):
-    monkeypatch.setattr(dag, "SECONDS_BETWEEN", 0)
-    monkeypatch.setattr(dag, "_steps", lambda: LOCKFILE.write_text(LOCKFILE.read_text() + " "))
-    with pytest.raises(PlanError, match=r"dvc\.lock is being written"):
-        steps()
 
 
 def test_a_project_that_dvc_cannot_read_is_an_error(project):

@@ -1,14 +1,11 @@
 """DVC, as Snakemake starts it, writes its rwlock and dvc.lock atomically, and dvc.lock faster."""
 
-import inspect
 import json
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from dvc import dvcfile, rwlock
 from dvc.dvcfile import Lockfile
-from dvc.exceptions import DvcException
 from dvc.repo import Repo
 from dvc.stage import serialize
 from dvc.utils.serialize import _yaml
@@ -133,32 +130,3 @@ def test_stages_are_read_as_dvc_reads_them(lockfile):
     assert dict(stages) == expected
     assert len(stages) == len(expected) > 1
     assert "other" not in stages
-
-
-@pytest.mark.parametrize("added", ["<<<<<<< HEAD\n", "  other:\n    cmd: 1\n", "  other: ][\n"])
-def test_a_faulty_dvc_lock_is_reported(lockfile, added):
-    LOCKFILE.write_text(LOCKFILE.read_text() + added)
-    dvc.split_lockfile()
-    with pytest.raises(DvcException, match=r"dvc\.lock"):
-        dict(lockfile.load()["stages"])
-
-
-@pytest.mark.parametrize(
-    ("function", "parameters"),
-    [
-        (FsspecLocalFileSystem.open, ["self", "path", "mode", "encoding", "kwargs"]),
-        (Lockfile.dump_stages, ["self", "stages", "kwargs"]),
-        (Lockfile._load_yaml, ["self", "kwargs"]),
-        (Lockfile.validate, ["d", "fname"]),
-        (serialize.to_lockfile, ["stage", "kwargs"]),
-        (rwlock._edit_rwlock, ["lock_dir", "fs", "hardlink"]),
-    ],
-)
-def test_functions_of_dvc_that_are_patched_have_known_parameters(function, parameters):
-    """A release of DVC that renames one fails here, not in a run."""
-    assert [*inspect.signature(function).parameters] == parameters
-
-
-def test_files_of_dvc_have_known_names():
-    assert (RWLOCK.name, f"{RWLOCK.name}.lock") == (rwlock.RWLOCK_FILE, rwlock.RWLOCK_LOCK)
-    assert LOCKFILE.name == dvcfile.LOCK_FILE

@@ -11,6 +11,7 @@ import pytest
 from dvc.repo import Repo
 from typer.testing import CliRunner
 
+from tests.commands import sleeping_process
 from wxb.cli.app import app
 from wxb.core.params import load
 from wxb.project import params_file
@@ -104,3 +105,13 @@ def test_a_folder_without_dvc_has_no_runs(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with exclude_runs() as repo:
         assert repo is None
+
+
+def test_the_file_of_a_plain_lock_counts_only_while_a_process_holds_it(project):
+    """`core.hardlink_lock` takes any file for a lock, for ever."""
+    Path(".dvc/config.local").write_text("[core]\n    hardlink_lock = true\n")
+    with sleeping_process() as pid:
+        Path(".dvc/tmp/lock").write_text(f" {pid}\n")
+        with pytest.raises(PlanError, match=r"holds DVC's lock .dvc/tmp/lock"):
+            params_file.write(params_file.read())
+    params_file.write(params_file.read())

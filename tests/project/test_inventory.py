@@ -9,17 +9,14 @@ from contextlib import chdir
 from pathlib import Path
 
 import pytest
-from dvc.exceptions import ReproductionError
 from dvc.repo import Repo
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
 from tests.commands import sleeping_process, wxb
-from tests.project_copy import BIN
 from tests.project_copy import Project as Folder
 from wxb.cli import listing
-from wxb.core.errors import WxbError
 from wxb.core.files import write_json
 from wxb.core.params import load, read_yaml
 from wxb.corpora import clean
@@ -27,7 +24,7 @@ from wxb.corpora.profile import profile
 from wxb.corpora.records import Record, Reject
 from wxb.project.dag import steps
 from wxb.project.engines import repaired
-from wxb.project.inventory import Inventory, headlines
+from wxb.project.inventory import Inventory
 from wxb.project.staleness import Change, Staleness, running, staleness
 from wxb.tasks.ner.reading import Reading
 from wxb.tasks.ner.record import Span
@@ -209,16 +206,6 @@ def test_running_stages_are_shown(project):
     assert running() == []
 
 
-def test_invalid_parameters_remove_no_output(project, monkeypatch):
-    monkeypatch.setenv("PATH", f"{BIN}:{os.environ['PATH']}")
-    monkeypatch.setenv("PYTHONPATH", str(project))
-    edit("params.yaml", "learning_rate: 2.0e-3", "learning_rat: 2.0e-3")
-    before = sorted(project.glob("models/*/*"))
-    with Repo() as repo, pytest.raises(ReproductionError, match="check"):
-        repo.reproduce(["report@ner"])
-    assert sorted(project.glob("models/*/*")) == before != []
-
-
 def test_all_stages_depend_on_the_check_of_parameters(project):
     assert [step.name for step in steps() if not step.upstream] == ["check"]
 
@@ -279,21 +266,6 @@ def test_show_prints_corpora_backbones_and_studies(project):
     assert "pretraining.steps" in backbone
     assert "(default)" in shown("ner-decoder")
     assert "0.444 (0.400–0.500)" in study
-
-
-def test_an_unknown_name_is_an_error_with_the_nearest(project):
-    with pytest.raises(WxbError, match="did you mean 'ner-encoder'"):
-        inventory(Staleness()).details("ner-encodr")
-    with pytest.raises(WxbError, match="experiments: ner-encoder, ner-decoder"):
-        inventory(Staleness()).details("xyz")
-
-
-def test_headlines_are_the_metrics_with_intervals():
-    assert headlines(F1) == ["f1"]
-    assert headlines({"bleu": 1.0, "bleu_low": 0.5, "bleu_high": 2.0, "chrf": 3.0}) == ["bleu"]
-    assert headlines({"perplexity": 5.0}) == headlines({}) == []
-    further = {f"new_{key}": value for key, value in F1.items()}
-    assert headlines({**F1, **further}) == ["f1", "new_f1"]
 
 
 @given(

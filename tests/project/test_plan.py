@@ -1,16 +1,24 @@
 """Plans and stamps, which Snakemake reads instead of calling DVC."""
 
-import logging
+import io
+import re
+from contextlib import redirect_stderr
+from pathlib import Path
 
 import pytest
+from dvc.cli import parse_args as dvc_arguments
 from hypothesis import given
 from hypothesis import strategies as st
+from snakemake.cli import parse_args as snakemake_arguments
 
 from wxb.project.engines import (
+    REFUSED,
+    PlanError,
     Stage,
     Target,
-    is_helpful,
+    is_reading,
     read_plan,
+    require_supported,
     targets,
     write_plan,
     write_stamps,
@@ -41,14 +49,34 @@ def test_other_machines_read_the_plan(tmp_path):
     assert read_plan(tmp_path / "plan.json") == stages
 
 
-@pytest.mark.parametrize(
-    ("message", "shown"),
-    [
-        ("2 jobs have missing provenance/metadata so that it in part cannot be used", False),
-        ("Missing metadata for file", False),
-        ("Nothing to be done", True),
-    ],
+ROWS = re.findall(
+    r"^\| (`(?:snakemake|dvc) -.*?|`dvc [rf].*?) \| (\w+)(.*) \|$",
+    (Path(__file__).parents[2] / "docs/pipeline.md").read_text(encoding="utf-8"),
+    re.MULTILINE,
 )
-def test_warnings_about_missing_history_are_dropped(message, shown):
-    record = logging.LogRecord("snakemake", logging.INFO, "", 0, message, (), None)
-    assert is_helpful(record) is shown
+FLAGS = [
+    (flag, effect, rest) for flags, effect, rest in ROWS for flag in re.findall("`(.*?)`", flags)
+]
+
+
+@pytest.mark.parametrize(("command", "effect", "rest"), FLAGS)
+def test_each_flag_of_the_documentation_does_what_its_row_says(command, effect, rest):
+    program, *arguments = command.split()
+    if program == "dvc":
+        assert dvc_arguments([*arguments, "STAGE"]).func
+        return
+    with redirect_stderr(io.StringIO()):
+        _, parsed = snakemake_arguments(["--cores", "2", *arguments])
+    config = [value.partition("=")[0] for value in parsed.config or ()]
+    if effect == "refused":
+        with pytest.raises(PlanError) as error:
+            require_supported(parsed, config)
+        assert re.search("`(.*?)`", rest)[1] in str(error.value)
+    else:
+        require_supported(parsed, [*config, "handover"])
+    assert is_reading(parsed) == (effect == "reads")
+
+
+def test_the_table_has_every_flag_that_is_refused():
+    refused = {command.split()[1] for command, effect, _ in FLAGS if effect == "refused"}
+    assert refused == {f"--{name.replace('_', '-')}" for name in REFUSED}

@@ -67,11 +67,6 @@ def test_a_removed_block_stays_removed(params):
     assert params.read_text() == before
 
 
-def test_an_unknown_profile_is_an_error_with_all_names(params):
-    with pytest.raises(ParamsError, match=r"conll2003, demo, full, .*presidio, .*tiny, .*weibo"):
-        switch("huge")
-
-
 def test_an_invalid_result_is_not_written(params):
     Path("params/broken.yaml").write_text(
         "experiments: {ner-encoder: {encoding: {max_length: 100000}}}"
@@ -100,16 +95,6 @@ def test_the_demo_removes_the_blocks_of_a_profile(params, profile):
     assert params.read_text() == text
 
 
-def test_profiles_can_be_set_in_any_order(params):
-    before = load()
-    for profile in [*PUBLIC, *SIZES, *reversed(PUBLIC)]:
-        switch(profile)
-        expected = {"ner", profile} & {"ner", *PUBLIC}
-        assert {*load().studies} == {*load().corpora} - {"pii"} | {"ner"} == expected
-    switch("demo")
-    assert load() == before
-
-
 def change_epochs(content):
     content["experiments"]["weibo-encoder"]["training"]["epochs"] = 1
 
@@ -132,26 +117,6 @@ def test_blocks_that_were_changed_are_kept(params):
     assert {*load().studies} == {"ner", "weibo", "conll2003"}
     switch("demo")
     assert load() == before
-
-
-def test_setting_the_profile_again_undoes_changes_to_its_blocks(params):
-    switch("weibo")
-    before = load()
-    edit(params, change_epochs)
-    assert switch("weibo").is_changed
-    assert load() == before
-
-
-def test_two_profiles_may_add_blocks_with_the_same_names(params):
-    text = Path("params/weibo.yaml").read_text()
-    Path("params/weibo-short.yaml").write_text(
-        text.replace("epochs: 4, batch_size: 8", "epochs: 1, batch_size: 8")
-    )
-    for profile in ("weibo", "weibo-short", "weibo", "weibo-short"):
-        switch(profile)
-        assert load().experiments["weibo-encoder"].training.epochs in (1, 4)
-    result = switch("demo")
-    assert (result.kept, {*load().studies}) == ([], {"ner"})
 
 
 def test_the_command_prints_the_names_of_blocks(params):

@@ -13,6 +13,7 @@ from ruamel.yaml import YAML
 
 from tests.commands import sleeping_process
 from tests.project.toy import flip, git, stages_run
+from wxb.core.errors import WxbError
 from wxb.project import dag, repair
 from wxb.project.dag import LOCKFILE
 from wxb.project.engines import PlanError, prepare
@@ -82,10 +83,27 @@ def test_any_cut_of_the_lock_file_is_repaired(toy_project, capsys, is_committed)
     for size in {0, *ends[::8], text.index("\n  score:") + 1, *range(10, len(text), 300)}:
         LOCKFILE.write_text(text[:size])
         prepare()
-        is_reported = capsys.readouterr().err.startswith(f"{LOCKFILE} was cut off by a killed run")
+        is_reported = capsys.readouterr().err.startswith(f"{LOCKFILE} was damaged")
         assert is_reported or size in ends, size
         assert stages_run() == [], size
         assert hashes(LOCKFILE.read_text()) == hashes(text), size
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [("hash: md5", "hash: ld5"), ("md5: ", "md6: "), ("cmd: ", "dmc: "), ("cmd: ", "cmd: [&a *b ")],
+)
+def test_only_a_bad_record_of_the_lock_file_is_replaced(toy_project, damage):
+    text = LOCKFILE.read_text()
+    git("rm", "-q", "--cached", "dvc.lock")
+    git("commit", "-qm", "without")
+    start = text.index("  score:")
+    LOCKFILE.write_text(text[:start] + text[start:].replace(*damage, 1))
+    prepare()
+    assert {*hashes(LOCKFILE.read_text())} == {"make", "use"}
+    assert stages_run() == []
+    prepare()
+    assert hashes(LOCKFILE.read_text()) == hashes(text)
 
 
 def hashes(text):
@@ -98,7 +116,7 @@ def hashes(text):
 def test_a_removed_lock_file_and_a_conflict_are_left_to_the_user(toy_project, capsys):
     text = LOCKFILE.read_text()
     LOCKFILE.write_text(f"<<<<<<< HEAD\n{text}")
-    with pytest.raises(PlanError, match=r"dvc\.lock"):
+    with pytest.raises(WxbError, match=r"conflict in dvc\.lock"):
         prepare()
     assert LOCKFILE.read_text() == f"<<<<<<< HEAD\n{text}"
     LOCKFILE.unlink()

@@ -1,7 +1,6 @@
 """Files of the working folder, of git's index and of commits."""
 
 import subprocess
-from pathlib import Path
 
 import pytest
 
@@ -73,10 +72,13 @@ def test_a_folder_without_repository_is_an_error(tmp_path, monkeypatch):
 
 
 def test_missing_git_is_an_error(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
     def run(*_, **__):
         raise FileNotFoundError
 
+    write(".git/HEAD", "")
     monkeypatch.setattr(subprocess, "run", run)
     with pytest.raises(WxbError, match="install git"):
         revisions.index()
-    assert revisions.WorkingTree().files(str(Path(tmp_path))) == []
+    assert revisions.WorkingTree().files("reports") == []

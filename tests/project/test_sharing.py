@@ -14,7 +14,7 @@ from tests.ner_project import create_project
 from wxb import tasks
 from wxb.core import params
 from wxb.core.errors import WxbError
-from wxb.core.files import read_json, write_json
+from wxb.core.files import read_json
 from wxb.project import sharing, trained
 
 
@@ -54,17 +54,6 @@ def test_scores_and_data_are_those_of_the_reports(project):
     exec(re.search(r"```python\n(.*?)```", text, re.DOTALL)[1], {})
 
 
-def test_further_test_sets_are_named(project):
-    profile = Path("data/clean/pii/profile.json")
-    content = read_json(profile)
-    content["splits"]["situations"] = content["splits"]["test"]
-    write_json(profile, content)
-    further = {"situations_f1": 0.5, "situations_f1_low": 0.4, "situations_f1_high": 0.6}
-    write_json(METRICS, {**read_json(METRICS), **further})
-    text = sharing.card(params.load(), "ner-encoder")
-    assert row(text, "situations", "F1") == ("24", "0.500", "0.400–0.600")
-
-
 def test_several_seeds_share_the_first_model(project, tmp_path):
     one = params.load()
     study = one.studies["ner"].model_copy(update={"seed": [4, 5]})
@@ -86,20 +75,6 @@ def test_a_shared_folder_works_elsewhere(project, tmp_path, monkeypatch):
     expected = trained.load("ner-encoder").predict(text)
     monkeypatch.chdir(tmp_path)
     assert trained.load(tmp_path / "shared").predict(text) == expected != [[]]
-
-
-def test_an_impossible_folder_is_an_error(project, tmp_path):
-    (tmp_path / "file").touch()
-    with pytest.raises(WxbError, match="cannot copy the model"):
-        sharing.share(params.load(), "ner-encoder", tmp_path / "file/shared")
-
-
-def test_missing_experiments_and_metrics_are_errors(project):
-    with pytest.raises(WxbError, match="did you mean 'ner-encoder'"):
-        sharing.card(params.load(), "ner-encodr")
-    shutil.rmtree("reports/metrics")
-    with pytest.raises(WxbError, match="run `dvc repro evaluate@ner-encoder` first"):
-        sharing.card(params.load(), "ner-encoder")
 
 
 @pytest.mark.parametrize("task", ["chat", "classification", "speech", "translation"])

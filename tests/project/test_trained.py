@@ -42,13 +42,6 @@ def test_a_trained_experiment_masks_and_its_mapping_unmasks(project):
     assert (again.stdout, again.stderr) == (masked.stdout, "")
 
 
-def test_a_trained_experiment_masks_in_python(project, monkeypatch):
-    monkeypatch.chdir(project)
-    text, name = SENTENCES[0]
-    masked = [text.replace(name, "<NAME>"), None, ""]
-    assert trained.load("ner-encoder").mask([text, None, ""]) == masked
-
-
 def test_a_name_is_found_from_any_folder_of_the_project(project, monkeypatch):
     (project / "deep/er").mkdir(parents=True)
     monkeypatch.chdir(project / "deep/er")
@@ -88,16 +81,6 @@ def test_a_broken_model_is_an_error(project, tmp_path, broken):
     shutil.copytree(project / "models/ner-encoder", tmp_path / "m")
     (tmp_path / "m" / broken).write_text("{}")
     with pytest.raises(WxbError, match=r"cannot load the model.*train@m"):
-        trained.load(tmp_path / "m")
-
-
-def test_an_unreadable_file_is_reported_as_such(project, tmp_path, monkeypatch):
-    """Root may read all files, so the answer of the system and of safetensors is imitated."""
-    name = "model.safetensors"
-    shutil.copytree(project / "models/ner-encoder", tmp_path / "m")
-    (tmp_path / "m" / name).write_bytes(b"")
-    monkeypatch.setattr("os.access", lambda path, mode: path.name != name)
-    with pytest.raises(WxbError, match=rf"m/{name}: no permission to read it"):
         trained.load(tmp_path / "m")
 
 

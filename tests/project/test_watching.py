@@ -72,12 +72,6 @@ def test_a_stage_waits_runs_and_is_done_or_failed(run):
     assert state.is_over
 
 
-def test_costs_of_an_earlier_run_are_ignored(run):
-    run.finish("train@a")
-    os.utime(paths.cost("train", "a"), (1, 1))
-    assert "train@a" in Watch(PARAMS).refresh().waiting
-
-
 def test_the_run_is_planned_again_only_after_changes(run, monkeypatch):
     watch = Watch(PARAMS)
     watch.refresh()

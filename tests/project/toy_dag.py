@@ -84,7 +84,9 @@ target.write_text("".join(f"{path.stem},{path.read_text()}\\n" for path in files
 PARAMS_MODULE = """
 from pathlib import Path
 from types import SimpleNamespace
-class ParamsError(ValueError): ...
+from wxb.core.errors import WxbError
+PARAMS = Path("params.yaml")
+class ParamsError(WxbError): ...
 def load():
     if "rat:" in Path("params.yaml").read_text():
         raise ParamsError("params.yaml: unknown key rat, did you mean rate?")
@@ -125,8 +127,10 @@ def create(project: Path, files: Mapping[str, str] = FILES) -> Path:
         "wxb/project/revisions.py",
         "wxb/project/dvc.py",
         "wxb/project/repair.py",
+        "wxb/project/root.py",
         "wxb/runtime/__init__.py",
         "wxb/runtime/engine.py",
+        "wxb/runtime/links.py",
         "wxb/runtime/locks.py",
     ):
         files[name] = (HOME / name).read_text()

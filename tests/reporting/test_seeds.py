@@ -91,6 +91,8 @@ def test_any_study_gets_several_seeds_and_no_other_does(tmp_path, profile):
     path = tmp_path / "params.yaml"
     path.write_text(params_file.to_yaml(content))
     provenance.set_seeds(profile, path)
+    with pytest.raises(WxbError, match=f"did you mean '{profile}'"):
+        provenance.set_seeds(f"{profile}s", path)
     studies = check(read_yaml(path)).studies
     assert {name: len(study.seeds) for name, study in studies.items()} == {
         name: 3 if name == profile else 1 for name in studies

@@ -1,5 +1,3 @@
-import json
-
 import pytest
 
 from tests.runtime.toy import python
@@ -51,13 +49,3 @@ def test_parameters_are_checked_before_the_work(project):
     assert "sed: unknown key; did you mean 'seed'?" in failed.stderr
     assert "Traceback" not in failed.stderr
     assert not (project / "out").exists()
-
-
-def test_the_cost_is_written_to_its_own_file(project):
-    python(project, "toy.py", "good")
-    cost = json.loads((project / "reports/cost/toy/good.json").read_text())
-    assert sorted(cost)[:3] == ["cpu", "device", "finished"]
-    assert cost["seconds"] >= 0
-    assert 10 < cost["peak_memory_mib"] < 10_000
-    assert cost["finished"].endswith("+00:00")
-    assert cost["device"] == f"{cost['cpu']}, 3 CPU thread(s)"

@@ -1,16 +1,12 @@
-"""Folders of checkpoints: their names, and the detection of incomplete checkpoints."""
+"""Folders of checkpoints: their names, and the detection of damaged checkpoints."""
 
-import io
 import json
 from itertools import combinations
 
-import numpy as np
 import pytest
-import torch
-from safetensors.numpy import save
 
 from wxb.tasks.ner.params import Head
-from wxb.training.checkpoints import FOLDER, folder, last_complete
+from wxb.training.checkpoints import FOLDER, STATE, SUMS, folder, last_complete, seal
 
 
 @pytest.fixture
@@ -65,33 +61,19 @@ def test_the_name_depends_on_the_code(inputs, tmp_path, monkeypatch):
     assert folder("train@x", [1], paths) != before
 
 
-def checkpoint(folder, step, *, best=None, **content):
-    """A checkpoint with the files of the Trainer; `content` replaces them, None removes them."""
+FILES = ["model.safetensors", "optimizer.pt", "scheduler.pt", "rng_state.pth", STATE]
+
+
+def checkpoint(folder, step, *, best=None):
+    """A sealed checkpoint with the files of the Trainer."""
     path = folder / f"checkpoint-{step}"
     path.mkdir(parents=True)
-    weights = {"layer.weight": np.ones((4, 4), np.float32)}
-    files = {
-        "model_safetensors": save(weights),
-        **dict.fromkeys(("optimizer_pt", "scheduler_pt", "rng_state_pth"), ARCHIVE),
-        "trainer_state_json": json.dumps(
-            {"global_step": step, "best_model_checkpoint": None if best is None else str(best)}
-        ).encode(),
-        **content,
-    }
-    for name, data in files.items():
-        if data is not None:
-            stem, _, suffix = name.rpartition("_")
-            (path / f"{stem}.{suffix}").write_bytes(data)
+    for name in FILES:
+        (path / name).write_bytes(f"{name} of step {step}".encode())
+    state = {"global_step": step, "best_model_checkpoint": None if best is None else str(best)}
+    (path / STATE).write_text(json.dumps(state))
+    seal(path)
     return path
-
-
-def archive():
-    stream = io.BytesIO()
-    torch.save({"step": 1}, stream)
-    return stream.getvalue()
-
-
-ARCHIVE = archive()
 
 
 def test_checkpoints_are_ordered_by_step(tmp_path):
@@ -100,36 +82,32 @@ def test_checkpoints_are_ordered_by_step(tmp_path):
     assert len(list(tmp_path.iterdir())) == 3
 
 
-@pytest.mark.parametrize(
-    "content",
-    [
-        *({"trainer_state_json": text} for text in (None, b"", b'{"global_step": 3, "log_his')),
-        *({"model_safetensors": weights} for weights in (None, b"", save({})[:-1])),
-        *(
-            {name: state}
-            for name in ("optimizer_pt", "scheduler_pt", "rng_state_pth")
-            for state in (None, b"", ARCHIVE[:-9])
-        ),
-    ],
-)
-def test_an_incomplete_checkpoint_is_skipped_and_deleted(tmp_path, content):
+@pytest.mark.parametrize("damage", ["flip", "cut", "remove", "no hashes"])
+@pytest.mark.parametrize("name", FILES)
+def test_a_damaged_checkpoint_is_deleted_with_a_sentence(tmp_path, capsys, name, damage):
     complete = checkpoint(tmp_path, 2)
-    checkpoint(tmp_path, 3, **content)
+    file = checkpoint(tmp_path, 3) / name
+    content = bytearray(file.read_bytes())
+    content[len(content) // 2] ^= 1
+    match damage:
+        case "flip":
+            file.write_bytes(content)
+        case "cut":
+            file.write_bytes(content[:-9])
+        case "remove":
+            file.unlink()
+        case "no hashes":
+            file.with_name(SUMS).unlink()
     assert last_complete(tmp_path) == complete
     assert list(tmp_path.iterdir()) == [complete]
+    assert capsys.readouterr().out.count("is damaged or incomplete; it was removed") == 1
 
 
-def test_a_checkpoint_whose_best_one_is_gone_is_skipped(tmp_path):
+def test_a_checkpoint_whose_best_one_is_damaged_is_skipped(tmp_path):
     best = checkpoint(tmp_path, 2)
     last = checkpoint(tmp_path, 4, best=best)
     assert last_complete(tmp_path) == last
-    (best / "model.safetensors").unlink()
+    (best / "model.safetensors").write_bytes(b"")
     assert last_complete(tmp_path) is None
     checkpoint(tmp_path, 4, best=tmp_path / "checkpoint-3")
-    assert last_complete(tmp_path) is None
-
-
-def test_a_folder_without_checkpoints_is_none(tmp_path):
-    assert last_complete(tmp_path / "missing") is None
-    checkpoint(tmp_path, 3, trainer_state_json=None)
     assert last_complete(tmp_path) is None

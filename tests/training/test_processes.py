@@ -130,12 +130,15 @@ def test_launch_starts_nothing_if_world_size_is_set(monkeypatch):
         processes.launch(2).__enter__()
 
 
-def test_a_failed_process_ends_all(tmp_path):
+@pytest.mark.parametrize(
+    ("end", "code"), [("raise SystemExit(3)", 3), ("os.kill(os.getpid(), 9)", -9)]
+)
+def test_a_failed_process_ends_all(tmp_path, end, code):
     script = tmp_path / "fails.py"
     script.write_text(
-        "import time\nfrom wxb.training import processes\n"
+        "import os, time\nfrom wxb.training import processes\n"
         "with processes.launch(2):\n"
-        "    if processes.rank():\n        raise SystemExit(3)\n"
+        f"    if processes.rank():\n        {end}\n"
         "    time.sleep(60)\n"
     )
     process = subprocess.run(
@@ -147,7 +150,7 @@ def test_a_failed_process_ends_all(tmp_path):
         check=False,
     )
     assert process.returncode == 1
-    assert "process 1 of 2 failed (exit code 3)" in process.stderr
+    assert f"process 1 of 2 failed (exit code {code})" in process.stderr
 
 
 def test_only_files_of_the_first_process_are_published(tmp_path, monkeypatch):

@@ -24,7 +24,7 @@ from wxb.tasks.ner.generation import GenerationMethod
 from wxb.training.backbones import tuning
 from wxb.training.backbones.generator import Generator, language_model
 from wxb.training.batches import collate
-from wxb.training.checkpoints import last_complete
+from wxb.training.checkpoints import last_complete, seal
 from wxb.training.curves import write_curves
 from wxb.training.trainer import fit
 
@@ -343,6 +343,7 @@ def test_a_checkpoint_of_another_model_is_an_error(tmp_path):
     weights = load_file(checkpoint / "model.safetensors")
     weights.pop("layer.weight")
     save_file(weights, checkpoint / "model.safetensors")
+    seal(checkpoint)
     with pytest.raises(WxbError, match=r"does not fit the model.*layer\.weight"):
         fit_linear(tmp_path, training(), Scripted([0.1, 0.2]))
 

@@ -36,7 +36,7 @@ from wxb.project import (
     verify,
 )
 from wxb.project.completion import name_completer
-from wxb.project.root import at_root
+from wxb.project.root import at_root, require_own_code
 from wxb.reporting import terminal
 from wxb.runtime import signals
 from wxb.tasks import exports
@@ -69,6 +69,7 @@ def top_level(
 ) -> None:
     """Train and compare models reproducibly. `dvc repro` or `snakemake` runs the stages."""
     signals.raise_keyboard_interrupt()  # typer handles it from here on
+    require_own_code()
 
 
 @app.command()
@@ -107,7 +108,7 @@ def list_(as_json: AsJson = False) -> None:
     if as_json:
         terminal.show_json({**blocks, "unknown": project.staleness.unknown})
         return
-    terminal.show(*listing.overview(blocks, project.staleness.unknown))
+    terminal.show(*listing.overview(blocks, project.staleness.unknown), *doctor.package_notes())
 
 
 @app.command()
@@ -336,7 +337,7 @@ def refresh_readme() -> None:
     provenance.record(load(), revisions.index())
     for path in readme.pages():
         readme.refresh(path)
-    reference.PATH.write_text(reference.page(app), encoding="utf-8")
+    readme.replace(reference.PATH, reference.page(app))
 
 
 # Commands run in the root of the project, except those whose inputs are paths.

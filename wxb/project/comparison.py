@@ -1,33 +1,15 @@
 """The command `wxb compare`: compare results of two versions of the project.
 
-On the same type of CPU, a rerun must have the same bytes. On another type, kernels add in another
-order, so training ends with other weights, as with another seed. Then each score must be within the
-variation between trainings. If only one seed is known, that variation is unknown: scores are then
-compared with their 95% intervals, which only cover the choice of test records.
-
-Two runs of a study score two trainings on the same test records. Write a score as `m + r + a`: `m`
-is the mean of the recipe, `r` the effect of these records on every training, and `a` the effect of
-this training on these records. A rerun has another `a`; `m` and `r` are the same in both runs and
-cancel. So the 95% interval of a study, which covers the choice of records, does not apply to a
-rerun. The deviation of `a` does. It is estimated from seeds: trainings scored on the same records.
+A rerun on another type of CPU is like one with another seed: its scores must be within the
+variation between trainings, or, if only one seed is known, within the 95% intervals. See
+"Reproduced" in docs/method.md; benchmarks/reproduction.py simulates the ranges.
 
 From `n` trainings with mean `x` and deviation `s`, the mean of `k` further ones lies within
 `x ± t * s * sqrt(1/k + 1/n)` (the prediction interval of a normal variable, t of Student's
-distribution). Three seeds are few, and a study has many scores. So a score is outside only if it is
-outside two such intervals:
-
-- A pooled one: `s` is pooled over the experiments of a test set, which have the same metric. The
-  95% hold for all scores of the study together (Sidak's correction). It is narrow, and correct if
-  all experiments vary alike.
-- One of the experiment's own seeds. The 95% hold for its scores on all test sets. It is for
-  experiments that vary more than the others.
-
-An experiment whose seeds all have the same score, such as one without random numbers, does not vary
-and is left out of the pooled deviation. A rerun must have its score, except for rounding: scores
-have DIGITS decimals, so sums that differ in their last bits round to the same or to neighbours.
-
-`benchmarks/reproduction.py` simulates how many valid reruns are inside, and how many broken ones
-are outside. A rerun with the same seed on another CPU varies no more than one with another seed.
+distribution). A score is outside only if it is outside two such intervals: a pooled one, with `s`
+over the experiments of a test set and Sidak's correction for all scores of the study, and one of
+the experiment's own seeds, for those that vary more than others. An experiment whose seeds all have
+the same score is not pooled; its rerun must have that score, except for rounding.
 """
 
 from __future__ import annotations

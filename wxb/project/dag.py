@@ -7,7 +7,7 @@ meanwhile cannot get them, and its outputs are lost.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache, reduce
@@ -18,6 +18,8 @@ from typing import Any
 import psutil  # type: ignore[import-untyped]
 
 from wxb.core.errors import WxbError
+from wxb.project.root import require_no_conflict
+from wxb.runtime import links
 from wxb.runtime.engine import writers
 
 LOCKFILE = Path("dvc.lock")
@@ -48,6 +50,8 @@ class Step:
     cache), without files that a run is writing now. An output that is not in the cache is as
     dvc.lock says; runs of Snakemake put it back into the cache. `before` and `after`: the values of
     its parameters when it ran, and now. `is_running`: whether a run is writing its outputs now.
+    `absent`: the sources that do not exist, while the outputs made from them are unchanged. Whoever
+    pulls results may not have another's files, so such a stage is never due.
     """
 
     name: str
@@ -56,22 +60,24 @@ class Step:
     before: Mapping[str, Any]
     after: Mapping[str, Any]
     is_running: bool
+    absent: tuple[str, ...] = ()
 
     @property
     def is_due(self) -> bool:
-        """Whether `dvc repro` has to check it again."""
+        """Whether `dvc repro` has to check it again; not without its sources."""
         is_changed = any(how != NOT_IN_CACHE for how in self.changes.values())
-        return self.is_running or is_changed or self.before != self.after
+        return self.is_running or (not self.absent and (is_changed or self.before != self.after))
 
 
 def steps() -> list[Step]:
     """All stages that `dvc repro` visits, upstream first, each with what changed since it ran.
 
-    Takes a second and no lock of DVC. Reads again while DVC is writing dvc.lock. Raises
-    PlanError if DVC cannot read the project.
+    Takes a second and no lock of DVC. Reads again while DVC is writing dvc.lock. Raises WxbError
+    for a merge conflict and for linked folders, and PlanError if DVC cannot read the project.
     """
     from dvc.exceptions import DvcException
 
+    require_no_conflict()
     for _ in range(ATTEMPTS):
         version, result, fault = file_version(LOCKFILE), [], None
         try:
@@ -90,6 +96,13 @@ def outputs(stage: Mapping[str, Any]) -> list[str]:
     """The outputs of a stage of dvc.yaml, with its variables such as `${key}`."""
     outs = [out for kind in ("outs", "metrics", "plots") for out in stage.get(kind, [])]
     return [out if isinstance(out, str) else next(iter(out)) for out in outs]  # or with options
+
+
+def require_no_links(stages: Iterable[Any], *, above: bool = False) -> None:
+    """Raise WxbError if links break outputs of stages; with `above`, only for linked folders."""
+    own_stages = [stage for stage in stages if stage.relpath == "dvc.yaml"]
+    outputs = [Path(out.def_path) for stage in own_stages for out in stage.outs]
+    links.require_no_links([path.parent / "x" for path in outputs] if above else outputs)
 
 
 def paths_in_use() -> dict[str, int]:
@@ -126,6 +139,8 @@ def _steps() -> list[Step]:
     with Repo() as repo, _yaml_cache():
         graph = get_active_graph(repo.index.graph)
         own_stages = [stage for stage in graph if stage.relpath == "dvc.yaml"]
+        require_no_links(own_stages)
+        made = {out.fs_path for stage in own_stages for out in stage.outs}
         for stage in plan_repro(graph, own_stages):
             deps = [] if stage.frozen else stage.deps
             params = [dep for dep in deps if isinstance(dep, ParamsDependency)]
@@ -136,19 +151,34 @@ def _steps() -> list[Step]:
                     if key not in known:
                         known[key] = _differences(entry)
                     changes |= known[key]
+            absent = _absent(changes, made, stage)
             if stage.changed_stage() or stage.always_changed:
                 changes["dvc.yaml"] = "modified"  # its command, or the list of its outputs
             result.append(
                 Step(
                     name=stage.addressing,
                     upstream=tuple(sorted(other.addressing for other in graph.successors(stage))),
-                    changes=changes,
+                    changes={path: how for path, how in changes.items() if path not in absent},
                     before=_merged(entry.hash_info.value or {} for entry in params),
                     after=_merged(map(_values, params)),
                     is_running=any(map(is_in_use, stage.outs)),
+                    absent=absent,
                 )
             )
     return result
+
+
+def _absent(changes: Mapping[str, str], made: Collection[str], stage: Any) -> tuple[str, ...]:
+    """The sources of a stage that do not exist, if all its outputs are unchanged."""
+    if any(changes.get(str(out), NOT_IN_CACHE) != NOT_IN_CACHE for out in stage.outs):
+        return ()
+    return tuple(
+        str(dep)
+        for dep in stage.deps
+        if dep.hash_info  # else it is another source than that of the outputs
+        and changes.get(str(dep)) == "deleted"
+        and not any(Path(dep.fs_path).is_relative_to(path) for path in made)
+    )
 
 
 def _differences(entry: Any) -> dict[str, str]:

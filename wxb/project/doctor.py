@@ -32,7 +32,6 @@ LOCKED = Path("requirements.txt")
 INSTALL = f"pip install --requirement {LOCKED}"
 SHOWN = 6  # most packages in one finding
 DISK = 2**30  # a run of the demo writes 0.25 GiB
-NVIDIA = (Path("/proc/driver/nvidia"), Path("/dev/dxg"))  # of Linux, and of Windows' Linux
 
 
 class Finding(NamedTuple):
@@ -50,6 +49,7 @@ def examine() -> Iterator[Finding]:
         "Python": python,
         "packages": packages,
         "torch": torch,
+        "git": git,
         "DVC": dvc,
         "disk": disk,
     }
@@ -88,24 +88,34 @@ def packages() -> Iterator[Finding]:
         yield Finding("packages", "ok", f"all versions are those of {LOCKED}")
 
 
+def package_notes() -> Iterator[str]:
+    """A sentence for `wxb list` if packages differ from the lock that results were made with."""
+    for finding in packages() if LOCKED.exists() else ():
+        if finding.level != "ok":
+            yield f"packages: {finding.message}; `wxb doctor` says more"
+
+
 def torch() -> Iterator[Finding]:
     """The version of torch, and each GPU that it can use, with its memory."""
     module = importlib.import_module("torch")
     yield Finding("torch", "ok", module.__version__)
-    cuda = module.version.cuda
-    if module.cuda.is_available():
-        for index in range(module.cuda.device_count()):
-            free, total = module.cuda.mem_get_info(index)
-            memory = f"{size(total)} ({size(free)} free), CUDA {cuda}"
-            yield Finding("GPU", "ok", f"{module.cuda.get_device_name(index)}, {memory}")
-    elif not any(path.exists() for path in NVIDIA):
-        yield Finding("GPU", "ok", "none; profiles tiny and demo need none")
-    elif cuda is None:
-        message = "there is an NVIDIA driver, but this torch is built for the CPU"
-        yield Finding("GPU", "note", message, f"pip uninstall -y torch && {INSTALL}")
-    else:
-        message = f"there is an NVIDIA driver, but torch (CUDA {cuda}) finds no GPU"
-        yield Finding("GPU", "note", message, "nvidia-smi")
+    for index in range(module.cuda.device_count()):
+        free, total = module.cuda.mem_get_info(index)
+        memory = f"{size(total)} ({size(free)} free), CUDA {module.version.cuda}"
+        yield Finding("GPU", "ok", f"{module.cuda.get_device_name(index)}, {memory}")
+    if not module.cuda.is_available():
+        message = "none that this torch can use (`nvidia-smi` lists GPUs); tiny and demo need none"
+        yield Finding("GPU", "ok", message)
+
+
+def git() -> Iterator[Finding]:
+    """Files whose lines end otherwise than in git, as `core.autocrlf` makes them: other bytes."""
+    from wxb.project import revisions
+
+    if files := revisions.with_other_line_ends():
+        message = f"lines end with CRLF, so stages are stale: {shortened(files, SHOWN)}"
+        remedy = "commit changes, then git rm -rq --cached . && git reset --hard"
+        yield Finding("git", "problem", message, f"git config core.autocrlf input; {remedy}")
 
 
 def dvc() -> Iterator[Finding]:

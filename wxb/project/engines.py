@@ -11,8 +11,10 @@ import shlex
 import subprocess
 import sys
 import tempfile
+from argparse import Namespace
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -22,6 +24,7 @@ from wxb.core import paths
 from wxb.core.files import read_json, write_json
 from wxb.project import dag, dvc, repair
 from wxb.project.dag import PlanError, unreadable
+from wxb.project.root import require_no_conflict
 from wxb.runtime import locks
 
 if TYPE_CHECKING:
@@ -38,6 +41,25 @@ class ActiveRunError(PlanError):
         )
 
 
+# Flags with which Snakemake prints and runs nothing, by their names in its parsed arguments.
+READING = (
+    *("dryrun", "dag", "rulegraph", "filegraph", "d3dag", "summary", "detailed_summary"),
+    *("list_rules", "list_target_rules", "list_changes", "list_input_changes"),
+    *("list_params_changes", "list_untracked", "lint", "report", "unlock", "archive"),
+    *("cleanup_metadata", "cleanup_shadow", "print_compilation", "containerize"),
+)
+# Flags without an effect here, as they act on stamps; and the command for their purpose.
+REFUSED = {
+    "forcerun": "dvc repro --force --single-item STAGE",
+    "force": "dvc repro --force --single-item STAGE",
+    "forceall": "dvc repro --force",
+    "touch": "dvc commit --force STAGE",
+    "delete_all_output": "make clean",
+    "delete_temp_output": "wxb clean",
+    "batch": "snakemake STAGE",
+    "config": "dvc exp run --set-param KEY=VALUE, or edit params.yaml",
+}
+
 # The variable with the folder of stamps and plan; jobs of a run, on any machine, read it.
 RUN = "WXB_RUN"
 SNAKEMAKE = Path(".snakemake")
@@ -50,12 +72,13 @@ class Stage(NamedTuple):
     """One stage of dvc.yaml: its name in DVC (`train@NAME`) and the stages that must run before it.
 
     `is_due`: DVC calls the stage or one upstream of it stale. A due stage whose inputs kept their
-    bytes will not run: DVC decides that when the stage's turn comes.
+    bytes will not run: DVC decides that when the stage's turn comes. `absent`: as in dag.Step.
     """
 
     name: str
     upstream: tuple[str, ...]
     is_due: bool
+    absent: tuple[str, ...] = ()
 
     @property
     def log(self) -> str:
@@ -74,8 +97,22 @@ def plan() -> list[Stage]:
         if step.name != dag.CHECK:
             upstream = tuple(name for name in step.upstream if name != dag.CHECK)
             is_due = step.is_due or any(stages[name].is_due for name in upstream)
-            stages[step.name] = Stage(step.name, upstream, is_due)
+            stages[step.name] = Stage(step.name, upstream, is_due, step.absent)
     return list(stages.values())
+
+
+def is_reading(arguments: Namespace) -> bool:
+    """Whether Snakemake, with these arguments, only prints: then no file is changed."""
+    return any(getattr(arguments, name, None) for name in READING)
+
+
+def require_supported(arguments: Namespace, config: Iterable[str]) -> None:
+    """Raise PlanError if an argument or a key of Snakemake's configuration has no effect here."""
+    keys = {*config} - {"handover"}
+    for name, command in REFUSED.items():
+        if keys if name == "config" else getattr(arguments, name, None):
+            flag = f"--{name.replace('_', '-')}"
+            raise PlanError(f"no run started: {flag} has no effect here; use: {command}")
 
 
 def prepare() -> None:
@@ -103,16 +140,20 @@ def repaired(
 ) -> Iterator["Repo"]:
     """Repair what a killed run left, and yield DVC's view of the project, as in `exclude_runs`.
 
-    Calls `report` with a sentence for each repair. Raises PlanError if there is no DVC project.
+    Calls `report` with a sentence for each repair. Raises PlanError if there is no DVC project,
+    and WxbError for a merge conflict and for linked folders.
     """
+    require_no_conflict()
     for sentence in repair.rwlock():
         report(sentence)
     with exclude_runs(consequence) as repo:
         if repo is None:
             raise unreadable(f"{Path.cwd()} has no folder .dvc")
-        for step in (repair.run_cache, repair.lockfile, repair.cache):
-            for sentence in step(repo):
-                report(sentence)
+        for sentence in chain(repair.run_cache(repo), repair.lockfile()):
+            report(sentence)
+        dag.require_no_links(repo.index.stages)
+        for sentence in repair.cache(repo):
+            report(sentence)
         yield repo
 
 
@@ -136,10 +177,11 @@ def exclude_runs(consequence: str = "no run started") -> Iterator["Repo | None"]
         try:
             with suppress(NotDvcRepoError):
                 repo = stack.enter_context(Repo())
+                repair.plain_lock(repo)
                 stack.enter_context(repo.lock)
             yield repo
         except LockError as error:
-            raise ActiveRunError(consequence, "it holds DVC's lock") from error
+            raise ActiveRunError(consequence, f"it holds DVC's lock {repair.LOCK}") from error
         except DvcException as error:
             raise unreadable(error) from error
 
@@ -212,7 +254,10 @@ def write_plan(stages: Iterable[Stage], path: Path) -> None:
 
 def read_plan(path: Path) -> list[Stage]:
     """Read a plan that `write_plan` wrote."""
-    return [Stage(name, tuple(upstream), is_due) for name, upstream, is_due in read_json(path)]
+    return [
+        Stage(name, tuple(upstream), is_due, tuple(absent))
+        for name, upstream, is_due, absent in read_json(path)
+    ]
 
 
 def is_helpful(record: logging.LogRecord) -> bool:

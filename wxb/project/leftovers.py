@@ -76,6 +76,12 @@ def _unlisted(params: Params, tracked: Iterable[Path]) -> Iterator[Path]:
             for study, block in params.studies.items()
         },
     }
+    for kind, others in (
+        (paths.METRICS, {paths.PRETRAIN, paths.LESSONS}),
+        (paths.PREDICTIONS, set()),
+        (paths.TRAINING, {paths.PRETRAIN}),
+    ):
+        known[kind] = {*params.studies, *others}
     used = {p.resolve() for path in (*_inputs(params), *tracked) for p in (path, *path.parents)}
     for folder, names in known.items():
         for path in sorted(folder.glob("[!.]*")):

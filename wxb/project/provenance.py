@@ -18,7 +18,7 @@ from typing import Any
 
 from wxb.core import paths
 from wxb.core.errors import WxbError
-from wxb.core.files import read_json, write_json
+from wxb.core.files import publish, read_json, write_json
 from wxb.core.params import PARAMS, Params, load
 from wxb.project import params_file
 from wxb.project.revisions import Tree, WorkingTree
@@ -74,7 +74,8 @@ def record(params: Params, index: Tree) -> None:
             provenances[study] = {"sha256": _sha256(table), **run, "seconds": seconds}
         else:
             provenances[study] = require(study, index)
-    write_json(paths.PROVENANCE, provenances)
+    with publish(paths.PROVENANCE) as (draft,):
+        write_json(draft, provenances)
 
 
 def from_costs(params: Params, study: str) -> dict[str, Any]:
@@ -117,8 +118,9 @@ def set_seeds(study: str, path: Path = PARAMS) -> None:
     """Set the seeds of one study in params.yaml to SEEDS.
 
     Only its own experiments are trained with all of them: backbones, also those that another study
-    trains, keep their weights.
+    trains, keep their weights. Raises ParamsError, with the nearest name, for an unknown study.
     """
+    load(path).block("studies", study)
     text = params_file.read(path)
     content = params_file.parse(text)
     content["studies"][study]["seed"] = SEEDS

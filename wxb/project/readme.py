@@ -37,7 +37,11 @@ def pages() -> list[Path]:
 
 def refresh(path: Path) -> None:
     """Rewrite a page with new text between `<!-- generated: NAME -->` and `<!-- end -->`."""
-    text = refreshed(path.read_text(encoding="utf-8"))
+    replace(path, refreshed(path.read_text(encoding="utf-8")))
+
+
+def replace(path: Path, text: str) -> None:
+    """Replace a file by a text, atomically."""
     with publish(path) as (draft,):
         draft.write_text(text, encoding="utf-8")
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from itertools import chain
+from contextlib import suppress
+from itertools import chain, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import psutil  # type: ignore[import-untyped]
 
-from wxb.core.errors import WxbError
 from wxb.core.files import publish
 from wxb.core.wording import counted
 from wxb.project import revisions
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from dvc.output import Output
     from dvc.repo import Repo
 
+LOCK = RWLOCK.with_name("lock")
 RECORD = re.compile(r"^  (\S.*):$", re.MULTILINE)  # the first line of a stage in dvc.lock
-CONFLICT = re.compile(r"^<<<<<<< ", re.MULTILINE)
 
 
 def rwlock() -> Iterator[str]:
@@ -52,6 +52,19 @@ def rwlock() -> Iterator[str]:
         yield f"{RWLOCK} was damaged by a killed run; it was removed"
 
 
+def plain_lock(repo: Repo) -> None:
+    """Remove the file that a plain lock of DVC left, if `core.hardlink_lock` is set.
+
+    That setting takes any existing file for a lock. The file has the PID of its last holder.
+    """
+    if not repo.config["core"].get("hardlink_lock"):
+        return
+    with suppress(OSError, ValueError):  # it does not exist, or is a hard link without a PID
+        pid = int(LOCK.read_text(encoding="utf-8"))
+        if not _is_owner(pid, LOCK.stat().st_mtime):
+            LOCK.unlink()
+
+
 def run_cache(repo: Repo) -> Iterator[str]:
     """Remove empty folders of DVC's run cache.
 
@@ -64,31 +77,36 @@ def run_cache(repo: Repo) -> Iterator[str]:
             yield f"{folder} was left empty by a killed run; it was removed"
 
 
-def lockfile(repo: Repo) -> Iterator[str]:
-    """Restore the records of dvc.lock that a kill or a full disk cut off.
+def lockfile() -> Iterator[str]:
+    """Restore the damaged records of dvc.lock, such as those that a kill or a full disk cut off.
 
-    Takes the complete records of the file, and those of the commit HEAD for the others. A record
+    Keeps the valid records of the file, and takes those of the commit HEAD for the others. A record
     that neither has comes back from DVC's run cache in the next run. An old record does no harm:
-    DVC compares its hashes with the files. A conflict of a merge is left to the user.
+    DVC compares its hashes with the files.
     """
     from dvc.utils.serialize import dump_yaml
 
     if not LOCKFILE.exists():
         return
     text = LOCKFILE.read_text(encoding="utf-8", errors="replace")
-    if CONFLICT.search(text) or (text.endswith("\n") and _is_valid(repo)):
+    records = _records(text)
+    valid = {name: record for name, record in records.items() if _is_valid(record)}
+    if text.endswith("\n") and records and len(valid) == len(records):
         return
-    starts = [match.start() for match in RECORD.finditer(text)]
-    complete = _records(text[: starts[-1]] if starts else "")
-    if records := {**_records(_committed()), **complete}:
+    if not records:  # it is no YAML: read the records one by one
+        ends = [match.start() for match in RECORD.finditer(text)]
+        blocks = [text[start:end] for start, end in pairwise(ends)]
+        parsed = [_records(f"stages:\n{block}") for block in blocks]
+        valid = {name: r for block in parsed for name, r in block.items() if _is_valid(r)}
+    if restored := {**_records(_committed()), **valid}:
         with publish(LOCKFILE) as (draft,):
-            dump_yaml(str(draft), {"schema": "2.0", "stages": records})
+            dump_yaml(str(draft), {"schema": "2.0", "stages": restored})
     else:
         LOCKFILE.unlink()  # DVC then uses its run cache
     yield (
-        f"{LOCKFILE} was cut off by a killed run or a full disk after"
-        f" {counted(len(complete), 'records')}; the others are those of HEAD or come from DVC's"
-        " run cache"
+        f"{LOCKFILE} was damaged, such as by a killed run or a full disk;"
+        f" {counted(len(valid), 'records')} were kept, and the others are those of HEAD or come"
+        " from DVC's run cache"
     )
 
 
@@ -129,23 +147,21 @@ def _is_owner(pid: int, written: float) -> bool:
 
 def _committed() -> str:
     """The text of dvc.lock in HEAD; empty if there is none."""
-    try:
-        content = revisions.commit("HEAD").read(str(LOCKFILE))
-    except WxbError:  # no repository, or no git
-        return ""
-    return (content or b"").decode("utf-8")
+    head = revisions.find_commit("HEAD")
+    return ((head and head.read(str(LOCKFILE))) or b"").decode("utf-8")
 
 
-def _is_valid(repo: Repo) -> bool:
-    """Whether DVC can read dvc.lock."""
-    from dvc.dvcfile import Lockfile
-    from dvc.exceptions import DvcException
+def _is_valid(record: Any) -> bool:
+    """Whether DVC can read a record of dvc.lock."""
+    from dvc.schema import LOCK_FILE_STAGE_SCHEMA
+    from voluptuous import Invalid, Schema
 
     try:
-        Lockfile(repo, str(LOCKFILE.absolute())).load()
-    except DvcException:
+        Schema(LOCK_FILE_STAGE_SCHEMA)(record)
+    except Invalid:
         return False
-    return True
+    entries = [*record.get("deps", ()), *record.get("outs", ())]
+    return all(entry.get("hash", "md5") == "md5" for entry in entries)  # DVC knows no other hash
 
 
 def _records(text: str) -> dict[str, Any]:
@@ -155,5 +171,5 @@ def _records(text: str) -> dict[str, Any]:
 
     try:
         return dict(parse_yaml(text, str(LOCKFILE))["stages"])
-    except (DvcException, KeyError, TypeError):
+    except (DvcException, KeyError, TypeError, ValueError):
         return {}

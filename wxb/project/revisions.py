@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 from pathlib import Path
 from typing import NamedTuple
 
 from wxb.core.errors import WxbError
-
-Process = subprocess.CompletedProcess[bytes]
 
 
 class WorkingTree(NamedTuple):
@@ -36,13 +35,14 @@ class GitTree(NamedTuple):
 
     def read(self, path: str) -> bytes | None:
         """As in WorkingTree."""
-        process = _git("cat-file", "blob", f"{self.sha}:./{path}")
-        return None if process.returncode else process.stdout
+        if path not in self.files(path):
+            return None
+        return _answer("cat-file", "blob", f"{self.sha}:./{path}")
 
     def files(self, folder: str) -> list[str]:
         """As in WorkingTree."""
         command = ("ls-tree", "-r", "--name-only", self.sha) if self.sha else ("ls-files",)
-        return _names(_git(*command, "-z", "--", folder))
+        return _names(_answer(*command, "-z", "--", folder))
 
 
 Tree = WorkingTree | GitTree
@@ -50,7 +50,8 @@ Tree = WorkingTree | GitTree
 
 def index() -> GitTree:
     """Git's index. Raises WxbError if there is no repository, or if the index is empty."""
-    _require_repository()
+    if not is_repository():
+        raise WxbError(f"{Path.cwd()} is in no git repository; expected a clone of the project")
     tree = GitTree("git's index", "")
     if not tree.files("."):
         raise WxbError(f"{Path.cwd()}: git's index is empty; run `git add .` in the project first")
@@ -58,16 +59,14 @@ def index() -> GitTree:
 
 
 def tracked(*folders: str) -> list[str]:
-    """The files in git's index under folders; empty if the project is in no repository.
+    """The files in git's index under folders; empty if the project is in no repository."""
+    return _names(_answer("ls-files", "-z", "--", *folders)) if is_repository() else []
 
-    Raises WxbError if git is missing or cannot read the repository, such as that of another user.
-    """
-    cwd = Path.cwd()
-    process = _git("ls-files", "-z", "--", *folders)
-    if process.returncode and any((folder / ".git").exists() for folder in (cwd, *cwd.parents)):
-        fault = " ".join(process.stderr.decode(errors="replace").split())
-        raise WxbError(f"{cwd}: git cannot list the files that it tracks: {fault}")
-    return _names(process)
+
+def with_other_line_ends() -> list[str]:
+    """The files with CRLF here that have LF in git's index; empty if there is no repository."""
+    lines = _answer("ls-files", "--eol", "-z").decode().split("\0") if is_repository() else []
+    return [line.split("\t")[1] for line in lines if re.match(r"i/lf +w/(crlf|mixed)", line)]
 
 
 def commit(revision: str) -> GitTree:
@@ -75,28 +74,50 @@ def commit(revision: str) -> GitTree:
 
     Raises WxbError for an unknown revision, and if there is no repository.
     """
-    _require_repository()
-    process = _git("rev-parse", "--verify", "--quiet", f"{revision}^{{commit}}")
-    if process.returncode == 0:
-        sha = process.stdout.decode().strip()
-        short = _git("rev-parse", "--short", sha).stdout.decode().strip()
-        return GitTree(short if sha.startswith(revision) else f"{revision} ({short})", sha)
-    raise WxbError(f"no commit {revision!r} in this repository; `git log --oneline` lists commits")
+    if tree := find_commit(revision):
+        return tree
+    raise WxbError(
+        f"no commit {revision!r} in a repository of {Path.cwd()}; `git log --oneline` lists commits"
+    )
 
 
-def _require_repository() -> None:
-    process = _git("rev-parse", "--git-dir")
-    if process.returncode:
-        fault = process.stderr.decode(errors="replace").strip()
-        raise WxbError(f"{Path.cwd()}: expected a clone of the project's git repository: {fault}")
+def find_commit(revision: str) -> GitTree | None:
+    """As `commit`; None if there is no such commit, or no repository."""
+    name = f"{revision}^{{commit}}"
+    if not is_repository() or _git("rev-parse", "--verify", "--quiet", name).returncode == 1:
+        return None
+    sha = _answer("rev-parse", "--verify", name).decode().strip()
+    short = _answer("rev-parse", "--short", sha).decode().strip()
+    return GitTree(short if sha.startswith(revision) else f"{revision} ({short})", sha)
 
 
-def _names(process: Process) -> list[str]:
+def is_repository() -> bool:
+    """Whether the project is in a git repository.
+
+    Raises WxbError, as all functions here do, if that is unknown: git is missing, or refuses to
+    read the repository, such as that of another user.
+    """
+    cwd = Path.cwd()
+    if not any((folder / ".git").exists() for folder in (cwd, *cwd.parents)):
+        return False
+    return bool(_answer("rev-parse", "--git-dir"))
+
+
+def _names(output: bytes) -> list[str]:
     """The NUL-terminated names that a git command printed, sorted."""
-    return sorted(filter(None, process.stdout.decode(errors="surrogateescape").split("\0")))
+    return sorted(filter(None, output.decode(errors="surrogateescape").split("\0")))
 
 
-def _git(*arguments: str) -> Process:
+def _answer(*arguments: str) -> bytes:
+    """What a git command prints. Raises WxbError if it fails."""
+    process = _git(*arguments)
+    if process.returncode:
+        fault = " ".join(process.stderr.decode(errors="replace").split())
+        raise WxbError(f"{Path.cwd()}: git {arguments[0]} failed: {fault}")
+    return process.stdout
+
+
+def _git(*arguments: str) -> subprocess.CompletedProcess[bytes]:
     try:
         return subprocess.run(["git", *arguments], capture_output=True, check=False)
     except FileNotFoundError:

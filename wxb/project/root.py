@@ -1,14 +1,22 @@
-"""The project's root folder."""
+"""The project's root folder, and what keeps commands from reading it."""
 
 from __future__ import annotations
 
 import functools
 import os
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import wxb
+from wxb.core import paths
+from wxb.core.errors import WxbError
 from wxb.core.params import PARAMS
+
+CODE = Path(wxb.__file__).parent
+MERGED = (PARAMS, Path("dvc.yaml"), Path("dvc.lock"), paths.METRICS, paths.HEADLINES, paths.STUDIES)
+MARKER = re.compile(rb"^<{7} ", re.MULTILINE)  # of git, around both sides of a merge
 
 
 def find_root() -> Path | None:
@@ -23,10 +31,34 @@ def find_root() -> Path | None:
     return None
 
 
+def require_own_code() -> None:
+    """Raise WxbError in a project that has code of its own, if this process imports another's."""
+    root = find_root()
+    own = root / CODE.name if root is not None else CODE
+    if (own / "__init__.py").is_file() and not own.samefile(CODE):
+        raise WxbError(
+            f"{own.resolve()} is the code of this project, but this environment imports {CODE}."
+            f" Run `make .venv/run` in {own.resolve().parent}, and use its .venv"
+        )
+
+
+def require_no_conflict() -> None:
+    """Raise WxbError, with the cure, if a file of the project or its results has a conflict."""
+    files = [file for path in MERGED for file in (path, *sorted(path.rglob("*.*")))]
+    for file in files:
+        if file.is_file() and MARKER.search(file.read_bytes()):
+            raise WxbError(
+                f"merge conflict in {file}. Edit params.yaml and dvc.yaml; of dvc.lock and results"
+                " keep either side, such as `git checkout --ours dvc.lock reports`. Then run the"
+                " stages again: only those whose inputs differ run"
+            )
+
+
 def at_root(command: Callable[..., Any]) -> Callable[..., Any]:
     """Make a command change to the project's root before it runs.
 
     Arguments that are paths still refer to the folder from which the command was called.
+    The command raises WxbError for a merge conflict in the project.
     """
 
     @functools.wraps(command)
@@ -37,6 +69,7 @@ def at_root(command: Callable[..., Any]) -> Callable[..., Any]:
             for name, value in arguments.items():
                 if isinstance(value, Path):
                     arguments[name] = Path(os.path.relpath(cwd / value, root))
+            require_no_conflict()
         return command(**arguments)
 
     return wrapper

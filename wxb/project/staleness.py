@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from wxb.core.errors import WxbError
 from wxb.core.params.section import flatten
 from wxb.project import dag
 from wxb.runtime import locks
@@ -51,7 +52,7 @@ def staleness() -> Staleness:
     """
     try:
         steps = dag.steps()
-    except dag.PlanError as error:
+    except WxbError as error:
         return Staleness(unknown=str(error))
     upstream: dict[str, list[str]] = {}
     for step in steps:

@@ -16,10 +16,9 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
-from wxb.core.errors import WxbError
 from wxb.core.files import publish
 from wxb.core.wording import counted
-from wxb.project import engines, revisions
+from wxb.project import dag, engines, revisions
 
 if TYPE_CHECKING:
     from dvc.output import Output
@@ -28,6 +27,7 @@ if TYPE_CHECKING:
 
 OBJECT = re.compile(r"[0-9a-f]{32}(\.dir)?")
 DIRECTORY = ".dir"  # the suffix of objects that list the files of a folder
+SOURCE = "a source is not repaired; restore it"
 
 
 class Fault(NamedTuple):
@@ -46,7 +46,9 @@ class Fault(NamedTuple):
 def verify_command(
     repair: Annotated[
         bool,
-        typer.Option("--repair", help="restore files from a copy; without one, make stages stale"),
+        typer.Option(
+            "--repair", help="restore outputs from a copy; without one, make stages stale"
+        ),
     ] = False,
 ) -> None:
     """Hash all outputs, their sources and DVC's cache, and compare them with dvc.lock.
@@ -71,14 +73,15 @@ def verify(repair: bool = False) -> tuple[int, list[Fault]]:
     its stages are stale. An output that neither the workspace nor the cache has is none: a clone
     has no models.
 
-    `repair` restores files from a copy with the right hash: in the workspace, the cache, or
-    git's index. Without a copy it removes the cache object, or sets the time of the file, so that
-    DVC runs the stage again. Raises PlanError if a run is active, or if DVC cannot read the
-    project.
+    `repair` restores outputs from a copy with the right hash: in the workspace, the cache, or
+    git's index. Without a copy it removes the cache object and links to it, or sets the time of the
+    file, so that DVC runs the stage again. It writes no source and removes no other file. Raises
+    PlanError if a run is active, or if DVC cannot read the project.
     """
     with engines.exclude_runs("nothing was verified") as repo:
         if repo is None:
             raise engines.unreadable(f"{Path.cwd()} has no folder .dvc")
+        dag.require_no_links(repo.index.stages, above=True)
         verification = _Verification(repo, repair)
         return len(verification.hashes), list(verification.faults())
 
@@ -126,20 +129,15 @@ class _Verification:
         for oid, path in self.objects.items():
             if self._hash(path) != oid.removesuffix(DIRECTORY):
                 yield self._fault("altered", path, oid)
-        unexpected: list[Path] = []
         for out in self.outs:
-            yield from self._output(out, unexpected)
+            yield from self._output(out)
         for dep, digest in self.source_hashes.items():
             is_known = bool(dep.workspace_status())
             if not is_known and digest != dep.hash_info.value:
-                yield self._fault("altered", Path(dep.fs_path), str(dep.hash_info.value))
-        for path in unexpected:  # they may have been copies
-            if self.repairs:
-                path.unlink()
-            yield Fault("unexpected", _relative(path), "removed" * self.repairs, self.repairs)
+                yield Fault("altered", _relative(Path(dep.fs_path)), SOURCE * self.repairs)
 
-    def _output(self, out: Output, unexpected: list[Path]) -> Iterator[Fault]:
-        """Compare an output and its objects; files that dvc.lock does not have go to a list."""
+    def _output(self, out: Output) -> Iterator[Fault]:
+        """Compare an output and its objects."""
         path, oid = Path(out.fs_path), str(out.hash_info.value)
         if not path.exists() and oid not in self.objects:
             return
@@ -160,7 +158,9 @@ class _Verification:
                 yield self._fault("missing", file, digest)
             elif self._hash(file) != digest:
                 yield self._fault("altered", file, digest)
-        unexpected += [file for file in self._files(out) if file not in expected]
+        for file in self._files(out):
+            if file not in expected:
+                yield Fault("unexpected", _relative(file), "kept" * self.repairs)
 
     def _fault(self, kind: str, path: Path, oid: str) -> Fault:
         """A fault of the file that should have a hash; restores it if repairs are wanted."""
@@ -177,7 +177,7 @@ class _Verification:
             if is_object:
                 self.repo.cache.local.protect(str(path))
             return Fault(kind, _relative(path), "restored from a copy", True)
-        if is_object:
+        if is_object or (path.is_symlink() and not path.exists()):
             path.unlink(missing_ok=True)
         else:
             for file in [path, *path.rglob("*")] if path.exists() else ():
@@ -213,10 +213,8 @@ class _Verification:
 
 def _staged(path: Path, oid: str) -> bytes | None:
     """The content of a file in git's index, if it has this hash."""
-    try:
-        content = revisions.index().read(str(_relative(path))) or b""
-    except WxbError:  # no repository
-        return None
+    name = str(_relative(path))
+    content = (revisions.index().read(name) if revisions.tracked(name) else None) or b""
     return content if hashlib.md5(content, usedforsecurity=False).hexdigest() == oid else None
 
 

@@ -10,6 +10,7 @@ from contextlib import redirect_stderr
 from typing import Any, NamedTuple
 
 from wxb.core import paths, progress
+from wxb.core.errors import WxbError
 from wxb.core.params import Params
 from wxb.project import dag, engines, staleness
 from wxb.runtime import locks
@@ -70,7 +71,7 @@ class Watch:
     def refresh(self, *, has_ended: bool = False) -> State:
         """Read the state now; asks DVC what is due if dvc.lock has changed, or the run has ended.
 
-        The first call raises PlanError if DVC cannot read the project.
+        The first call raises WxbError if DVC cannot read the project.
         """
         version = dag.file_version(dag.LOCKFILE)
         is_rested = time.monotonic() - self.planned >= PAUSE
@@ -96,7 +97,7 @@ class Watch:
             self.order = [stage.name for stage in stages]
             self.due = {stage.name for stage in stages if stage.is_due}
             self.version = version
-        except engines.PlanError:
+        except WxbError:
             if not self.order:
                 raise
         self.planned = time.monotonic()

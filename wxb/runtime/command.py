@@ -18,7 +18,7 @@ from wxb.core.errors import WxbError, error_line, storage_error
 from wxb.core.files import publish, publish_checks, write_json
 from wxb.core.params import Params, load
 from wxb.core.progress import Progress
-from wxb.runtime import costs, engine, gpus, inputs, kernels, locks, signals
+from wxb.runtime import costs, engine, gpus, inputs, kernels, links, locks, signals
 
 LINES_SHOWN = 12
 
@@ -55,6 +55,9 @@ def run(verb: str, main: Main, doc: str | None) -> None:
     with locks.hold(stage), redirect_to(log) as console:
         start = time.monotonic()
         try:
+            links.require_no_links(
+                f(name) for f in (paths.raw, paths.clean, paths.model, paths.page)
+            )
             process, before = engine.find(stage), inputs.read(stage)
             engine.end_with(process)
             publish_checks.append(partial(engine.require, stage, process))

@@ -12,19 +12,16 @@ import shutil
 import sys
 from collections.abc import Iterable
 from pathlib import Path
-from zipfile import BadZipFile, ZipFile
 
 from pydantic import BaseModel
-from safetensors import SafetensorError, safe_open
 
-from wxb.core.files import read_json, sha256
+from wxb.core.files import publish, read_json, sha256, write_json
 
 FOLDER = Path(".wxb/checkpoints")
 OWN = ("__main__", "stages", "wxb")  # top-level modules whose code affects the result
 
-# Names of the files of a checkpoint in transformers/trainer.py, which takes seconds to import.
-STATE = "trainer_state.json"
-SCHEDULER, OPTIMIZER = "scheduler.pt", "optimizer.pt"
+STATE = "trainer_state.json"  # in transformers/trainer.py, which takes seconds to import
+SUMS = "sha256.json"  # the hashes of the other files of a checkpoint; written last
 
 
 def folder(stage: str, settings: Iterable[BaseModel | int], inputs: Iterable[Path]) -> Path:
@@ -48,45 +45,38 @@ def has_checkpoint(stage: str) -> bool:
     return any(path.parent.name.rpartition("-")[0] == stage for path in paths)
 
 
-def last_complete(checkpoints: Path, processes: int = 1) -> Path | None:
-    """The newest complete checkpoint of a folder, or None; deletes the incomplete ones after it.
+def seal(checkpoint: Path) -> None:
+    """Write the hashes of all files of a complete checkpoint beside them."""
+    files = [file for file in sorted(checkpoint.iterdir()) if file.is_file() and file.name != SUMS]
+    sums = {file.name: sha256(file) for file in files}
+    with publish(checkpoint / SUMS) as (draft,):
+        write_json(draft, sums)
 
-    Training writes those again, file by file. With its old state file, a half-written checkpoint
-    would look complete.
+
+def last_complete(checkpoints: Path) -> Path | None:
+    """The newest undamaged checkpoint of a folder, or None; deletes the others after it.
+
+    Training writes those again, file by file. A deletion may be killed, too, so the hashes go
+    first. Prints a line for each deletion.
     """
     newest_last = sorted(checkpoints.glob("checkpoint-*"), key=lambda p: int(p.name.split("-")[1]))
     for checkpoint in reversed(newest_last):
-        if _is_complete(checkpoint, processes):
+        if _is_complete(checkpoint):
             return checkpoint
-        (checkpoint / STATE).unlink(missing_ok=True)  # first: this deletion may be killed, too
+        print(f"{checkpoint} is damaged or incomplete; it was removed", flush=True)
+        (checkpoint / SUMS).unlink(missing_ok=True)
         shutil.rmtree(checkpoint)
     return None
 
 
-def _is_complete(checkpoint: Path, processes: int) -> bool:
-    """Whether a checkpoint has all files that training resumes from, undamaged.
-
-    The Trainer writes its state file last, but a killed deletion may leave it with other files
-    missing. The Trainer would then continue without random state and optimizer, or end with the
-    last weights instead of the best.
-    """
-    # Each process has its own random state, and may be the last to write it.
-    by_process = [f"rng_state_{rank}.pth" for rank in range(processes)]
-    random = by_process if processes > 1 else ["rng_state.pth"]
+def _is_complete(checkpoint: Path) -> bool:
+    """Whether a checkpoint, and the best one that it names, have the bytes that were sealed."""
     try:
-        state = read_json(checkpoint / STATE)
-        for name in (SCHEDULER, OPTIMIZER, *random):
-            ZipFile(checkpoint / name).close()
-        best = state["best_model_checkpoint"]
-        return all(map(_has_weights, [checkpoint, *([Path(best)] if best else [])]))
-    except (FileNotFoundError, json.JSONDecodeError, BadZipFile, SafetensorError):
+        best = read_json(checkpoint / STATE)["best_model_checkpoint"]
+        for folder in (checkpoint, *([Path(best)] if best else [])):
+            sums = read_json(folder / SUMS)
+            if any(sha256(folder / name) != digest for name, digest in sums.items()):
+                return False
+    except (OSError, ValueError, LookupError, AttributeError, TypeError):
         return False
-
-
-def _has_weights(checkpoint: Path) -> bool:
-    """Whether a checkpoint has weights; raises SafetensorError if a file is truncated."""
-    files = list(checkpoint.glob("*.safetensors"))
-    for file in files:
-        with safe_open(file, framework="numpy"):
-            pass  # opening compares the length of the file with its header
-    return bool(files)
+    return True

@@ -38,7 +38,7 @@ from wxb.core.params.training import Optimisation, Training
 from wxb.core.progress import Progress
 from wxb.corpora.text.encoded import IGNORED
 from wxb.training import processes
-from wxb.training.checkpoints import last_complete
+from wxb.training.checkpoints import last_complete, seal
 
 DAY = 86_400  # seconds
 LOGS = 40  # points on a training curve
@@ -109,7 +109,7 @@ def fit(
     if isinstance(settings, Training):
         trainer.add_callback(EarlyStoppingCallback(settings.early_stopping_patience))
     with PartialState().main_process_first():  # it deletes incomplete checkpoints
-        resumable = last_complete(checkpoints, processes.count())
+        resumable = last_complete(checkpoints)
     if processes.rank():
         torch.manual_seed(seed + processes.rank())  # other dropout masks for other items
     if resumable:
@@ -246,6 +246,12 @@ class _Trainer(Trainer):
         assert output_dir is not None
         Path(output_dir).mkdir(parents=True, exist_ok=True)
         save_file(self._trainable_weights(), Path(output_dir, SAFE_WEIGHTS_NAME))
+
+    def _save_checkpoint(self, model: Any, trial: Any) -> None:
+        super()._save_checkpoint(model, trial)
+        PartialState().wait_for_everyone()  # each process has written its random state
+        if self.args.should_save:
+            seal(Path(self.args.output_dir or "", f"checkpoint-{self.state.global_step}"))
 
     def _trainable_weights(self) -> dict[str, torch.Tensor]:
         assert self.model is not None
