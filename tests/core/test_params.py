@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from wxb.core.params import ParamsError, check, load, read_yaml
 from wxb.core.params.section import Section
-from wxb.core.params.tasks import names, prediction_class
+from wxb.core.params.tasks import methods, names, prediction_class
 
 ROOT = Path(__file__).parents[2]
 CONTENT = read_yaml(ROOT / "params.yaml")
@@ -269,8 +269,7 @@ def test_an_unknown_block_is_an_error_with_the_nearest_name():
 
 
 @pytest.mark.parametrize("task", names())
-def test_each_method_has_a_prediction_class(task):
-    methods = {path.parent.name for path in ROOT.glob(f"wxb/tasks/{task}/*/method.py")}
-    assert methods
-    for method in methods:
+def test_each_method_has_a_module_and_a_prediction_class(task):
+    for method in methods(task):
+        assert (ROOT / f"wxb/tasks/{task}/{method}.py").is_file()
         assert "batch_size" in prediction_class(task, method).model_fields
