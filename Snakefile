@@ -25,6 +25,7 @@ from wxb.project.engines import (
     require_supported,
     run_folder,
     targets,
+    use_own_python,
     write_plan,
     write_stamps,
 )
@@ -36,8 +37,7 @@ from wxb.project.root import require_no_conflict
 gc.freeze()
 atexit.register(gc.freeze)
 
-# Stages use the `python` that runs Snakemake, even if its environment is not activated.
-os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+use_own_python()
 
 try:
     require_no_conflict()
@@ -57,7 +57,9 @@ try:
         stages = plan()
         for stage in stages:
             for path in stage.absent:
-                logger.warning(f"{path} does not exist; {stage.name} does not run, and its data is kept")
+                logger.warning(
+                    f"{path} does not exist; {stage.name} does not run, and its data is kept"
+                )
         write_stamps(stages, stamps)
         write_plan(stages, plan_path)
     else:  # a job on a node of a cluster

@@ -15,7 +15,7 @@ BUDGET = {
     "wxb/training": 1605,
     "wxb/tasks": 9540,
     "wxb/reporting": 1590,
-    "wxb/project": 3320,
+    "wxb/project": 3322,
     "wxb/cli": 2710,
     "wxb/lessons": 730,
     "wxb/runtime": 580,
