@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 
 from wxb.core.params import ParamsError, check, load, read_yaml
 from wxb.core.params.section import Section
-from wxb.core.params.tasks import names, prediction_class
 
 ROOT = Path(__file__).parents[2]
 CONTENT = read_yaml(ROOT / "params.yaml")
@@ -266,11 +265,3 @@ def test_an_unknown_block_is_an_error_with_the_nearest_name():
     assert params.block("corpora", "pii") is params.corpora["pii"]
     with pytest.raises(ParamsError, match=r"experiments has no 'ner-encodr'; did you mean 'ner-e"):
         params.block("experiments", "ner-encodr")
-
-
-@pytest.mark.parametrize("task", names())
-def test_each_method_has_a_prediction_class(task):
-    methods = {path.parent.name for path in ROOT.glob(f"wxb/tasks/{task}/*/method.py")}
-    assert methods
-    for method in methods:
-        assert "batch_size" in prediction_class(task, method).model_fields

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, ClassVar, Self
 
 from pydantic import (
     AfterValidator,
@@ -50,6 +50,16 @@ class Section(BaseModel):
     model_config = ConfigDict(
         extra="forbid", frozen=True, strict=True, allow_inf_nan=False, defer_build=True
     )
+
+    multiples: ClassVar[Mapping[str, str]] = {}  # keys whose values are multiples of others'
+
+    @model_validator(mode="after")
+    def _check_multiples(self) -> Self:
+        for key, divisor in self.multiples.items():
+            value, part = getattr(self, key), getattr(self, divisor)
+            if part and value % part:
+                raise ValueError(f"{key} {value} is not a multiple of {divisor} {part}")
+        return self
 
     @model_validator(mode="wrap")
     @classmethod
