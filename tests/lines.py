@@ -8,7 +8,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 BUDGET = {
     "stages": 625,
-    "wxb/core": 1905,
+    "wxb/core": 1824,
     "wxb/corpora": 2360,
     "wxb/metrics": 560,
     "wxb/models": 2720,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Self
 
@@ -23,12 +24,11 @@ Seed = Annotated[int, Field(ge=0, lt=2**32)]  # NumPy's range
 
 
 def _check_name(name: str) -> str:
-    if not name or not all(c.isascii() and (c.isalnum() or c in "-_") for c in name):
-        raise ValueError("a name is made of ASCII letters, digits, '-' and '_'")
-    if name.startswith("-"):
-        raise ValueError("a name cannot start with '-': commands would read an option")
-    if len(name) > 100:
-        raise ValueError(f"a name has at most 100 characters; found {len(name)}")
+    if not re.fullmatch(r"\w[\w-]{0,99}", name, re.ASCII):  # commands read -x as an option
+        raise ValueError(
+            "a name is made of 1 to 100 ASCII letters, digits, '-' and '_', and does not start"
+            " with '-'"
+        )
     return name
 
 
