@@ -8,7 +8,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 BUDGET = {
     "stages": 625,
-    "wxb/core": 1905,
+    "wxb/core": 1824,
     "wxb/corpora": 2360,
     "wxb/metrics": 560,
     "wxb/models": 2720,
@@ -26,9 +26,16 @@ BUDGET = {
 }
 
 
+# Another task is not limited.
+TASKS = ("chat", "classification", "ner", "speech", "translation")
+
+
 def count(folder):
     """The lines of all Python files below a folder of the project."""
-    files = (ROOT / folder).rglob("*.py")
+    files = [*(ROOT / folder).rglob("*.py")]
+    if folder == "wxb/tasks":
+        tasks = [ROOT / folder / task for task in ("", *TASKS)]
+        files = [file for file in files if {file.parent, file.parent.parent} & {*tasks}]
     return sum(len(file.read_text(encoding="utf-8").splitlines()) for file in files)
 
 

@@ -36,7 +36,7 @@ from wxb.corpora.records import (
 class Reading(ABC):
     """How the stage `preprocess` reads the records of a task.
 
-    A task defines `gold` and `describe`. The defaults are for texts in files with fields.
+    A task defines `gold`. The defaults are for texts in files with fields.
     """
 
     # Key of gold whose values group the records of a test set, such as "speaker"; None: the groups
@@ -106,9 +106,9 @@ class Reading(ABC):
         """The labels of records, such as types or classes, sorted; none by default."""
         return []
 
-    @abstractmethod
     def describe(self, records: Sequence[Record]) -> dict[str, Any]:
-        """Counts of the gold of labelled records, for profile.json."""
+        """Counts of the gold of labelled records, for profile.json; none by default."""
+        return {}
 
 
 def length_quantiles(lengths: Sequence[int]) -> dict[str, int]:

@@ -254,14 +254,13 @@ def _study_errors(name: str, study: Study, experiments: Mapping[str, Experiment]
     for member in study.experiments:
         if member not in experiments:
             yield _unknown(key, "experiment", member, experiments)
-        elif experiments[member].study != name:
-            yield f"{key}: {member!r} says study {experiments[member].study!r}, not {name!r}"
+            continue
+        for trait, expected in (("study", name), ("task", study.task)):
+            if (found := getattr(experiments[member], trait)) != expected:
+                yield f"{key}: {member!r} says {trait} {found!r}, not {expected!r}"
     for member, experiment in experiments.items():
         if experiment.study == name and member not in study.experiments:
             yield f"{key}: lacks {member!r}, whose block says study {name!r}; add it to the list"
-    for member in study.experiments:
-        if member in experiments and experiments[member].task != study.task:
-            yield f"{key}: {member!r} is of task {experiments[member].task!r}, not {study.task!r}"
     if all(m in experiments and experiments[m].is_baseline for m in study.experiments):
         yield f"{key}: lists only baselines; add an experiment that is trained"
     corpora = sorted({experiments[m].corpus for m in study.experiments if m in experiments})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, PositiveInt, model_validator
 
@@ -27,6 +27,11 @@ class Tokenizer(Section):
 class Architecture(Section):
     """The sizes of a model to train from scratch, by Hugging Face's names."""
 
+    multiples: ClassVar = {
+        "hidden_size": "num_attention_heads",
+        "num_attention_heads": "num_key_value_heads",
+    }
+
     model_type: Literal["bert", "llama"]
     hidden_size: PositiveInt
     num_hidden_layers: PositiveInt
@@ -37,17 +42,9 @@ class Architecture(Section):
     dropout: Fraction = 0.0
 
     @model_validator(mode="after")
-    def _heads_divide(self) -> Architecture:
-        if self.hidden_size % self.num_attention_heads:
-            raise ValueError(
-                f"hidden_size {self.hidden_size} is not a multiple of"
-                f" num_attention_heads {self.num_attention_heads}"
-            )
-        if self.num_key_value_heads is not None:
-            if self.model_type != "llama":
-                raise ValueError("num_key_value_heads is for model_type llama only")
-            if self.num_attention_heads % self.num_key_value_heads:
-                raise ValueError("num_attention_heads is not a multiple of num_key_value_heads")
+    def _only_llama_groups_heads(self) -> Architecture:
+        if self.num_key_value_heads is not None and self.model_type != "llama":
+            raise ValueError("num_key_value_heads is for model_type llama only")
         return self
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, ClassVar, Self
 
 from pydantic import (
     AfterValidator,
@@ -23,12 +24,11 @@ Seed = Annotated[int, Field(ge=0, lt=2**32)]  # NumPy's range
 
 
 def _check_name(name: str) -> str:
-    if not name or not all(c.isascii() and (c.isalnum() or c in "-_") for c in name):
-        raise ValueError("a name is made of ASCII letters, digits, '-' and '_'")
-    if name.startswith("-"):
-        raise ValueError("a name cannot start with '-': commands would read an option")
-    if len(name) > 100:
-        raise ValueError(f"a name has at most 100 characters; found {len(name)}")
+    if not re.fullmatch(r"\w[\w-]{0,99}", name, re.ASCII):  # commands read -x as an option
+        raise ValueError(
+            "a name is made of 1 to 100 ASCII letters, digits, '-' and '_', and does not start"
+            " with '-'"
+        )
     return name
 
 
@@ -50,6 +50,16 @@ class Section(BaseModel):
     model_config = ConfigDict(
         extra="forbid", frozen=True, strict=True, allow_inf_nan=False, defer_build=True
     )
+
+    multiples: ClassVar[Mapping[str, str]] = {}  # keys whose values are multiples of others'
+
+    @model_validator(mode="after")
+    def _check_multiples(self) -> Self:
+        for key, divisor in self.multiples.items():
+            value, part = getattr(self, key), getattr(self, divisor)
+            if part and value % part:
+                raise ValueError(f"{key} {value} is not a multiple of {divisor} {part}")
+        return self
 
     @model_validator(mode="wrap")
     @classmethod

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, Self
+from typing import Annotated, ClassVar, Literal
 
-from pydantic import Field, PositiveInt, model_validator
+from pydantic import Field, PositiveInt
 
 from wxb.core.params.section import Fraction, PositiveFloat, Section
 
@@ -16,6 +16,8 @@ class Optimisation(Section):
     GPUs.
     """
 
+    multiples: ClassVar = {"batch_size": "processes"}
+
     batch_size: PositiveInt
     processes: PositiveInt = 1
     learning_rate: PositiveFloat
@@ -23,15 +25,6 @@ class Optimisation(Section):
     warmup_ratio: Fraction = 0.1
     schedule: Literal["linear", "cosine", "constant"] = "cosine"  # after warm-up
     max_grad_norm: PositiveFloat = 1.0
-
-    @model_validator(mode="after")
-    def _check_processes(self) -> Self:
-        if self.batch_size % self.processes:
-            raise ValueError(
-                f"batch_size {self.batch_size} is not a multiple of processes {self.processes},"
-                " which divide it among them"
-            )
-        return self
 
 
 class Training(Optimisation):

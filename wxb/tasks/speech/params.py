@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import AfterValidator, Field, NonNegativeFloat, PositiveInt, model_validator
 
@@ -114,21 +114,14 @@ class Encoding(experiments.Encoding, Spectrograms):
 class Shape(Section):
     """The size of a Whisper with random weights; names as in Hugging Face's `WhisperConfig`."""
 
+    multiples: ClassVar = {"d_model": "attention_heads"}
+
     d_model: PositiveInt
     encoder_layers: PositiveInt
     decoder_layers: PositiveInt
     attention_heads: PositiveInt
     ffn_dim: PositiveInt
     dropout: Fraction = 0.0
-
-    @model_validator(mode="after")
-    def _check_heads(self) -> Shape:
-        if self.d_model % self.attention_heads:
-            raise ValueError(
-                f"d_model {self.d_model} is not a multiple of attention_heads"
-                f" {self.attention_heads}"
-            )
-        return self
 
 
 class SpecAugment(Section):

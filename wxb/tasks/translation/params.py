@@ -100,8 +100,10 @@ class Recurrent(Section):
 class Transformer(Section):
     """The Transformer; its output layer shares the weights of the target embedding."""
 
+    multiples: ClassVar = {"width": "heads"}
+
     kind: Literal["transformer"]
-    width: PositiveInt
+    width: Annotated[int, Field(ge=2, multiple_of=2)]
     heads: PositiveInt
     layers: PositiveInt
     feed_forward: PositiveInt
@@ -109,17 +111,11 @@ class Transformer(Section):
     norm_first: bool = True
     label_smoothing: Fraction = 0.0
 
-    @model_validator(mode="after")
-    def _check_divisibility(self) -> Transformer:
-        if self.width % 2 or self.width % self.heads:
-            raise ValueError(
-                f"width {self.width} must be even, and a multiple of {self.heads} heads"
-            )
-        return self
-
 
 class Decoder(Section):
     """A GPT-2 that continues after the source, with the names of Hugging Face's configuration."""
+
+    multiples: ClassVar = {"n_embd": "n_head"}
 
     kind: Literal["gpt2"]
     n_embd: PositiveInt
@@ -127,12 +123,6 @@ class Decoder(Section):
     n_head: PositiveInt
     dropout: Fraction = 0.0
     label_smoothing: Fraction = 0.0
-
-    @model_validator(mode="after")
-    def _check_divisibility(self) -> Decoder:
-        if self.n_embd % self.n_head:
-            raise ValueError(f"n_embd {self.n_embd} must be a multiple of n_head {self.n_head}")
-        return self
 
 
 class Prediction(experiments.Prediction):
