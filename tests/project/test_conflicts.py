@@ -95,3 +95,13 @@ def test_an_absent_source_with_intact_outputs_counts_as_unchanged(toy_project):
     Path("dvc.yaml").write_text(Path("dvc.yaml.old").read_text().replace("[source]", "[typo]"))
     make, *_ = plan()
     assert (make.is_due, make.absent) == (True, ())
+
+
+def test_a_folder_of_outputs_is_not_an_absent_source(toy_project):
+    """As in a clone without the cache, where a stage reads all results of others."""
+    yaml = Path("dvc.yaml").read_text().replace("outs: [made]", "outs: [made/file, made/other]")
+    Path("dvc.yaml").write_text(yaml)
+    assert stages_run() == ["make"]
+    for folder in ("made", ".dvc/cache"):
+        shutil.rmtree(folder)
+    assert not any(stage.absent for stage in plan())

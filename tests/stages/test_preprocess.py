@@ -262,7 +262,7 @@ AI4PRIVACY = {"input": "source_text", "spans": "privacy_mask", "type": "label", 
 BY_VALUE = {"fields": AI4PRIVACY | {"id": None}, "repair": "by-value"}
 MASKS = "pii/ai4privacy_format/synthetic_pii_data"
 CHARACTERS = {"join": "", "characters": True}
-COPIES, FOUND = "duplicate text", "span found by value"
+COPIES, CONFLICT, FOUND = "duplicate text", "duplicate text, other label", "span found by value"
 
 
 def split_files(train, valid, test):
@@ -282,12 +282,12 @@ def split_files(train, valid, test):
         ("pii/ai4privacy_format/repaired_spans.json", {"fields": {"id": None}}, 209, 616, {}, {}),
         ("ner/conll2003",
          {"conll": {}, "split": split_files("train.txt", "valid.txt", "test.txt")},
-         18_408, 32_415, {COPIES: 1731, "near duplicate": 605}, {}),
+         18_408, 32_415, {COPIES: 1663, CONFLICT: 68, "near duplicate": 605}, {}),
         ("ner/wnut17", {"conll": {}, "split": split_files("*train*", "*.dev.*", "*.test.*")},
-         5584, 3814, {COPIES: 106}, {}),
+         5584, 3814, {COPIES: 92, CONFLICT: 14}, {}),
         ("ner/msra", {"conll": {"join": ""}}, 3437, 6190, {COPIES: 5}, {}),
         ("ner/weibo", {"conll": CHARACTERS, "split": split_files("*.train", "*.dev", "*.test")},
-         1699, 2398, {COPIES: 191}, {}),
+         1699, 2398, {COPIES: 132, CONFLICT: 59}, {}),
     ],
 )  # fmt: skip
 def test_all_real_records_are_counted(tmp_path, path, settings, records, spans, rejects, repaired):

@@ -170,6 +170,8 @@ def _steps() -> list[Step]:
 
 def _absent(changes: Mapping[str, str], made: Collection[str], stage: Any) -> tuple[str, ...]:
     """The sources of a stage that do not exist, if all its outputs are unchanged."""
+    from dvc.fs import localfs
+
     if any(changes.get(str(out), NOT_IN_CACHE) != NOT_IN_CACHE for out in stage.outs):
         return ()
     return tuple(
@@ -177,7 +179,7 @@ def _absent(changes: Mapping[str, str], made: Collection[str], stage: Any) -> tu
         for dep in stage.deps
         if dep.hash_info  # else it is another source than that of the outputs
         and changes.get(str(dep)) == "deleted"
-        and not any(Path(dep.fs_path).is_relative_to(path) for path in made)
+        and not any(localfs.overlaps(dep.fs_path, path) for path in made)
     )
 
 
