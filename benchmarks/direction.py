@@ -34,7 +34,7 @@ PAIRS = {
 SETS["demo"] = Data(
     TASK,
     {
-        "path": str(paths.raw("pii").resolve()),
+        "path": str((paths.RAW / "pii").resolve()),
         "fields": {"input": "input", "language": None, "id": None},
         "split": {
             "by": "template",

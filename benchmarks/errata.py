@@ -70,14 +70,14 @@ def main(
     corpora = {params.block("experiments", name).corpus for name in names}
     if len(corpora) > 1:
         raise typer.BadParameter(f"{', '.join(names)} have {len(corpora)} corpora; expected one")
-    test = clean.read_labelled(paths.clean(corpora.pop()) / "test.parquet", Labelling())[:records]
+    test = clean.read_labelled(paths.CLEAN / corpora.pop() / "test.parquet", Labelling())[:records]
     pairs: list[tuple[Pair, list[str]]] = []
     first: dict[str, str] = {}  # the first experiment of each method
     for name in names:
         experiment = params.experiments[name]
         first.setdefault(experiment.method, name)
         predictor = (
-            tasks.get(experiment.task).method(experiment.method).PREDICTOR.load(paths.model(name))
+            tasks.get(experiment.task).method(experiment.method).PREDICTOR.load(paths.MODELS / name)
         )
         measure, members = tagger_pairs, test
         if experiment.method == "generation":

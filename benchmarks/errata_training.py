@@ -119,16 +119,16 @@ def train(params: Params, name: str, form: Form, limit: int, seed: int) -> Any:
     if form.alpha:
         tuning_settings = experiment.tuning.model_copy(update={"neftune_alpha": form.alpha})
         experiment = experiment.model_copy(update={"tuning": tuning_settings})
-    backbone, targets = paths.model(experiment.backbone), paths.targets(name)
+    backbone, targets = paths.MODELS / experiment.backbone, paths.TARGETS / name
     labels = read_json(targets / paths.LABELS)
     method: Any = tasks.method_of(experiment, labels, load_tokenizer(backbone))
     set_seed(seed)
     model = method.model(backbone)
     items = {}
     for split, size in (("train", limit), ("valid", max(1, limit // 8))):
-        path = paths.clean(experiment.corpus) / f"{split}.parquet"
+        path = paths.CLEAN / experiment.corpus / f"{split}.parquet"
         items[split] = method.items(
-            paths.features(name) / f"{split}.arrow",
+            paths.FEATURES / name / f"{split}.arrow",
             targets / f"{split}.arrow",
             clean.read_labelled(path, Labelling()),
         )[:size]

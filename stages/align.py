@@ -14,12 +14,12 @@ def main(params: Params, name: str) -> None:
     """Write the training targets of the experiment `name`."""
     experiment = params.block("experiments", name)
     task = tasks.get(experiment.task)
-    corpus, features = paths.clean(experiment.corpus), paths.features(name)
+    corpus, features = paths.CLEAN / experiment.corpus, paths.FEATURES / name
     labels = read_json(corpus / paths.PROFILE)["labels"]
-    tokenizer = SavedTokenizer(paths.tokenizer(experiment.backbone))
+    tokenizer = SavedTokenizer(paths.TOKENIZERS / experiment.backbone)
     method = tasks.method_of(experiment, labels, tokenizer)
     accounts = {}
-    with publish(paths.targets(name)) as (out,):
+    with publish(paths.TARGETS / name) as (out,):
         out.mkdir()
         for split in clean.splits(corpus):
             caption = f"align@{name}: {split}"

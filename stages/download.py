@@ -10,7 +10,7 @@ from wxb.runtime.command import run
 def main(params: Params, name: str) -> None:
     """Write the raw files of the corpus `name` to data/raw/<name>."""
     corpus = params.block("corpora", name)
-    with publish(paths.raw(name)) as (out,):
+    with publish(paths.RAW / name) as (out,):
         out.mkdir()
         fetching.fetch(corpus, out, seed=params.seed, label=f"download@{name}")
 

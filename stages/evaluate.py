@@ -23,7 +23,7 @@ def main(params: Params, name: str) -> dict[str, float]:
     task = tasks.get(experiment.task)
     scorer, labelling = task.metrics, task.record
     predictor_class = task.method(experiment.method).PREDICTOR
-    model, corpus = paths.model(name), paths.clean(experiment.corpus)
+    model, corpus = paths.MODELS / name, paths.CLEAN / experiment.corpus
     test_sets = {
         test_set: clean.read_labelled(corpus / f"{test_set}.parquet", labelling)
         for test_set in clean.test_sets(corpus)
@@ -64,7 +64,7 @@ def main(params: Params, name: str) -> dict[str, float]:
     outputs = (
         paths.headline(name),
         paths.metrics(experiment.study, name),
-        paths.predictions(experiment.study, name),
+        paths.PREDICTIONS / experiment.study / name,
     )
     with publish(*outputs) as (headline, file, folder):
         write_json(headline, {scorer.HEADLINE: metrics[scorer.HEADLINE]})

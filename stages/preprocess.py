@@ -105,10 +105,10 @@ def main(params: Params, name: str) -> None:
     """Write the clean records of the corpus `name`."""
     corpus = params.block("corpora", name)
     task = tasks.get(corpus.task)
-    home = paths.clean(name)
+    home = paths.CLEAN / name
     with publish(home) as (out,):
         preprocess(
-            paths.raw(name),
+            paths.RAW / name,
             corpus,
             task.reading,
             task.record,

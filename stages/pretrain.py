@@ -16,10 +16,10 @@ def main(params: Params, name: str) -> None:
     A killed pretraining resumes from its last checkpoint.
     """
     backbone = params.block("backbones", name)
-    corpus, tokens = paths.clean(backbone.corpus), paths.tokenizer(name)
-    metrics, curves = paths.metrics(paths.PRETRAIN, name), paths.training(paths.PRETRAIN, name)
+    corpus, tokens = paths.CLEAN / backbone.corpus, paths.TOKENIZERS / name
+    metrics, curves = paths.metrics(paths.PRETRAIN, name), paths.TRAINING / paths.PRETRAIN / name
     label = f"pretrain@{name}"
-    outputs = paths.model(name), curves, metrics
+    outputs = paths.MODELS / name, curves, metrics
     launch = processes.launch(params.processes(label))
     with launch, processes.publish(*outputs) as (model_folder, curves_folder, metrics_file):
         if backbone.is_tokenizer_only:

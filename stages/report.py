@@ -30,10 +30,10 @@ def gather(params: Params, name: str) -> Study:
         params=params,
         comparison=read_json(paths.study(name)),
         predictions={
-            m: evaluation.load_run(scorer, paths.predictions(name, m)) for m in study.experiments
+            m: evaluation.load_run(scorer, paths.PREDICTIONS / name / m) for m in study.experiments
         },
-        curves={m: _curves(paths.training(name, m)) for m in study.experiments},
-        pretraining={b: _curves(paths.training(paths.PRETRAIN, b)) for b in backbones},
+        curves={m: _curves(paths.TRAINING / name / m) for m in study.experiments},
+        pretraining={b: _curves(paths.TRAINING / paths.PRETRAIN / b) for b in backbones},
         costs={
             f"{verb}@{block}": read_json(path)
             for verb, block in (

@@ -12,11 +12,11 @@ from wxb.runtime.command import run
 def main(params: Params, name: str) -> None:
     """Write the encoded inputs of the experiment `name`."""
     experiment = params.block("experiments", name)
-    task, corpus = tasks.get(experiment.task), paths.clean(experiment.corpus)
-    tokenizer = SavedTokenizer(paths.tokenizer(experiment.backbone))
+    task, corpus = tasks.get(experiment.task), paths.CLEAN / experiment.corpus
+    tokenizer = SavedTokenizer(paths.TOKENIZERS / experiment.backbone)
     labels = read_json(corpus / paths.PROFILE)["labels"]
     method = tasks.method_of(experiment, labels, tokenizer)
-    with publish(paths.features(name)) as (out,):
+    with publish(paths.FEATURES / name) as (out,):
         out.mkdir()
         for split in clean.splits(corpus):
             caption = f"tokenize@{name}: {split}"

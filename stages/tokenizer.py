@@ -11,12 +11,12 @@ from wxb.runtime.command import run
 def main(params: Params, name: str) -> None:
     """Write the tokenizer of the backbone `name`."""
     backbone = params.block("backbones", name)
-    path = paths.clean(backbone.corpus) / "train.parquet"
+    path = paths.CLEAN / backbone.corpus / "train.parquet"
     columns = backbone.tokenizer.texts if backbone.tokenizer else []
     read = {"input": clean.input_texts, "gold": clean.gold_texts}
     texts = [text for column in columns for text in read[column](path)]
     tokenizer = tokenizers.train_or_load(backbone, texts)
-    with publish(paths.tokenizer(name)) as (out,):
+    with publish(paths.TOKENIZERS / name) as (out,):
         tokenizer.save_pretrained(out)
 
 

@@ -19,8 +19,8 @@ def main(params: Params, name: str) -> None:
     """Write the models of the experiment `name`, one per seed of its study."""
     experiment = params.block("experiments", name)
     study = params.studies[experiment.study]
-    backbone, corpus = paths.model(experiment.backbone), paths.clean(experiment.corpus)
-    features, targets = paths.features(name), paths.targets(name)
+    backbone, corpus = paths.MODELS / experiment.backbone, paths.CLEAN / experiment.corpus
+    features, targets = paths.FEATURES / name, paths.TARGETS / name
     labels = read_json(targets / paths.LABELS)
     # A baseline does not need transformers, whose import takes seconds.
     tokenizer = SavedTokenizer(backbone) if experiment.is_baseline else load(backbone)
@@ -43,9 +43,9 @@ def main(params: Params, name: str) -> None:
         )
         for seed in study.seeds
     }
-    curves = paths.training(experiment.study, name)
+    curves = paths.TRAINING / experiment.study / name
     # An experiment that continues this one uses its tokenizer.
-    outputs = paths.model(name), curves, paths.tokenizer(name)
+    outputs = paths.MODELS / name, curves, paths.TOKENIZERS / name
     launch = processes.launch(params.processes(f"train@{name}"))
     with launch, processes.publish(*outputs) as (models, curves_folder, tokenizer_folder):
         method.tokenizer.save_pretrained(tokenizer_folder)

@@ -42,7 +42,7 @@ def main(
     torch.set_num_threads(threads)
     params, rows = load(), []
     for name in experiments or ["chat-full", "chat-all-tokens"]:
-        corpus = paths.clean(params.block("experiments", name).corpus)
+        corpus = paths.CLEAN / params.block("experiments", name).corpus
         predictor = trained.load(name)
         for split in clean.SPLITS:
             records = clean.read_labelled(corpus / f"{split}.parquet", Labelling())

@@ -88,13 +88,13 @@ def read(
         params = check({**OPTIONS, "seed": seed, **_blocks(corpora={NAME: corpus})})
         for stage in (download, preprocess):
             stage.main(params, NAME)
-        profile = read_json(paths.clean(NAME) / paths.PROFILE)
+        profile = read_json(paths.CLEAN / NAME / paths.PROFILE)
         print(f"{profile['records']}, rejects {profile['rejects']}", flush=True)
         labelling = tasks.get("classification").record
         records = [
             record
             for split in clean.SPLITS
-            for record in clean.read_labelled(paths.clean(NAME) / f"{split}.parquet", labelling)
+            for record in clean.read_labelled(paths.CLEAN / NAME / f"{split}.parquet", labelling)
         ]
     random.Random(seed).shuffle(records)
     return records

@@ -13,13 +13,13 @@ from wxb.corpora.text.tokenizers import SavedTokenizer
 def main(params: Params, name: str) -> None:
     """Make each training and validation item once, as batches by length need it."""
     experiment = params.block("experiments", name)
-    features, targets = paths.features(name), paths.targets(name)
-    tokenizer = SavedTokenizer(paths.tokenizer(experiment.backbone))
+    features, targets = paths.FEATURES / name, paths.TARGETS / name
+    tokenizer = SavedTokenizer(paths.TOKENIZERS / experiment.backbone)
     method = tasks.method_of(experiment, read_json(targets / paths.LABELS), tokenizer)
     labelling = tasks.get(experiment.task).record
     for split in ("train", "valid"):
         files = (folder / f"{split}.arrow" for folder in (features, targets))
-        path = paths.clean(experiment.corpus) / f"{split}.parquet"
+        path = paths.CLEAN / experiment.corpus / f"{split}.parquet"
         for _ in method.items(*files, clean.iter_labelled(path, labelling)):
             pass
 

@@ -189,12 +189,10 @@ def _run_all(folder: Path) -> Iterator[tuple[str, float, float]]:
 
 def _copy_results(folder: Path) -> None:
     """Copy the results of the baseline to the tagger, which is not trained."""
-    for path in (paths.predictions, paths.metrics):
-        source, target = (folder / path("ner", name) for name in ("mentions", "timed"))
-        if source.is_dir():
-            shutil.copytree(source, target, dirs_exist_ok=True)
-        else:
-            shutil.copy(source, target)
+    predictions = folder / paths.PREDICTIONS / "ner"
+    shutil.copytree(predictions / "mentions", predictions / "timed", dirs_exist_ok=True)
+    metrics = (folder / paths.metrics("ner", name) for name in ("mentions", "timed"))
+    shutil.copy(*metrics)
 
 
 def _create_project(folder: Path, kind: str, tokenizer: Any, sample: Sequence[Record]) -> None:
@@ -210,9 +208,9 @@ def _create_project(folder: Path, kind: str, tokenizer: Any, sample: Sequence[Re
     }
     YAML().dump(content, folder / "params.yaml")
     for path in (
-        paths.tokenizer(timed["backbone"]),
-        paths.tokenizer("words"),
-        paths.model("words"),
+        paths.TOKENIZERS / timed["backbone"],
+        paths.TOKENIZERS / "words",
+        paths.MODELS / "words",
     ):
         tokenizer.save_pretrained(folder / path)
     (folder / "data/raw/pii").mkdir(parents=True)

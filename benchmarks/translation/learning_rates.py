@@ -71,14 +71,14 @@ def train(name: str, learning_rate: float, epochs: int) -> Training:
         "early_stopping_patience": epochs,
     }
     training = settings.training.model_copy(update=changes)
-    backbone, corpus = paths.model(settings.backbone), paths.clean(settings.corpus)
+    backbone, corpus = paths.MODELS / settings.backbone, paths.CLEAN / settings.corpus
     method = method_class(
         settings.model_copy(update={"training": training}), [], load_tokenizer(backbone)
     )
     items = {
         split: method.items(
-            paths.features(experiment) / f"{split}.arrow",
-            paths.targets(experiment) / f"{split}.arrow",
+            paths.FEATURES / experiment / f"{split}.arrow",
+            paths.TARGETS / experiment / f"{split}.arrow",
             clean.read_labelled(corpus / f"{split}.parquet", Labelling()),
         )
         for split in ("train", "valid")

@@ -45,7 +45,7 @@ def main(
     """Print BLEU with and without the reference in the prompt."""
     torch.set_num_threads(threads)
     predictor = trained.load(experiment)
-    corpus = paths.clean(load().block("experiments", experiment).corpus)
+    corpus = paths.CLEAN / load().block("experiments", experiment).corpus
     records = clean.read_labelled(corpus / "test.parquet", Labelling())
     benchmarks.report(prompts(predictor, records), output, {"BLEU (95% interval)": ".1f"})
 

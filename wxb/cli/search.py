@@ -147,7 +147,7 @@ def encoder_folder(encoder: str) -> Path:
     if encoder not in known:
         fault = f"no folder, backbone or experiment {encoder!r}{choices(encoder, known)}"
         raise WxbError(f"--encoder: {fault}")
-    folder = paths.model(encoder)
+    folder = paths.MODELS / encoder
     require_output(folder, f"{'pretrain' if encoder in params.backbones else 'train'}@{encoder}")
     return folder
 
@@ -159,7 +159,7 @@ def _texts(corpus: str | None) -> list[str]:
     params = load()
     name = corpus or next(iter(params.corpora))
     params.block("corpora", name)
-    path = paths.clean(name) / "test.parquet"
+    path = paths.CLEAN / name / "test.parquet"
     require_output(path, f"preprocess@{name}")
     return list(dict.fromkeys(clean.input_texts(path)))
 

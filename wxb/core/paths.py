@@ -9,6 +9,7 @@ SETTINGS = "wxb.json"  # in the folder of a trained experiment
 LABELS = "labels.json"  # in the folder of targets
 ALIGNMENT = "alignment.json"  # in the folder of targets: counts of aligned and lost gold
 SEED = "seed-"  # prefix of the folders of all seeds of a study but the first
+# Folders with a subfolder for each corpus, backbone or experiment, some of them by study.
 DATA = Path("data")
 RAW, CLEAN, TOKENIZERS = DATA / "raw", DATA / "clean", DATA / "tokenizers"
 FEATURES, TARGETS = DATA / "features", DATA / "targets"
@@ -27,36 +28,6 @@ SEEDS = REPORTS / "seeds"  # studies with several seeds, which `make seeds` writ
 LESSONS, PRETRAIN = "lessons", "pretrain"
 
 
-def raw(corpus: str) -> Path:
-    """The folder of the raw files of a corpus."""
-    return RAW / corpus
-
-
-def clean(corpus: str) -> Path:
-    """The folder of the clean records of a corpus."""
-    return CLEAN / corpus
-
-
-def tokenizer(name: str) -> Path:
-    """The folder of the tokenizer of a backbone or a trained experiment."""
-    return TOKENIZERS / name
-
-
-def features(experiment: str) -> Path:
-    """The folder of the encoded inputs of an experiment."""
-    return FEATURES / experiment
-
-
-def targets(experiment: str) -> Path:
-    """The folder of the training targets of an experiment."""
-    return TARGETS / experiment
-
-
-def model(name: str) -> Path:
-    """The folder of a backbone or a trained experiment."""
-    return MODELS / name
-
-
 def headline(experiment: str) -> Path:
     """The file with the score that ranks an experiment in its study, which DVC's tables show."""
     return HEADLINES / f"{experiment}.json"
@@ -65,16 +36,6 @@ def headline(experiment: str) -> Path:
 def metrics(study: str, name: str) -> Path:
     """The metrics file of an experiment; `study` may also be LESSONS or PRETRAIN."""
     return METRICS / study / f"{name}.json"
-
-
-def predictions(study: str, experiment: str) -> Path:
-    """The folder of the predictions of an experiment for the test records."""
-    return PREDICTIONS / study / experiment
-
-
-def training(study: str, name: str) -> Path:
-    """The folder of the training curves of an experiment; `study` may also be PRETRAIN."""
-    return TRAINING / study / name
 
 
 def study(name: str, suffix: str = "json") -> Path:

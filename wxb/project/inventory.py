@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from wxb.core import paths
-from wxb.core.errors import WxbError, did_you_mean
+from wxb.core.errors import WxbError, choices
 from wxb.core.files import read_json
 from wxb.core.params import Params
 from wxb.core.params.backbones import Backbone
@@ -82,25 +82,20 @@ class Inventory(NamedTuple):
     def _rest(self, section: str, name: str) -> Facts:
         block = getattr(self.params, section)[name]
         corpus = name if section == "corpora" else getattr(block, "corpus", "")
-        costs = {
-            stage: _read(paths.cost(*stage.split("@"))) for stage in self._stages(section, name)
-        }
+        reasons = self.staleness.reasons(f"{LAST_STAGES[section]}@{name}")
+        alignment = paths.TARGETS / name / paths.ALIGNMENT
+        costs = {s: _read(paths.cost(*s.split("@"))) for s in self._stages(section, name)}
         settings = flatten(block.model_dump(mode="json"))
         set_keys = flatten(block.model_dump(mode="json", exclude_unset=True))
         return {
-            "changes": [
-                {"stage": stage, "what": change.what, "how": change.how}
-                for stage, change in self.staleness.reasons(f"{LAST_STAGES[section]}@{name}")
-            ],
+            "changes": [{"stage": stage, **change._asdict()} for stage, change in reasons],
             "users": self._users(section, name),
             "members": {
                 member: self._brief("experiments", member)
                 for member in getattr(block, "experiments", [])
             },
-            "profile": _read(paths.clean(corpus) / paths.PROFILE),
-            "alignment": _read(paths.targets(name) / paths.ALIGNMENT)
-            if isinstance(block, Experiment)
-            else {},
+            "profile": _read(paths.CLEAN / corpus / paths.PROFILE),
+            "alignment": _read(alignment) if section == "experiments" else {},
             "cost": {stage: cost for stage, cost in costs.items() if cost},
             "files": dict(self._files(section, name, block)),
             "settings": settings,
@@ -137,15 +132,10 @@ class Inventory(NamedTuple):
 
 def sections(params: Params, name: str) -> list[str]:
     """The sections with a block of this name. Raises WxbError, with the nearest name, if none."""
-    known = {section: list(getattr(params, section)) for section in SECTIONS}
-    result = [section for section, names in known.items() if name in names]
-    if not result:
-        every = dict.fromkeys(block for names in known.values() for block in names)
-        listed = "; ".join(f"{section}: {', '.join(names)}" for section, names in known.items())
-        raise WxbError(
-            f"params.yaml has no block {name!r}{did_you_mean(name, every)} (choose from: {listed})"
-        )
-    return result
+    if result := [section for section in SECTIONS if name in getattr(params, section)]:
+        return result
+    known = dict.fromkeys(block for section in SECTIONS for block in getattr(params, section))
+    raise WxbError(f"params.yaml has no block {name!r}{choices(name, known)}")
 
 
 def headlines(metrics: Mapping[str, float]) -> list[str]:
@@ -157,32 +147,27 @@ def _description(name: str, block: Section) -> tuple[Facts, dict[str, bool]]:
     """What a block is, with its metrics; and which of its outputs exist, by the order of stages."""
     match block:
         case Corpus():
-            folder = paths.clean(name)
-            profile = _read(folder / paths.PROFILE)
+            profile = _read(paths.CLEAN / name / paths.PROFILE)
             # Lists of a task, such as the labels of its records.
             lists = {key: value for key, value in profile.items() if isinstance(value, list)}
             facts = {"origin": _origin(block), "records": profile.get("records", {}), **lists}
-            return facts, {"cleaned": folder.is_dir()}
+            outputs = {"cleaned": paths.CLEAN / name}
         case Backbone():
             shape, metrics = block.architecture, paths.metrics(paths.PRETRAIN, name)
             facts = {
                 "origin": shape.model_type if shape else block.checkpoint or "only a tokenizer",
-                "objective": block.objective,
-                "corpus": block.corpus,
+                **block.model_dump(include={"objective", "corpus"}),
                 "metrics": _read(metrics),
             }
-            return facts, {"pretrained": paths.model(name).is_dir(), "measured": metrics.exists()}
+            outputs = {"pretrained": paths.MODELS / name, "measured": metrics}
         case Experiment():
             metrics = paths.metrics(block.study, name)
             facts = {
-                "study": block.study,
-                "task": block.task,
-                "corpus": block.corpus,
-                "backbone": block.backbone,
+                **block.model_dump(include={"study", "task", "corpus", "backbone"}),
                 "tuning": tuning_text(block),
                 "metrics": _read(metrics),
             }
-            return facts, {"trained": paths.model(name).is_dir(), "scored": metrics.exists()}
+            outputs = {"trained": paths.MODELS / name, "scored": metrics}
         case Study():
             facts = {"title": block.title, "experiments": block.experiments}
             outputs = {"compared": paths.study(name), "reported": paths.page(name)}

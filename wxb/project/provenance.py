@@ -95,7 +95,7 @@ def from_costs(params: Params, study: str) -> dict[str, Any]:
     machines = [{key: cost[key] for key in MACHINE if key in cost} for cost in costs]
     # A stage without torch has fewer keys of the same machine than others.
     full = [m for m in machines if not any(m.items() < other.items() for other in machines)]
-    profile = paths.clean(params.experiments[experiments[0]].corpus) / paths.PROFILE
+    profile = paths.CLEAN / params.experiments[experiments[0]].corpus / paths.PROFILE
     trained_on = read_json(profile)["splits"]["train"]["labelled"] if profile.is_file() else None
     return {
         **({} if trained_on is None else {"trained_on": trained_on}),

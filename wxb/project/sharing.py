@@ -37,7 +37,7 @@ def card(params: Params, name: str, folder: Path | None = None) -> str:
     require_output(metrics_file, f"evaluate@{name}")
     scores = read_json(metrics_file)
     metrics = [metric for metric in task.metrics.METRICS if metric.key in scores]
-    splits = read_json(paths.clean(experiment.corpus) / paths.PROFILE)["splits"]
+    splits = read_json(paths.CLEAN / experiment.corpus / paths.PROFILE)["splits"]
     hub_task = task.card.HUB_TASK if task.card else "other"
     data = ModelCardData(
         model_name=name,

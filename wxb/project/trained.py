@@ -59,7 +59,7 @@ def names() -> list[str]:
     if root is None:
         return []
     experiments = load_params(root / PARAMS).experiments
-    return [name for name in experiments if (root / paths.model(name) / paths.SETTINGS).is_file()]
+    return [name for name in experiments if (root / paths.MODELS / name / paths.SETTINGS).is_file()]
 
 
 @contextmanager
@@ -131,7 +131,7 @@ def find(experiment: str | Path) -> Path:
             f"{folder}: expected a name of params.yaml, or the folder of a trained experiment with"
             f" {paths.SETTINGS} ({'it has none' if folder.is_dir() else place})"
         )
-    folder = root / paths.model(folder.name)
+    folder = root / paths.MODELS / folder.name
     if not (folder / paths.SETTINGS).is_file():
         load_params(root / PARAMS).block("experiments", str(experiment))
         raise WxbError(

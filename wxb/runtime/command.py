@@ -55,9 +55,8 @@ def run(verb: str, main: Main, doc: str | None) -> None:
     with locks.hold(stage), redirect_to(log) as console:
         start = time.monotonic()
         try:
-            links.require_no_links(
-                f(name) for f in (paths.raw, paths.clean, paths.model, paths.page)
-            )
+            folders = (paths.RAW, paths.CLEAN, paths.MODELS)
+            links.require_no_links([paths.page(name), *(folder / name for folder in folders)])
             process, before = engine.find(stage), inputs.read(stage)
             engine.end_with(process)
             publish_checks.append(partial(engine.require, stage, process))

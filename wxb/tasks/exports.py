@@ -90,7 +90,7 @@ def load_records(params: Params, name: str, split: str) -> Records:
     experiment = params.experiments.get(name)
     corpus = experiment.corpus if experiment else name
     task = tasks.get(params.corpora[corpus].task)
-    folder = paths.clean(corpus)
+    folder = paths.CLEAN / corpus
     require_output(folder / paths.PROFILE, f"preprocess@{corpus}")
     splits = ["test"] if experiment else clean.splits(folder)
     if split not in splits:
@@ -101,7 +101,7 @@ def load_records(params: Params, name: str, split: str) -> Records:
     if not experiment:
         fields = ("id", "input", "language", "gold")
         return [{name: getattr(record, name) for name in fields} for record in records]
-    predictions = paths.predictions(experiment.study, name)
+    predictions = paths.PREDICTIONS / experiment.study / name
     require_output(predictions / evaluation.PREDICTIONS, f"evaluate@{name}")
     languages = {record.id: record.language for record in records}
     return [

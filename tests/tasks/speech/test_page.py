@@ -32,7 +32,7 @@ def study(tmp_path, monkeypatch):
         for name, transcribe in systems.items()
     }
     for name, rows in judged.items():
-        evaluation.save_run(metrics.Scorer(), paths.predictions("songs", name), rows)
+        evaluation.save_run(metrics.Scorer(), paths.PREDICTIONS / "songs" / name, rows)
     return study_of(metrics.Scorer(), judged, "songs")
 
 

@@ -63,7 +63,7 @@ def epochs_for(row: Mapping[str, Any], records: int) -> int:
 
 def read_corpus(name: str, corpus: Corpus) -> Trial | None:
     """Read the records of a corpus; None if it is generated, or not downloaded yet."""
-    path = paths.raw(name)
+    path = paths.RAW / name
     if not path.exists():
         if corpus.hub or corpus.urls or corpus.generate:
             return None
@@ -73,7 +73,7 @@ def read_corpus(name: str, corpus: Corpus) -> Trial | None:
 
 def training_records(name: str, corpus: Corpus, trial: Trial | None) -> int | None:
     """The number of labelled training records of a corpus, by its profile or its raw records."""
-    profile = paths.clean(name) / paths.PROFILE
+    profile = paths.CLEAN / name / paths.PROFILE
     if profile.is_file():
         return int(read_json(profile)["splits"]["train"]["labelled"])
     if trial is None:
@@ -97,13 +97,13 @@ def training_seconds(params: Params, name: str, row: Mapping[str, Any], records:
         key
         for key, other in params.experiments.items()
         if paths.cost("train", key).is_file()
-        and (paths.clean(other.corpus) / paths.PROFILE).is_file()
+        and (paths.CLEAN / other.corpus / paths.PROFILE).is_file()
         and _settings(params, key) == _settings(params, name)
     ]
     if runs:
         key = max(runs, key=lambda key: paths.cost("train", key).stat().st_mtime)
         last, seconds = params.experiments[key], read_json(paths.cost("train", key))["seconds"]
-        splits = read_json(paths.clean(last.corpus) / paths.PROFILE)["splits"]
+        splits = read_json(paths.CLEAN / last.corpus / paths.PROFILE)["splits"]
         trainings = len(params.studies[last.study].seeds) * (last.max_epochs or 1)
         speed = 1000 * seconds / (splits["train"]["labelled"] * trainings)
     return float(speed * records * (experiment.max_epochs or 1) / 1000)

@@ -82,7 +82,7 @@ def _confusions(rows: Any) -> Table:
 def clips(study: Study) -> Iterator[Example]:
     """The recordings that the stage `evaluate` copied for the page, with transcripts."""
     systems = list(study.systems)
-    folder = paths.predictions(study.comparison["study"], systems[0])
+    folder = paths.PREDICTIONS / study.comparison["study"] / systems[0]
     rows = {name: {row.id: row for row in study.predictions[name]} for name in systems}
     for row in clip_rows(study.predictions[systems[0]]):
         sound = base64.b64encode((folder / clip_name(row)).read_bytes()).decode()
