@@ -76,8 +76,7 @@ class TestIntervals:
     def test_contains_the_score_and_stays_on_the_scale(self, right):
         value, low, high = accuracy(right_of(*right))
         assert value == pytest.approx(sum(right) / (10 * len(right)))
-        assert 0 <= low <= value + 1e-9
-        assert value - 1e-9 <= high <= 1
+        assert 0 <= low <= value <= high <= 1
 
     def test_of_groups_of_one_size_is_students_on_the_logit_scale(self):
         """For means of equal groups, the jackknife is the textbook standard error."""
@@ -104,13 +103,6 @@ class TestIntervals:
         assert freedom < count / 3
         assert np.log(high / value) == pytest.approx(error * stats.t.ppf(0.975, freedom))
 
-    def test_of_another_scale_is_that_of_shares_scaled(self):
-        groups, percent = right_of(9, 7, 3), Metric("accuracy", "percent", high=100.0)
-        found = intervals.intervals(
-            groups, lambda sums: {"accuracy": 100 * shares(sums)["accuracy"]}, [percent]
-        )["accuracy"]
-        assert found == pytest.approx([100 * end for end in accuracy(groups)])
-
     @pytest.mark.parametrize(("groups", "low"), [(4, 0.3976), (16, 0.7941), (100, 0.9638)])
     def test_a_perfect_score_is_not_certain(self, groups, low):
         """Clopper and Pearson: with n of n right, the lower end is 0.025 ** (1 / n)."""
@@ -136,12 +128,6 @@ class TestIntervals:
         groups = right_of(9, 2, 5, 8)
         assert width(accuracy(groups, level=0.99)) > width(accuracy(groups))
 
-    def test_records_that_are_alike_within_a_group_widen_it(self):
-        right = np.arange(200) % 20 < 10
-        runs = [{"right": right * 1, "records": np.ones(200)}]
-        together = Groups.from_records(runs, [str(n % 20) for n in range(200)])
-        assert width(accuracy(together)) > 2 * width(accuracy(Groups.from_records(runs)))
-
     def test_blocks_change_nothing(self, monkeypatch):
         groups = right_of(*range(11))
         whole = accuracy(groups)
@@ -163,7 +149,7 @@ class TestIntervals:
         error = np.sqrt(np.square(2 * correct - value * both).sum()) / both.sum()
         assert width(found) == pytest.approx(2 * 1.968 * error, rel=0.02)
 
-    @pytest.mark.parametrize(("low", "high"), [(-1.0, 1.0), (-1.0, None), (0.5, 3.0)])
+    @pytest.mark.parametrize(("low", "high"), [(-1.0, 1.0), (-1.0, None), (0.5, 3.0), (0.0, 100.0)])
     def test_of_a_metric_with_other_bounds_is_shifted_and_scaled(self, low, high):
         """A correlation of -0.49 has no interval that begins at 0."""
         groups, span = right_of(9, 2, 5, 8), 1.0 if high is None else high - low
