@@ -1,7 +1,6 @@
 """Train small chat models and adapters that answer a few questions."""
 
 import shutil
-from pathlib import Path
 
 from tests import tiny, training_steps
 from wxb.core.params.experiments import Tuning
@@ -11,7 +10,6 @@ from wxb.corpora.text.tokenizers import load, train
 from wxb.tasks.chat.params import Sft
 from wxb.tasks.chat.sft import SftMethod
 
-ROOT = Path(__file__).parents[1]
 ANSWERS = {
     "What is one plus two?": "3",
     "What is the opposite of hot?": "cold",

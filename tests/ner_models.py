@@ -19,32 +19,21 @@ TOKENIZERS = {
     "bert": train("wordpiece", 300, TEXTS),
     "llama": train("byte-level-bpe", 300, TEXTS),
 }
-TOKENIZERS["llama-untied"] = TOKENIZERS["llama"]
 IDS = torch.tensor([[1, 7, 9, 3, 0, 0], [1, 30, 31, 32, 33, 2]])
 MASK = torch.tensor([[1, 1, 1, 1, 0, 0], [1, 1, 1, 1, 1, 1]])
 
-# Method, backbone and settings of tuning.
+# Method and backbone.
 CASES = {
-    "tagger-full": ("tagging", "bert", {}),
-    "tagger-lora": ("tagging", "llama", {}),
-    "tagger-qlora": ("tagging", "llama", {"four_bit": True}),
-    "tagger-bert-qlora": ("tagging", "bert", {"four_bit": True}),
-    "tagger-bidirectional-qlora": ("tagging", "llama", {"four_bit": True}),
-    "generator-full": ("generation", "llama", {}),
-    "generator-lora": ("generation", "llama", {}),
-    "generator-qlora": ("generation", "llama", {"four_bit": True}),
-    "generator-new-tokens-lora": ("generation", "llama", {}),
-    "generator-new-tokens-qlora": ("generation", "llama", {"four_bit": True}),
-    "generator-new-tokens-untied-qlora": ("generation", "llama-untied", {"four_bit": True}),
+    "tagger-full": ("tagging", "bert"),
+    "tagger-lora": ("tagging", "llama"),
+    "generator-full": ("generation", "llama"),
 }
 
 
 def experiment(name):
     """The settings of a case; with `full` in its name, all weights are trained."""
-    method, backbone, changes = CASES[name]
-    targets = ["value", "query"] if backbone == "bert" else ["v_proj", "q_proj", "up_proj"]
-    lora = LowRank(r=4, alpha=8, dropout=0.1, target_modules=targets)
-    is_generator = method == "generation"
+    method, backbone = CASES[name]
+    lora = LowRank(r=4, alpha=8, dropout=0.1, target_modules=["v_proj", "q_proj", "up_proj"])
     head = {"projection": 12, "dropout": 0.1}
     return methods("ner")[method](
         study="s",
@@ -52,11 +41,10 @@ def experiment(name):
         task="ner",
         method=method,
         backbone=backbone,
-        encoding={"max_length": 16, "stride": 4}
-        | ({"special_tokens": "new-tokens" in name} if is_generator else {}),
-        model={} if is_generator else {"head": head, "bidirectional": "bidirectional" in name},
+        encoding={"max_length": 16, "stride": 4},
+        model={} if method == "generation" else {"head": head},
         prediction={},
-        tuning=Tuning(lora=None if "full" in name else lora, **changes),
+        tuning=Tuning(lora=None if "full" in name else lora),
         training=Training(epochs=1, batch_size=1, learning_rate=1e-3),
     )
 
@@ -67,8 +55,7 @@ def save_base(folder, kind):
     if kind == "bert":
         tiny.bert(folder, vocab_size=size)
     else:
-        tied = kind == "llama"
-        tiny.llama(folder, vocab_size=size, tie_word_embeddings=tied, pad_token_id=0)
+        tiny.llama(folder, vocab_size=size, tie_word_embeddings=True, pad_token_id=0)
     TOKENIZERS[kind].save_pretrained(folder)
 
 
@@ -77,20 +64,18 @@ def trained(folder, name):
     settings = experiment(name)
     backbone = folder / settings.backbone
     method = tasks.method_of(settings, TYPES, load(backbone))
-    tokenizer = method.tokenizer
     set_seed(1)
     model = method.model(backbone).train()
     optimizer = torch.optim.AdamW([p for p in model.parameters() if p.requires_grad], lr=1e-2)
-    ids = torch.where(IDS > 9, IDS % 4 + len(tokenizer) - 4, IDS)  # includes new tokens
     for _ in range(3):
         optimizer.zero_grad()
-        targets = ids.masked_fill((MASK == 0) | (IDS == 1), IGNORED)
+        targets = IDS.masked_fill((MASK == 0) | (IDS == 1), IGNORED)
         if settings.method == "generation":
-            loss = model(ids, MASK, targets)["loss"]
+            loss = model(IDS, MASK, targets)["loss"]
         else:
             tags = torch.where(targets == IGNORED, IGNORED, targets % len(tag_names(TYPES)))
             flags = tags.clamp(max=1)
-            loss = model(ids, MASK, tags=tags, starts=flags, ends=flags)["loss"]
+            loss = model(IDS, MASK, tags=tags, starts=flags, ends=flags)["loss"]
         loss.backward()
         optimizer.step()
     targets = folder / "targets.arrow"

@@ -3,6 +3,21 @@
 import json
 import subprocess
 from pathlib import Path
+from typing import NamedTuple
+
+
+class Files(NamedTuple):
+    """A tree of JSON files in memory, as git has them."""
+
+    name: str
+    contents: dict
+
+    def read(self, path):
+        content = self.contents.get(path)
+        return None if content is None else json.dumps(content).encode()
+
+    def files(self, folder):
+        return sorted(path for path in self.contents if path.startswith(f"{folder}/"))
 
 
 def git(*arguments):

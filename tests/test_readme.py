@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from tests.repository import Files
 from wxb.cli.app import app
 from wxb.core.errors import WxbError
 from wxb.core.params import check, read_yaml
@@ -91,27 +92,16 @@ def test_links_lead_to_existing_files():
     assert [target for target in files if not Path(target).exists()] == []
 
 
-class Index:
-    """A tree with the file of a benchmark."""
-
-    def files(self, folder):
-        return [f"{folder}/speed.json"]
-
-    def read(self, path):
-        assert path == "reports/benchmarks/speed.json"
-        machine = {"device": "a CPU", "torch": "2"}
-        row = {"model": "lstm", "updates": 1000, "F1": [0.5, 0.4, 0.6], "less": [-0.1, -0.2, 0.0]}
-        return json.dumps(
-            {
-                "made": {"finished": "2026-01-02T03:04:05", "machines": [machine]},
-                "rows": [{**row, "rates": [0.95, 0.05]}, {**row, "updates": None, "rates": None}],
-                "formats": {"less": "+.1f", "rates": ".2f"},
-            }
-        ).encode()
-
-
 def test_the_table_of_a_benchmark_has_its_numbers_formatted(monkeypatch):
-    monkeypatch.setattr(revisions, "index", Index)
+    machine = {"device": "a CPU", "torch": "2"}
+    row = {"model": "lstm", "updates": 1000, "F1": [0.5, 0.4, 0.6], "less": [-0.1, -0.2, 0.0]}
+    speed = {
+        "made": {"finished": "2026-01-02T03:04:05", "machines": [machine]},
+        "rows": [{**row, "rates": [0.95, 0.05]}, {**row, "updates": None, "rates": None}],
+        "formats": {"less": "+.1f", "rates": ".2f"},
+    }
+    index = Files("", {"reports/benchmarks/speed.json": speed})
+    monkeypatch.setattr(revisions, "index", lambda: index)
     lines = refreshed("<!-- generated: speed -->\n<!-- end -->").splitlines()
     assert lines[1:5] == [
         "| model | updates | F1 | less | rates |",

@@ -1,7 +1,5 @@
 """spaCy and our experiments: training, misaligned spans, and comparison on the same records."""
 
-from pathlib import Path
-
 import pytest
 
 from tests.benchmarks.script import script
@@ -10,7 +8,6 @@ from wxb.metrics import evaluation
 from wxb.tasks.ner import metrics
 from wxb.tasks.ner.record import Span
 
-ROOT = Path(__file__).parents[2]
 OPTIONS = {"epochs": 8, "seed": 1, "label": "spaCy@test"}
 
 

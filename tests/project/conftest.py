@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 from dvc.repo import Repo
 
-from tests.project.toy import DVC_YAML, git
+from tests.project.toy import DVC_YAML
+from tests.repository import git
 
 
 @pytest.fixture(scope="session")

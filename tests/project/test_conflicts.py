@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from tests.project.toy import git, stages_run
+from tests.project.toy import stages_run
+from tests.repository import git
 from wxb.cli.app import app
 from wxb.core.errors import WxbError
 from wxb.project import dag, staleness

@@ -11,7 +11,7 @@ from dvc.stage import serialize
 from dvc.utils.serialize import _yaml
 from dvc_objects.fs.local import FsspecLocalFileSystem
 
-from tests.project.toy import git
+from tests.repository import git
 from wxb.project import dvc
 from wxb.project.dag import LOCKFILE
 from wxb.runtime.engine import RWLOCK

@@ -77,7 +77,7 @@ def test_an_invalid_result_is_not_written(params):
     assert params.read_text() == before
 
 
-@pytest.mark.parametrize("profile", PUBLIC)
+@pytest.mark.parametrize("profile", [*PUBLIC, "news", "reviews"])
 def test_the_demo_removes_the_blocks_of_a_profile(params, profile):
     before, text = load(), params.read_text()
     first = switch(profile)

@@ -12,7 +12,8 @@ from dvc.repo import Repo
 from ruamel.yaml import YAML
 
 from tests.commands import sleeping_process
-from tests.project.toy import flip, git, stages_run
+from tests.project.toy import flip, stages_run
+from tests.repository import git
 from wxb.core.errors import WxbError
 from wxb.project import dag, repair
 from wxb.project.dag import LOCKFILE

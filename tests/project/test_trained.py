@@ -14,8 +14,6 @@ from wxb.core.params import check, read_yaml
 from wxb.project import trained
 from wxb.tasks.ner.record import Span
 
-ROOT = Path(__file__).parents[2]
-
 
 @pytest.fixture(scope="module")
 def project(tmp_path_factory):

@@ -36,7 +36,8 @@ from hypothesis.stateful import (
 from ruamel.yaml import YAML
 
 from tests.project import toy_dag
-from tests.project.toy import flip, git
+from tests.project.toy import flip
+from tests.repository import git
 from wxb.project.dag import LOCKFILE
 from wxb.project.engines import plan, repaired
 from wxb.project.verify import verify

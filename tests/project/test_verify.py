@@ -1,14 +1,13 @@
 """Every changed byte of outputs, sources and cache is found, and repaired if there is a copy."""
 
-import os
 import shutil
 from pathlib import Path
 
-import pytest
 from dvc.repo import Repo
 from typer.testing import CliRunner
 
-from tests.project.toy import flip, git, stages_run
+from tests.project.toy import flip, stages_run
+from tests.repository import git
 from wxb.cli.app import app
 from wxb.project.verify import verify
 
@@ -136,34 +135,3 @@ def test_the_command_exits_with_1_and_names_the_file(toy_project):
     assert repaired.exit_code == 0
     assert repaired.stdout.startswith("altered: used (restored from a copy)\n")
     assert CliRunner().invoke(app, ["verify"]).exit_code == 0
-
-
-@pytest.mark.slow
-def test_flips_in_all_files_of_a_small_run_are_found(built_project, tmp_path, monkeypatch):
-    project = built_project.copy(tmp_path / "project")
-    monkeypatch.chdir(project.folder)
-    git("init", "-q")
-    git("add", "--force", "reports/studies")  # git's index has the only copy of uncached outputs
-    assert faults() == {}
-    with Repo() as repo:
-        outs = [Path(out.fs_path) for stage in repo.index.stages for out in stage.outs]
-    workspace = [
-        file.relative_to(project.folder)
-        for out in outs
-        for file in ([out] if out.is_file() else out.rglob("*"))
-        if file.is_file()
-    ]
-    cached = [path for path in Path(".dvc/cache/files").rglob("*") if path.is_file()]
-    for path in cached:  # the copy links to the objects of the original
-        content, mode, status = path.read_bytes(), path.stat().st_mode, path.stat()
-        path.unlink()
-        path.write_bytes(content)
-        os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
-        path.chmod(mode)
-    for files in (workspace, cached):
-        targets = [file for file in files if file.stat().st_size]
-        for index, file in enumerate(targets):
-            flip(file, (index * 7919) % file.stat().st_size)
-        assert faults() == {str(file): "altered" for file in targets}
-        assert [fault for fault in verify(repair=True)[1] if not fault.is_restored] == []
-        assert faults() == {}

@@ -1,7 +1,6 @@
 """A project of DVC with a folder, a file, and metrics that git tracks."""
 
 import os
-import subprocess
 from pathlib import Path
 
 from dvc.repo import Repo
@@ -22,11 +21,6 @@ stages:
     deps: [used]
     metrics: [score.json: {cache: false}]
 """
-
-
-def git(*arguments):
-    name = ["-c", "user.name=t", "-c", "user.email=t@example.org"]
-    subprocess.run(["git", *name, *arguments], check=True, capture_output=True)
 
 
 def stages_run(**options):

@@ -6,28 +6,12 @@ from pathlib import Path
 import pytest
 
 from tests.reporting.conftest import HOME
+from tests.repository import Files
 from wxb.core import paths
 from wxb.core.errors import WxbError
 from wxb.core.params import check, read_yaml
 from wxb.project import params_file, provenance, readme, revisions
 from wxb.reporting.tables import headline_table
-
-
-class Index:
-    """A git index with the demo's study `ner`, and its file with two seeds if it has one."""
-
-    name = "the index"
-
-    def __init__(self, study):
-        self.contents = {paths.study("ner").as_posix(): {}}
-        if study:
-            self.contents[paths.seeds("ner").as_posix()] = study
-
-    def files(self, folder):
-        return [path for path in self.contents if path.startswith(folder)]
-
-    def read(self, path):
-        return json.dumps(self.contents[path]).encode() if path in self.contents else None
 
 
 @pytest.fixture
@@ -50,11 +34,13 @@ def test_every_seed_and_the_mean_are_shown(study):
 
 def test_readme_shows_what_the_index_has(study, monkeypatch):
     made = {"finished": "2030-01-02T03:04:05+00:00", "machines": [{"device": "Abacus"}]}
-    monkeypatch.setattr(revisions, "index", lambda: Index({**study, "made": made}))
+    index = Files("", {paths.study("ner").as_posix(): {}})
+    monkeypatch.setattr(revisions, "index", lambda: index)
+    index.contents[paths.seeds("ner").as_posix()] = {**study, "made": made}
     block = readme.refreshed("<!-- generated: seeds -->\n<!-- end -->\n")
     assert headline_table(study, seeds=True).markdown() in block
     assert "Made on Abacus, finished on 2030-01-02." in block
-    monkeypatch.setattr(revisions, "index", lambda: Index(None))
+    del index.contents[paths.seeds("ner").as_posix()]
     assert readme.refreshed(block) == "<!-- generated: seeds -->\n<!-- end -->\n"
 
 

@@ -2,24 +2,16 @@
 
 from itertools import pairwise
 
-import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from wxb.corpora.text.encoded import Encoded
+from tests.tasks.ner.test_bio import encoded_of
 from wxb.tasks.ner.models.seqeval_f1 import seqeval_f1
 from wxb.tasks.ner.record import Span, f1
 
 ANN, MET, BOB, DOT = (0, 3), (4, 7), (8, 11), (11, 12)  # the tokens of "Ann met Bob."
 NAME = Span(0, 3, "NAME")
-
-
-def encoded_of(*rows):
-    """Tokens of several texts, each a list of (start, end)."""
-    pairs = np.array([pair for row in rows for pair in row], np.int32).reshape(-1, 2)
-    splits = np.cumsum([0, *map(len, rows)], dtype=np.int64)
-    return Encoded(np.arange(len(pairs), dtype=np.int32), *pairs.T, splits)
 
 
 @st.composite
@@ -46,7 +38,7 @@ def texts(draw):
 @given(st.lists(texts(), min_size=1, max_size=5))
 def test_for_spans_of_whole_tokens_seqeval_agrees_with_us(rows):
     tokens, gold, predicted = zip(*rows, strict=True)
-    assert seqeval_f1(encoded_of(*tokens), gold, predicted) == pytest.approx(f1(gold, predicted))
+    assert seqeval_f1(encoded_of(tokens), gold, predicted) == pytest.approx(f1(gold, predicted))
 
 
 TWO_THIRDS = pytest.approx(2 / 3)
@@ -67,5 +59,5 @@ TWO_THIRDS = pytest.approx(2 / 3)
     ],
 )
 def test_f1_of_tokens_and_of_characters(tokens, gold, predicted, expected):
-    of_tokens = seqeval_f1(encoded_of(tokens), [gold], [predicted])
+    of_tokens = seqeval_f1(encoded_of([tokens]), [gold], [predicted])
     assert (of_tokens, f1([gold], [predicted])) == expected

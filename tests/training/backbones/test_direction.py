@@ -73,21 +73,6 @@ def test_logits_depend_on_later_tokens_only_if_bidirectional(
 
 
 @each_direction
-@each_batch
-@pytest.mark.parametrize("lora", [None, LORA], ids=["full", "lora"])
-def test_a_loaded_tagger_has_the_same_direction(models, bidirectional, batch, lora):
-    folder = models / f"saved-{'lora' if lora else 'full'}"
-    model = tagger(models, bidirectional, lora).eval()
-    model.save_pretrained(folder)
-    loaded = Tagger.from_pretrained(folder, tags=5, settings=HEAD, bidirectional=bidirectional)
-    assert_direction(loaded, batch, bidirectional)
-    mask = BATCHES[batch][1] == 1
-    with torch.no_grad():
-        actual, expected = (m(*BATCHES[batch])["tags"][mask] for m in (loaded, model))
-    assert difference([actual], [expected]) <= SINGLE  # a native one may add in another order
-
-
-@each_direction
 def test_padding_and_other_rows_change_nothing(models, bidirectional):
     model = tagger(models, bidirectional).eval()
     with torch.no_grad():

@@ -4,7 +4,7 @@ import logging
 
 import pytest
 import torch
-from transformers import AutoModelForCausalLM, MambaConfig, MambaForCausalLM, set_seed
+from transformers import MambaConfig, MambaForCausalLM, set_seed
 from transformers.utils import logging as transformers_logging
 
 from tests import tiny
@@ -153,16 +153,6 @@ def test_generation_settings_of_a_checkpoint_are_ignored(models, tmp_path):
 
 
 # Loading
-
-
-def test_automodel_loads_the_full_model(models, tmp_path):
-    model = generator(models)
-    model.save_pretrained(tmp_path)
-    loaded, info = AutoModelForCausalLM.from_pretrained(tmp_path, output_loading_info=True)
-    assert not any(info.values()), info
-    weights = model.backbone.state_dict()
-    assert weights.keys() == loaded.state_dict().keys()
-    assert all(torch.equal(weights[name], value) for name, value in loaded.state_dict().items())
 
 
 def test_an_extended_vocabulary_keeps_its_old_rows(models, tmp_path):

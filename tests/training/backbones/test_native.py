@@ -25,34 +25,9 @@ def folder(request, tmp_path):
     return getattr(tiny, request.param)(tmp_path / "backbone", vocab_size=40)
 
 
-def targets():
-    tags = torch.where(MASK == 1, IDS % 3, -100)
-    edges = torch.where(MASK == 1, (IDS % 2).float(), -100.0)
-    return {"tags": tags, "starts": edges, "ends": edges}
-
-
 def tagger(folder, *, native):
     torch.manual_seed(3)
     return Tagger(load_backbone(folder, native=native), 3, HEAD).eval()
-
-
-def test_loss_and_gradients_equal_transformers(folder):
-    losses, gradients = [], []
-    for native in (False, True):
-        model = tagger(folder, native=native)
-        loss = model(IDS, MASK, **targets())["loss"]
-        loss.backward()
-        losses.append(loss)
-        names = {
-            name.replace("backbone.backbone.", "backbone."): p.grad
-            for name, p in model.named_parameters()
-        }
-        gradients.append(names)
-        assert isinstance(model.backbone, Native) == native
-    assert difference(*([loss] for loss in losses)) <= SINGLE
-    theirs, ours = gradients
-    assert ours.keys() == theirs.keys()
-    assert difference(*([part[name] for name in sorted(part)] for part in gradients)) <= 2 * SINGLE
 
 
 def test_embedding_noise_changes_the_output(folder):
@@ -78,9 +53,11 @@ def test_saved_folders_load_in_wxb_and_transformers(folder, tmp_path):
     with torch.no_grad():
         expected = model(IDS, MASK)["tags"]
         torch.testing.assert_close(loaded(IDS, MASK)["tags"], expected, rtol=0, atol=0)
-        hidden = theirs(input_ids=IDS, attention_mask=MASK).last_hidden_state[MASK == 1]
-        ours = model.backbone(input_ids=IDS, attention_mask=MASK).last_hidden_state[MASK == 1]
-    assert difference([hidden], [ours]) <= SINGLE
+        ours, *others = (
+            m(input_ids=IDS, attention_mask=MASK).last_hidden_state[MASK == 1]
+            for m in (model.backbone, theirs, load_backbone(folder).eval())
+        )
+    assert max(difference([hidden], [ours]) for hidden in others) <= SINGLE
 
 
 @pytest.mark.parametrize("bidirectional", [False, True])

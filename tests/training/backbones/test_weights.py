@@ -1,7 +1,6 @@
 """Backbones: initial weights, checkpoints with and without heads, numbers of parameters."""
 
 import sys
-from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -16,7 +15,6 @@ from wxb.corpora.text import tokenizers
 from wxb.training.backbones.tuning import parameter_count
 from wxb.training.backbones.weights import initial_model, load_backbone
 
-PARAMS = Path(__file__).parents[3] / "params.yaml"
 OBJECTIVES = {"bert": "mlm+nsp", "llama": "causal-lm"}
 FULL = {"bert": BertForPreTraining, "llama": LlamaForCausalLM}
 IDS = torch.tensor([[1, 7, 9, 3]])
