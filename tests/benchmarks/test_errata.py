@@ -1,7 +1,5 @@
 """The published forms have the defects that docs/errata.md describes, and no others."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 import torch
@@ -15,7 +13,6 @@ from wxb.corpora.records import Record
 from wxb.corpora.text.encoded import IGNORED
 from wxb.corpora.text.tokenizers import train as train_tokenizer
 from wxb.tasks.ner.metrics import counts
-from wxb.tasks.ner.models import answers
 from wxb.tasks.ner.models.bio import OUTSIDE
 from wxb.tasks.ner.models.tagger import Tagger
 from wxb.tasks.ner.params import Head
@@ -24,8 +21,6 @@ from wxb.tasks.ner.tagging import TaggingMethod
 from wxb.training.backbones.generator import Generator
 from wxb.training.batches import collate
 
-ROOT = Path(__file__).parents[2]
-EXPERIMENTS = ["ner-encoder", "ner-decoder", "ner-generative"]
 TYPES = ["AGE", "NAME"]
 
 scoring, training, errata = map(script, ("errata_scoring", "errata_training", "errata"))
@@ -94,15 +89,6 @@ def test_outputs_are_sliced_like_a_padded_batch(rows, size):
             output = [0] * (longest - len(prompt)) + prompt + answer
             expected.append([i for i in output[len(prompt) :] if i != 0])
     assert [row.tolist() for row in scoring.slice_by_tokens(batched, size)] == expected
-
-
-@pytest.mark.parametrize("value", ["a;;b", "a|b", "a;;B|c", "a"])
-def test_the_unescaped_form_loses_mentions_with_separators(value):
-    text = f"Say {value} to 9"
-    spans = [Span(4, 4 + len(value), "NAME"), Span(len(text) - 1, len(text), "AGE")]
-    mentions = scoring.parse_unescaped(scoring.join_unescaped(text, spans))
-    expected = [(span.type, text[span.start : span.end]) for span in spans]
-    assert (mentions == expected) == (answers.SEPARATOR not in value)
 
 
 def test_perfect_answers_with_separators_are_right_if_escaped():

@@ -75,13 +75,6 @@ def test_params_are_checked(project):
     assert "Traceback" not in failed.stderr
 
 
-def test_params_switch_shows_changes(project):
-    result = wxb(project, "params", "tiny")
-    assert result.returncode == 0, result.stderr
-    assert "params.yaml is now tiny" in result.stdout
-    assert "already" in wxb(project, "params", "tiny").stdout
-
-
 def test_table_before_a_run_is_an_error(project):
     failed = wxb(project, "table", "ner")
     assert failed.returncode == 1
@@ -168,19 +161,6 @@ def test_export_writes_the_format_of_the_suffix(evaluated):
     lines = wxb(evaluated, "export", "pii").stdout.splitlines()
     assert len(lines) == 2000
     assert json.loads(lines[7]).items() >= {"id": "7", "language": "en"}.items()
-
-
-def test_export_errors(evaluated):
-    for arguments, fault in {
-        ("ner-encodr",): "did you mean 'ner-encoder'",
-        ("pii", "--split", "train"): "dvc repro preprocess@pii",
-        ("ner-encoder", "--split", "train"): "has no split 'train'",
-        ("pii", "--output", "a.txt"): "--format: ner has no format 'txt'",
-    }.items():
-        failed = wxb(evaluated, "export", *arguments)
-        assert failed.returncode == 1
-        assert fault in failed.stderr
-        assert "Traceback" not in failed.stderr
 
 
 def test_export_is_utf_8_and_quiet_if_the_reader_of_its_output_exits(evaluated):

@@ -1,7 +1,6 @@
 """Tests of all native architectures, compared with transformers."""
 
 from functools import partial
-from itertools import pairwise
 
 import pytest
 import torch
@@ -23,8 +22,8 @@ from tests.models.architectures import (
     batches,
     models,
 )
-from tests.models.equal import SINGLE, assert_equal, assert_same_training, difference, twin
-from wxb.models.decoding import complete, encoder_decoder, positions
+from tests.models.equal import SINGLE, assert_equal, assert_same_training, twin
+from wxb.models.decoding import complete, encoder_decoder
 
 each = pytest.mark.parametrize("kind", ALL, ids=str)
 each_decoder = pytest.mark.parametrize("kind", DECODERS, ids=str)
@@ -74,44 +73,6 @@ def test_generation_equals_transformers(kind, data, longest, ends):
         expected = GenerationMixin.generate(theirs, **inputs, generation_config=same)
         generated = generate(kind, ours, inputs, **stop, use_cache=use_cache)
         assert generated.equal(expected[:, no_padding.shape[1] :])
-
-
-@each_decoder
-@given(data=st.data())
-@settings(deadline=None, max_examples=20)
-def test_cached_logits_equal_uncached_ones(kind, data):
-    theirs = data.draw(models(kind))
-    ours, *_ = twin(theirs)
-    inputs = data.draw(batches(kind, theirs.dtype, left=True))
-    ids, mask, position_ids = (
-        f"{kind.prefix}{name}" for name in ("input_ids", "attention_mask", "position_ids")
-    )
-    columns = (ids, position_ids) if mask in inputs else (ids,)
-    inputs = {mask: torch.ones_like(inputs[ids]), **inputs}
-    inputs[position_ids] = positions(inputs[mask])
-    length = inputs[ids].shape[1]
-    cuts = data.draw(st.sets(st.integers(1, length - 1), max_size=3)) if length > 1 else set()
-    past, parts = None, []
-    with torch.no_grad():
-        uncached = ours(**inputs)
-        encoded = {}
-        if kind is WHISPER:
-            encoded["encoder_outputs"] = ours.model.encoder(inputs["input_features"])
-        for first, last in pairwise([0, *sorted(cuts), length]):
-            part = {key: inputs[key][:, first:last] for key in columns}
-            part[mask] = inputs[mask][:, :last]
-            output = ours(**encoded, **part, past_key_values=past)
-            past = output.past_key_values
-            parts.append(output.logits)
-    is_token = inputs[mask].bool()
-    cached = torch.cat(parts, dim=1)
-    assert difference([cached[is_token]], [uncached.logits[is_token]]) <= kind.limit(theirs.dtype)
-    shapes, expected = (
-        [tensor.shape for layer in cache for tensor in layer]
-        for cache in (past, uncached.past_key_values)
-    )
-    assert shapes == expected
-    assert past[0][0].shape[2] == length
 
 
 @each_decoder

@@ -3,7 +3,6 @@
 import csv
 import io
 import json
-import os
 from pathlib import Path
 
 import pytest
@@ -133,12 +132,3 @@ def test_an_existing_file_stays_if_writing_fails(project, monkeypatch):
         exports.export(project, "pii", "test", None, target)
     assert target.read_bytes() == content
     assert [path.name for path in target.parent.iterdir()] == ["test.csv"]
-
-
-def test_folders_and_devices_are_not_replaced(project):
-    Path("folder.csv").mkdir()
-    os.mkfifo("pipe.csv")
-    for output in ("folder.csv", "pipe.csv"):
-        with pytest.raises(WxbError, match=output):
-            exports.export(project, "pii", "test", None, Path(output))
-    assert Path("folder.csv").is_dir()

@@ -11,7 +11,7 @@ from wxb.core.files import read_json
 from wxb.core.params.experiments import Encoding, Prediction, Tuning
 from wxb.corpora.records import Record
 from wxb.corpora.text import tokenizers
-from wxb.corpora.text.encoded import IGNORED, read_encoded, write_columns
+from wxb.corpora.text.encoded import IGNORED, write_columns
 from wxb.tasks import methods
 
 TEXTS = ["one two three four five six", "two", "", "six five"]
@@ -75,16 +75,6 @@ def test_inputs_have_special_tokens_and_are_truncated(tokenizer, items):
     assert ids[0] == [*full[0][:4], full[0][-1]]
     assert ids[1:] == full[1:]
     assert len(ids[0]) == 5 < len(full[0])
-
-
-def test_encoded_texts_are_written_and_read(tokenizer, tmp_path):
-    records = [Record(text, text, None, None, "") for text in TEXTS]
-    Method(None, [], tokenizer).encode([records], tmp_path / "texts.arrow", caption="encode")
-    expected = tokenizers.encode(tokenizer, TEXTS)
-    for column, expected_column in zip(
-        read_encoded(tmp_path / "texts.arrow"), expected, strict=True
-    ):
-        np.testing.assert_array_equal(column, expected_column)
 
 
 def test_batches_have_each_item_once_sorted_by_length():

@@ -7,9 +7,6 @@ from functools import partial
 import numpy as np
 import pytest
 import torch
-from hypothesis import given
-from hypothesis import settings as limits
-from hypothesis import strategies as st
 from safetensors.torch import load_file, save_file
 from torch import nn
 from torch.nn import functional as F  # noqa: N812
@@ -24,7 +21,7 @@ from wxb.tasks.ner.generation import GenerationMethod
 from wxb.training.backbones import tuning
 from wxb.training.backbones.generator import Generator, language_model
 from wxb.training.batches import collate
-from wxb.training.checkpoints import last_complete, seal
+from wxb.training.checkpoints import seal
 from wxb.training.curves import write_curves
 from wxb.training.trainer import fit
 
@@ -242,33 +239,6 @@ def test_resumed_early_stopping_equals_uninterrupted(tmp_path):
         again, its_history = fit_linear(cut, settings, Scripted(scores, begin=stop_at), records=84)
         assert same_weights(model, again)
         assert history == its_history
-
-
-@pytest.fixture(scope="module")
-def finished(tmp_path_factory):
-    """Finished training: the folder of checkpoints, a copy of it, and the model."""
-    parent = tmp_path_factory.mktemp("finished")
-    model, _ = fit_linear(parent / "train@x", training(epochs=3), Scripted([0.5, 0.4, 0.3]))
-    shutil.copytree(parent / "train@x", parent / "copy")
-    assert {p.name for p in (parent / "copy").iterdir()} == {"checkpoint-4", "checkpoint-12"}
-    return parent / "train@x", parent / "copy", model
-
-
-@limits(max_examples=6)
-@given(order=st.randoms(use_true_random=False), share=st.floats(0, 1))
-@pytest.mark.slow
-def test_partly_deleted_checkpoints_do_not_change_the_weights(finished, order, share):
-    path, copy, model = finished
-    shutil.rmtree(path)
-    shutil.copytree(copy, path)
-    files = sorted(file for file in path.rglob("*") if file.is_file())
-    order.shuffle(files)
-    for file in files[: round(share * len(files))]:
-        file.unlink()
-    resumed = last_complete(path)
-    begin = 0 if resumed is None else int(resumed.name.split("-")[1]) // 4
-    again, _ = fit_linear(path, training(epochs=3), Scripted([0.5, 0.4, 0.3], begin=begin))
-    assert same_weights(model, again)
 
 
 @pytest.fixture(scope="module")

@@ -3,11 +3,11 @@
 from dataclasses import replace
 from itertools import pairwise
 
-import numpy as np
 import pytest
 import torch
-from transformers import LlamaConfig, LlamaForCausalLM, set_seed
+from transformers import set_seed
 
+from tests import tiny
 from wxb.core.files import read_json
 from wxb.core.params.experiments import Tuning
 from wxb.core.params.training import Training
@@ -80,22 +80,16 @@ def backbone(tmp_path_factory):
     folder = tmp_path_factory.mktemp("models") / "decoder"
     tokenizer = train("byte-level-bpe", 300, TEXTS)
     tokenizer.save_pretrained(folder)
-    set_seed(0)
-    config = LlamaConfig(
+    return tiny.llama(
+        folder,
         vocab_size=len(tokenizer),
-        hidden_size=64,
-        num_hidden_layers=2,
-        num_attention_heads=4,
-        num_key_value_heads=2,
-        intermediate_size=128,
         max_position_embeddings=128,
+        initializer_range=0.02,
         tie_word_embeddings=True,
         pad_token_id=tokenizer.pad_token_id,
         bos_token_id=tokenizer.bos_token_id,
         eos_token_id=tokenizer.eos_token_id,
     )
-    LlamaForCausalLM(config).save_pretrained(folder)
-    return folder
 
 
 def vocabulary(backbone, special):
@@ -136,18 +130,6 @@ def items_of(folder, tokenizer, records):
 
 def gold_of(records):
     return [list(r.gold) for r in records]
-
-
-# Vocabulary
-
-
-def test_special_markers_are_one_token_each(backbone):
-    tokenizer = vocabulary(backbone, True)
-    size = len(load(backbone))
-    assert len(tokenizer) == size + 2 + len(TYPES)
-    markers = ["=>", ";;", "AGE|", "NAME|"]
-    ids = token_ids(tokenizer, markers, special=True)
-    assert [row.tolist() for row in ids] == [[size + index] for index in range(4)]
 
 
 # Targets
@@ -307,18 +289,6 @@ def test_an_overfitted_model_finds_exactly_the_gold_spans(trained, special):
     predictions = trained[special].predict(TEXTS)
     assert without_scores(predictions) == gold_of(RECORDS)
     assert all(0.5 <= score <= 1 for row in predictions for _, score in row)
-
-
-@each_vocabulary
-def test_predictions_do_not_depend_on_the_batch(trained, special):
-    predictor = trained[special]
-    order = np.random.default_rng(0).permutation(len(TEXTS) * 4) % len(TEXTS)
-    predictions = predictor.predict([TEXTS[index] for index in order])
-    assert without_scores(predictions) == [gold_of(RECORDS)[index] for index in order]
-    expected = predictor.predict(TEXTS)
-    for index, row in zip(order, predictions, strict=True):
-        scores = [scored.score for scored in expected[index]]
-        assert [scored.score for scored in row] == pytest.approx(scores, abs=1e-4)
 
 
 @each_vocabulary

@@ -121,18 +121,6 @@ def test_evaluation_mode_scores_greedy_translations(name):
     assert output["statistics"].tolist() == bleu_statistics(predicted, references).tolist()
 
 
-@each_kind
-def test_attention_sums_to_one(name):
-    translator = random_model(name)
-    source, target = np.array([5, 6, 7]), np.array([8, 9])
-    weights = translator.attention_weights(source, target)
-    if name in ("attention", "transformer"):
-        assert weights.shape == (3, 3)
-        assert np.allclose(weights.sum(axis=1), 1)
-    else:
-        assert weights is None
-
-
 def test_teacher_forcing_decays_with_updates(monkeypatch):
     translator = random_model("attention").train()
     translator.shape = {"teacher_forcing_decay": 10.0}

@@ -1,5 +1,4 @@
 from itertools import chain, pairwise
-from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -13,8 +12,6 @@ from wxb.tasks.ner.params import Corpus
 from wxb.tasks.ner.reading import Reading, conll
 from wxb.tasks.ner.reading.conll import Tag
 from wxb.tasks.ner.record import Span
-
-NER = Path(__file__).parents[4] / "../shared/data/ner"
 
 
 def read(folder, content, name="train.txt", **options):
@@ -236,28 +233,3 @@ def test_spans_select_the_tokens_of_their_chunk(tmp_path_factory, items, scheme,
         assert record.input == text
         selected = [text[span.start : span.end] for span in record.gold]
         assert selected == [mention.strip() for mention in expected]
-
-
-@pytest.mark.parametrize(
-    ("path", "options", "sentences", "spans"),
-    [
-        ("conll2003/train.txt", {}, 14_041, 23_499),
-        ("conll2003/valid.txt", {}, 3250, 5942),
-        ("conll2003/test.txt", {}, 3453, 5648),
-        ("conll2003/test.txt", {"unit": "document"}, 231, 5648),
-        ("wnut17/wnut17train.conll", {}, 3394, 1975),
-        ("wnut17/emerging.dev.conll", {}, 1009, 836),
-        ("wnut17/emerging.test.annotated", {}, 1287, 1079),
-        ("msra/msra_test_bio.txt", {"join": ""}, 3442, 6190),
-        ("weibo/weiboNER_2nd_conll.train", {"join": "", "characters": True}, 1350, 1895),
-        ("weibo/weiboNER_2nd_conll.dev", {"join": "", "characters": True}, 270, 389),
-        ("weibo/weiboNER_2nd_conll.test", {"join": "", "characters": True}, 270, 418),
-    ],
-)
-def test_numbers_of_published_files(tmp_path, path, options, sentences, spans):
-    if not (NER / path).exists():
-        pytest.skip(f"{path} is not in ../shared/data/ner")
-    records = read(tmp_path, (NER / path).read_bytes(), **options)
-    assert not [record for record in records if isinstance(record, Reject)]
-    assert len(records) == sentences
-    assert sum(len(record.gold) for record in records) == spans
