@@ -2,10 +2,6 @@
 
 import contextlib
 import hashlib
-import os
-import signal
-import subprocess
-import sys
 import tempfile
 import threading
 import time
@@ -22,7 +18,6 @@ from wxb.core.errors import WxbError
 from wxb.core.params.corpora import Download
 from wxb.corpora import web
 
-HOME = Path(__file__).resolve().parents[2]
 BODY = bytes(range(256)) * 40
 
 
@@ -174,30 +169,6 @@ def test_bytes_of_two_versions_are_not_mixed(site, begin):
     (web.FOLDER / f"{sha256(BODY)}.part").write_bytes(begin)
     assert fetch(site) == BODY
     assert site.ranges == [f"bytes={len(begin)}-", None]
-
-
-def test_a_killed_download_resumes(site, tmp_path):
-    site.answers = [Answer(stall=3000)]
-    program = (
-        "import sys; from pathlib import Path; from wxb.corpora import web;"
-        "from wxb.core.params.corpora import Download; web.CHUNK = 1;"
-        "web.fetch(Download(address=sys.argv[1], sha256=sys.argv[2]), Path(), label='x')"
-    )
-    part = web.FOLDER / f"{sha256(BODY)}.part"
-    process = subprocess.Popen(
-        [sys.executable, "-u", "-c", program, f"{site.address}/a.csv", sha256(BODY)],
-        env={**os.environ, "PYTHONPATH": str(HOME)},
-    )
-    deadline = time.monotonic() + web.TIMEOUT - 5
-    while not (part.exists() and part.stat().st_size == 3000):
-        assert process.poll() is None
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
-    os.kill(process.pid, signal.SIGKILL)
-    assert process.wait(60) == -signal.SIGKILL
-    assert not Path("a.csv").exists()
-    assert fetch(site) == BODY
-    assert site.ranges == [None, "bytes=3000-"]
 
 
 def test_concurrent_downloads_of_a_file_request_it_once(site):

@@ -240,12 +240,6 @@ def test_a_prepended_space_of_its_own_covers_nothing(scheme):
     assert spans(with_byte_fallback(llama_2), "é")[:2] == [("▁", ""), ("<0xC3>", "é")]
 
 
-# Unknown tokens
-
-
-# Dropped characters
-
-
 def test_only_characters_that_the_tokenizer_always_drops_need_no_token():
     tokenizer = wordpiece(["a-b"], lowercase=True)
     backend = tokenizer.backend_tokenizer

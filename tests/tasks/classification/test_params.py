@@ -19,16 +19,6 @@ def params(tmp_path, monkeypatch):
     return YAML(typ="safe").load(tmp_path / "params.yaml")
 
 
-@pytest.mark.parametrize("profile", ["reviews", "news", "full-classification"])
-def test_a_profile_is_valid_and_can_be_removed(params, profile):
-    switch(profile)
-    added = YAML(typ="safe").load(ROOT / f"params/{profile}.yaml")["studies"]
-    content = YAML(typ="safe").load(Path("params.yaml"))
-    assert {*added} < {*content["studies"]}
-    switch("demo")
-    assert not {*added} & {*YAML(typ="safe").load(Path("params.yaml"))["studies"]}
-
-
 @pytest.mark.parametrize(
     ("key", "value", "message"),
     [
