@@ -61,15 +61,3 @@ def test_metrics_are_those_of_xor(lesson):
     assert shares[-1] == 1
     assert len(lesson.metrics) == 8
     assert gates.run(with_seed(CONTENT["seed"]), "gates").metrics == lesson.metrics
-
-
-def test_figures_show_the_decision_regions_of_a_model(lesson):
-    (charts,) = [s.blocks[1].charts for s in lesson.sections if s.title == "The MLP"]
-    assert list(charts) == [f"{gate}: 4 of 4 right" for gate in gates.GATES]
-    plane, zeros, ones = charts["XOR: 4 of 4 right"].data
-    for points, sign in ((zeros, -1), (ones, 1)):
-        for x, y in zip(points.x, points.y, strict=True):
-            row = min(range(len(plane.y)), key=lambda i, y=y: abs(plane.y[i] - y))
-            column = min(range(len(plane.x)), key=lambda i, x=x: abs(plane.x[i] - x))
-            assert plane.z[row][column] * sign > 0
-    assert set(zip(ones.x, ones.y, strict=True)) == {(0, 1), (1, 0)}

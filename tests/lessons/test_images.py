@@ -5,8 +5,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import example, given
-from hypothesis import strategies as st
 from PIL import Image
 
 from wxb.core.params import check, read_yaml
@@ -75,12 +73,3 @@ def test_statistics_are_those_of_each_channel_and_never_divide_by_0():
     mean, std = lesson.channel_statistics(lesson.Images(pixels, np.zeros(2, np.int64), ["a"]))
     assert mean.ravel().tolist() == [0.5, 0]
     assert std.ravel().tolist() == [0.5, 1]
-
-
-@pytest.mark.filterwarnings("error")
-@given(st.lists(st.booleans(), min_size=1, max_size=50))
-@example([True])
-def test_accuracy_is_the_share_that_is_right(right):
-    score = lesson.accuracy(np.array(right))
-    assert score.value == pytest.approx(np.mean(right))
-    assert 0 <= score.low <= score.high <= 1

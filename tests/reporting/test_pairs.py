@@ -3,14 +3,11 @@
 import re
 from itertools import combinations
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.reporting.conftest import BLEU, CER, F1, comparison, with_baselines
-from wxb.metrics import Metric
-from wxb.metrics.intervals import Groups, paired_difference
 from wxb.reporting.charts.pairs import (
     ALPHA,
     claim,
@@ -127,49 +124,6 @@ def test_the_claim_names_experiments_that_are_not_ahead_of_a_baseline(
     assert leaders(made) == (["b"] if metric is CER else ["a"])
     assert ("baseline" in claim(made)) is (behind is not None)
     assert claim(made).endswith(behind or ".")
-
-
-def accuracy(sums):
-    return {"accuracy": sums["right"] / sums["records"]}
-
-
-def simulated(seed, skills, groups=40, records=20):
-    """A comparison of trainings with these skills, on the same test records in groups.
-
-    The records and their difficulty are the same for every seed, as on another CPU.
-    """
-    hardness = np.random.default_rng(0).normal(size=(groups, 1)) * 0.3
-    generator = np.random.default_rng(seed)
-    systems = {}
-    for name, skill in skills.items():
-        chance = 1 / (1 + np.exp(-(skill + hardness + generator.normal(size=(groups, 1)) * 0.1)))
-        right = generator.random((groups, records)) < chance
-        sizes = np.full(groups, records)
-        sums = {"right": right.sum(axis=1)[:, np.newaxis], "records": sizes[:, np.newaxis]}
-        systems[name] = Groups(sums, sizes)
-    metric = Metric("accuracy", "accuracy")
-    scores = {name: accuracy(g.total())["accuracy"].item() for name, g in systems.items()}
-    pairs = [
-        {
-            "a": a,
-            "b": b,
-            "difference": paired_difference(systems[a], systems[b], accuracy, metric)._asdict(),
-        }
-        for a, b in combinations(systems, 2)
-    ]
-    return comparison(scores, metric=metric) | {"pairs": pairs}
-
-
-def test_on_another_cpu_the_best_two_swap_and_the_claim_stays():
-    skills = {"one": 1.0, "two": 1.0, "three": 0.0, "four": 0.0, "five": -1.0}
-    runs = [simulated(seed, skills) for seed in range(1, 9)]
-    first = [
-        max(r["systems"], key=lambda name: r["systems"][name]["accuracy"]["value"]) for r in runs
-    ]
-    assert {*first} == {"one", "two"}
-    assert {tuple(leaders(run)) for run in runs} == {("one", "two")}
-    assert {tuple(tiers(run).values()) for run in runs} == {("a", "a", "b", "b", "c")}
-    assert claim(runs[0]).startswith("one and two (accuracy 0.")
 
 
 @pytest.mark.parametrize(

@@ -60,13 +60,6 @@ def test_baselines_are_marked_and_in_no_tier():
     assert [row[0] for row in training_table(made, None).rows] == ["a", "b"]
 
 
-def test_measured_seconds_are_shown(tree):
-    text = markdown(tree(SEVEN[:2]).comparison, {"ner-a": 240.0})
-    assert "| experiment | parameters | updates | examples | examples a second | training |" in text
-    assert "| 1,500 | 12,000 | 50 | 4 min 00 s |\n" in text
-    assert "| ner-encoder | 2.35 M (1.23 M trained) | 1,500 | 12,000 | – | – |\n" in text
-
-
 def test_groups_and_seeds_are_shown(compared):
     content = compared({"a": 0.5}) | {"unit": "spans", "groups": 3, "seeds": [4, 5]}
     content["grouped_by"] = "source"

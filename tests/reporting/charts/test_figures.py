@@ -69,16 +69,6 @@ def test_axes_and_markers_show_the_metric_with_its_title_and_decimals(metric, ti
     assert hover in forest.data[0].hovertemplate
 
 
-def test_curves_of_one_series_share_a_colour():
-    points = [(1, 2.0), (2, 1.0)]
-    lines = [figures.Line("a", 0, points), figures.Line("b", 1, points)]
-    first, second, dashed = figures.curves(
-        [*lines, figures.Line("a, valid", 0, points, True)], y_title="loss"
-    ).data
-    assert first.line.color == dashed.line.color != second.line.color
-    assert (first.line.dash, dashed.line.dash) == ("solid", "dash")
-
-
 @given(st.floats() | st.just(float("nan")))
 def test_figures_are_strict_json(value):
     lines = [figures.Line("a", 0, [(1, value)])]
