@@ -1,15 +1,12 @@
 import os
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from wxb.core.errors import WxbError
 from wxb.core.params.corpora import Split
 from wxb.corpora.layout import (
     data_files,
     decode,
-    decode_lines,
     files_by_split,
     unread_files,
 )
@@ -143,24 +140,3 @@ def test_other_encodings_come_with_the_command_that_converts(tmp_path, encoding,
     file.write_bytes(f'["{line}"]'.encode(encoding))
     with pytest.raises(WxbError, match=rf"`iconv -f {encoding} -t UTF-8 a\.json > new\.json`"):
         decode(file)
-
-
-def result_of(read):
-    """The value, or the message of a WxbError."""
-    try:
-        return read()
-    except WxbError as error:
-        return str(error)
-
-
-part = st.sampled_from(
-    [b"\n", b"\r\n", b"one", b" ", b"\0", b"\xef\xbb\xbf", "字".encode(), b"\xff"]
-)
-
-
-@given(st.lists(part, max_size=6).map(b"".join))
-def test_lines_are_those_of_the_whole_file(tmp_path_factory, content):
-    file = tmp_path_factory.getbasetemp() / "lines.jsonl"
-    file.write_bytes(content)
-    expected = result_of(lambda: decode(file).removesuffix("\n").split("\n"))
-    assert result_of(lambda: [*decode_lines(file)]) == expected

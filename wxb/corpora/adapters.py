@@ -20,7 +20,8 @@ Content = Mapping[str, Any]
 ROLES = {"human": "user", "gpt": "assistant", "chatgpt": "assistant", "bot": "assistant"}
 
 # Fields that adapters read, and the field of a class that is no field of the file.
-READ = ("cats", "options", "accept", "answer", "annotator", "label")
+AUTHORS = ("annotator", "annotator_id", "_annotator_id", "_session_id", "worker_id", "rater_id")
+READ = ("cats", "options", "accept", "answer", "label", *AUTHORS)
 MIN_KEYS = {"annotation_id", "annotator"}  # of Label Studio's JSON-MIN and CSV
 ANNOTATORS = "several annotators"  # a reason of rejects
 LANGUAGE = re.compile(r"[a-z]{2,3}([_-][A-Za-z]{2,4})?")  # a code such as en or zh_TW
@@ -35,10 +36,17 @@ def adapt(content: Any, annotator: str | None = None) -> Any:
     if _is_tuple(content):
         content = {"text": content[0], **content[1]}
     if isinstance(content, Mapping):
-        content = _label_studio_min(_label_studio(content, annotator), annotator)
+        if annotator and author(content) not in (None, annotator):
+            raise RecordError("other annotator", f"found {author(content)!r}")
+        content = _label_studio_min(_label_studio(content, annotator))
         for adapter in ADAPTERS:
             content = adapter(content)
     return content
+
+
+def author(record: Content) -> str | None:
+    """Who labelled a record; None if unknown."""
+    return next((str(record[key]) for key in AUTHORS if record.get(key) is not None), None)
 
 
 def _is_tuple(content: Any) -> bool:
@@ -48,38 +56,43 @@ def _is_tuple(content: Any) -> bool:
 
 
 def _label_studio(record: Content, annotator: str | None) -> Content:
-    """A task with the spans and the class of its annotations, those of `ground_truth` if any.
+    """A task with the spans, class and texts of its annotations, those of `ground_truth` if any.
 
-    Both are None if nobody annotated it.
+    Spans and class are None if nobody annotated it. A text is a field, called as in the interface.
     """
     if not (
         isinstance(record.get("data"), Mapping) and isinstance(record.get("annotations"), list)
     ):
         return record
     task = {**record["data"], "id": record.get("id"), "spans": None, "label": None}
-    results: dict[str, tuple[Any, Any]] = {}
+    results: dict[str, tuple[Any, Any, Any]] = {}
     annotations = [a for a in record["annotations"] if not a.get("was_cancelled")]
     for annotation in [a for a in annotations if a.get("ground_truth")] or annotations:
-        author = annotation.get("completed_by")
-        author = str(author.get("id") if isinstance(author, Mapping) else author)
-        if annotator in (None, author):
-            values = [result.get("value", {}) for result in annotation.get("result") or []]
+        name = annotation.get("completed_by")
+        name = str(name.get("id") if isinstance(name, Mapping) else name)
+        if annotator in (None, name):
+            regions = annotation.get("result") or []
+            values = [region.get("value", {}) for region in regions]
             mentions = [_with_label(value) for value in values if _has_labels(value)]
-            results[author] = mentions, [c for value in values for c in value.get("choices", [])]
-    if any(result != results[author] for result in results.values()):
+            classes = [c for value in values for c in value.get("choices", [])]
+            texts = {
+                r["from_name"]: "\n".join(r["value"]["text"])
+                for r in regions
+                if r.get("type") == "textarea"
+            }
+            results[name] = mentions, classes, texts
+    if any(result != results[name] for result in results.values()):
         raise RecordError(ANNOTATORS, f"found {', '.join(sorted(results))}; name one")
     if results:
-        task["spans"], classes = results[author]
-        task["label"] = _only(classes)
+        task["spans"], classes, texts = results[name]
+        task |= {"label": _only(classes), **texts}
     return task
 
 
-def _label_studio_min(record: Content, annotator: str | None) -> Content:
+def _label_studio_min(record: Content) -> Content:
     """A task of JSON-MIN or CSV, whose cells are JSON; without spans it lacks their field."""
     if not record.keys() >= MIN_KEYS:
         return record
-    if annotator not in (None, str(record["annotator"])):
-        raise RecordError("other annotator", f"found {record['annotator']!r}")
     record = {key: _parsed(value) for key, value in record.items()}
     mentions: Any = next((value for value in record.values() if _all(value, _has_labels)), [])
     choices = {

@@ -28,16 +28,15 @@ from wxb.corpora.layout import (
     LEGACY,
     TABLES,
     decode,
-    decode_lines,
     decode_table,
 )
 from wxb.corpora.records import RecordError
 
+KNOWN = 10_000  # cells of a table to compare others with
 BATCH = 1000  # rows of Parquet: a repeated value is stored once, and unpacked for each row
 DETAIL = 200  # characters of the details of a reject
-SEPARATOR = re.compile(
-    r'"?sep=(.)"?(?=[\r\n])', re.IGNORECASE
-)  # the first line of tables for Excel
+# The first line of tables for Excel.
+SEPARATOR = re.compile(r'"?sep=(.)"?(?=[\r\n])', re.IGNORECASE)
 
 Names = Mapping[str, Sequence[str]]  # of classes that are stored as numbers, by field
 
@@ -129,7 +128,7 @@ def _json(file: Path) -> Iterator[Raw]:
 
 
 def _jsonl(file: Path) -> Iterator[Raw]:
-    for index, line in enumerate(decode_lines(file), start=1):
+    for index, line in enumerate(decode(file).split("\n"), start=1):
         if line.strip():
             yield Raw(f"line {index}", _parse(line))
 
@@ -137,7 +136,7 @@ def _jsonl(file: Path) -> Iterator[Raw]:
 def _table(file: Path, parsed: str | None, columns: Sequence[str] | None) -> Iterator[Raw]:
     """The rows of a table; `columns` names its columns if it has no header.
 
-    Tabs and bars may not be quoted: quotation marks are text unless each closes in its line.
+    Tabs and bars may not be quoted: quotation marks are text unless they enclose whole cells.
     """
     text, legacy = decode_table(file, LEGACY if file.suffix.lower() in TABLES else ())
     repaired = (f"read as {legacy}",) if legacy else ()
@@ -146,9 +145,9 @@ def _table(file: Path, parsed: str | None, columns: Sequence[str] | None) -> Ite
         text = text[mark.end() :]
     has_tabs = columns and file.suffix.lower() != ".csv"
     delimiter = mark[1] if mark else "\t" if has_tabs else _delimiter(text)
-    is_quoted = not columns and all(_is_closed(line, delimiter) for line in _lines(text))
-    names = columns
-    for number, cells, inner in _rows(file, text, delimiter, is_quoted or delimiter not in "\t|"):
+    is_quoted = delimiter not in "\t|" or (not columns and _is_quoted(text, delimiter))
+    names, first, last = columns, set[str](), set[str]()  # the first and last cells of rows
+    for number, cells, lines in _rows(file, text, delimiter, is_quoted):
         if names is None:
             names = cells
             repeated = [name for name, count in Counter(names).items() if name and count > 1]
@@ -160,12 +159,17 @@ def _table(file: Path, parsed: str | None, columns: Sequence[str] | None) -> Ite
             continue
         content: Any = _unpack(dict(zip(names, cells, strict=False)), parsed)
         if len(cells) != len(names):
-            detail = f"found {len(cells)} cells, expected {len(names)}"
-            content = RecordError("broken CSV", detail)
-        elif len(inner) > 2 and all(x.count(delimiter) == len(names) - 1 for x in inner):
-            first = number - len(inner) - 1
-            detail = f"its quotation mark in line {first} swallows {len(inner)} whole rows"
-            content = RecordError("broken CSV", detail)
+            content = RecordError("broken CSV", f"found {len(cells)} cells, expected {len(names)}")
+        elif len(lines) > 1 and all(x.count(delimiter) == len(names) - 1 for x in lines):
+            rows = [line.strip("\r\n").split(delimiter) for line in lines]
+            is_known = {r[0] for r in rows[1:]} <= first or {r[-1] for r in rows[:-1]} <= last
+            if len(lines) > 4 or is_known:
+                begin = number - len(lines) + 1
+                detail = f"its quotation mark in line {begin} swallows {len(lines) - 1} whole rows"
+                content = RecordError("broken CSV", detail)
+        elif len(first) < KNOWN:
+            first.add(cells[0])
+            last.add(cells[-1])
         yield Raw(f"line {number}", content, repaired)
 
 
@@ -177,14 +181,14 @@ def _lines(text: str) -> Iterator[str]:
 def _rows(
     file: Path, text: str, delimiter: str, is_quoted: bool
 ) -> Iterator[tuple[int, list[str], list[str]]]:
-    """The last line of each row, its cells, and the lines between its first and its last one.
+    """The number of the last line of each row, its cells, and its lines.
 
     Raises WxbError, which names the first line of the row.
     """
     if not is_quoted:
         for number, line in enumerate(io.StringIO(text, newline="\n"), start=1):
             if line.strip():
-                yield number, line.rstrip("\r\n").split(delimiter), []
+                yield number, line.rstrip("\r\n").split(delimiter), [line]
         return
     read: list[str] = []
     lines = (read.append(line) or line for line in _lines(text))  # type: ignore[func-returns-value]
@@ -193,7 +197,7 @@ def _rows(
         for cells in rows:
             begin = rows.line_num + 1
             if cells:
-                yield rows.line_num, cells, read[1:-1]
+                yield rows.line_num, cells, read
             read.clear()
     except csv.Error as error:
         raise WxbError(f"{file}: line {begin} is not CSV: {error}; correct its quotation") from None
@@ -208,10 +212,14 @@ def _delimiter(text: str) -> str:
     return max(DELIMITERS, key=lambda mark: len(next(csv.reader([first], delimiter=mark), [])))
 
 
-def _is_closed(line: str, delimiter: str) -> bool:
-    """Whether each quotation mark of a line opens or closes a cell, or is doubled in one."""
+def _is_quoted(text: str, delimiter: str) -> bool:
+    """Whether each quotation mark opens or closes a cell, or is doubled in one.
+
+    Cells with line ends have no delimiter, as a mark that opens a text would enclose other rows.
+    """
     try:
-        return '"' not in line or bool([*csv.reader([line], delimiter=delimiter, strict=True)])
+        rows = csv.reader(_lines(text), delimiter=delimiter, strict=True)
+        return not any(delimiter in cell and "\n" in cell for row in rows for cell in row)
     except csv.Error:
         return False
 
@@ -310,8 +318,7 @@ def _open_arrow(file: Path) -> pa.RecordBatchReader:
     try:
         return pa.ipc.open_stream(pa.memory_map(str(file)))
     except pa.ArrowInvalid:
-        table = pa.ipc.open_file(pa.memory_map(str(file))).read_all()
-        return table.to_reader()
+        return pa.ipc.open_file(pa.memory_map(str(file))).read_all().to_reader()
 
 
 def _with_names(content: Any, names: Names) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
 
@@ -121,20 +121,6 @@ def decode(file: Path) -> str:
     """
     text, _ = decode_table(file, legacy=())
     return text
-
-
-def decode_lines(file: Path) -> Iterator[str]:
-    """Yield the lines of what `decode` returns, to save memory; raises the same errors."""
-    is_blank = True
-    try:
-        with file.open(encoding="utf-8-sig", newline="\n") as lines:
-            for line in lines:
-                is_blank = is_blank and not line.strip()
-                yield line.removesuffix("\n")
-    except UnicodeDecodeError:
-        is_blank = True
-    if is_blank:
-        decode(file)  # raises
 
 
 def decode_table(file: Path, legacy: Sequence[str] = LEGACY) -> tuple[str, str | None]:

@@ -8,6 +8,7 @@ its fields (`Records`), and `study.yaml`, the blocks of a first study. A functio
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -21,7 +22,7 @@ from ruamel.yaml import YAML
 from wxb.core.errors import WxbError
 from wxb.core.params.section import Section
 from wxb.core.params.tasks import FOLDER, names
-from wxb.corpora.adapters import ANNOTATORS
+from wxb.corpora.adapters import ANNOTATORS, author
 from wxb.corpora.formats import raw_records
 from wxb.corpora.layout import SUFFIXES, decode
 from wxb.corpora.records import RecordError
@@ -79,10 +80,10 @@ class Files:
         Raises FlagError if annotators differ and none is named.
         """
         rows = [content for content in self._contents if isinstance(content, Mapping)]
-        authors = {
-            str(row["annotator"]) for row in rows if {"annotator", "annotation_id"} <= {*row}
-        }
-        if len(authors) > 1 and len({str(row.get("id")) for row in rows}) < len(rows):
+        authors = {name for row in rows if (name := author(row))}
+        strings = ([x for x in row.values() if isinstance(x, str)] for row in rows if author(row))
+        texts = Counter(max(values, key=len, default="") for values in strings)
+        if len(authors) > 1 and texts.total() > 1.1 * len(texts):
             raise FlagError(f"--annotator: found {', '.join(sorted(authors))}; name one")
         for error in self._contents:
             if isinstance(error, RecordError) and error.reason == ANNOTATORS:
@@ -252,9 +253,14 @@ def _others(rows: Sequence[Row], fields: Content | Flags) -> list[str]:
 
 
 def _fits(key: str, values: Sequence[Any]) -> bool:
-    """Whether a field has values, which are lists for `history`, and of messages for `messages`."""
+    """Whether a field has values, which are lists for `history`, and of messages for `messages`.
+
+    The cell of a table with a list, such as `['O', 'B-A']`, is no class.
+    """
     if key == "history":
         return bool(values) and isinstance(values[0], list)
+    if key == "label" and str(next(iter(values), "")).startswith("["):
+        return False
     if key != "messages":
         return bool(values) and not isinstance(values[0], list | Mapping)
     first = values[0][0] if values and isinstance(values[0], list) else None

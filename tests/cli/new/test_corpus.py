@@ -218,7 +218,7 @@ def test_columns(rows, conll, suffix):
 
 def test_two_columns_of_tags_are_a_question():
     path = write("town.txt", "Ann\tB-PER\tO\nRome\tB-PER\tB-LOC\n\n")
-    with pytest.raises(FlagError, match="--tag: found 1 and 2"):
+    with pytest.raises(FlagError, match=r"--tag: found 1 \(B-PER\) and 2 \(O, B-LOC\)"):
         block(path)
     assert block(path, tag="2")["conll"] == {"token": 0, "tag": 2, "join": " "}
 

@@ -121,7 +121,7 @@ CASES = [
         {"text": f"{x} left.", "ents": [{"start": "0", "end": str(len(x)), "type": "NAME"}]}
         for x in NAMES]})}, f"[{LAST}](NAME) left."),
     refused("two layers of tags", {"own.tsv": columns(
-        "1\t#\tB-A\tO", "2\tB\tO\tB-C")}, "--tag: found 2 and 3"),
+        "1\t#\tB-A\tO", "2\tB\tO\tB-C")}, r"--tag: found 2 \(B-A, O\) and 3 \(O, B-C\)"),
     Case("one -DOCSTART-", {"own.conll": columns("# -X- _ B-A", "left -X- _ O",
                                                  header="-DOCSTART- -X- O\n")},
          f"[{LAST}](A) left"),
@@ -134,8 +134,14 @@ CASES = [
       for tag in ("PERSON", "B", "PER-B", "B_PER", "b-per")),
     *(Case(f"tags such as {tag}", {"own.txt": columns("Al B-A", f"# {tag}", "left O")},
            f"[Al {LAST}](A) left") for tag in ("I-A", "L-A", "E-A")),
-    refused("nested tags", {"own.txt": columns("the B-A", "# I-A|B-C", "left O")},
-         r"--tag: 'I-A\|B-C' joins the tags of several layers"),
+    *(refused(f"nested tags, {mark}", {
+        "own.txt": columns("the B-A", f"# I-A{mark}B-C", "left O")}, "joins the tags of several")
+      for mark in "|/+,"),
+    refused("tags in cells", {"own.csv": "sentence,tag\n" + "".join(
+        f"{x} left,\"['B-A', 'O']\"\n" for x in NAMES)}, "found the fields"),
+    refused("two lists of tags", {"own.jsonl": as_lines({
+        "tokens": [x, "left"], "ner_tags": ["B-A", "O"], "nested_ner_tags": ["O", "B-B"]}
+        for x in NAMES)}, "--gold: found 'ner_tags' and 'nested_ner_tags'"),
     refused("Few-NERD", {"own.jsonl": as_lines({"tokens": [x, "left"], "ner_tags": ["person", "O"]}
                                             for x in NAMES)}, "'ner_tags'.* 'person'"),
     refused("brat", {"own/a.txt": "Ann left.", "own/a.ann": "T1\tPER 0 3\tAnn"}, r"anntoconll\.py"),
@@ -145,6 +151,12 @@ CASES = [
     refused("an empty annotation", {"own.json": studio(0, 7)}, "--annotator: found 1, 2"),
     Case("two annotators, one named", {"own.json": studio(3, 7)}, f"[{LAST} Lee](NAME) left.",
          {"annotator": "2"}, {}, {"annotator": "2"}),
+    *(refused(f"labels by {key}", {"own.jsonl": as_lines(
+        {"text": f"{x} left.", "label": name, key: name} for x in NAMES for name in "ab")},
+        "--annotator: found a, b") for key in ("annotator", "_session_id", "worker_id")),
+    Case("labels by one of two", {"own.jsonl": as_lines(
+        {"text": f"{x} left.", "label": name, "worker_id": name} for x in NAMES for name in "ab")},
+        f"{LAST} left. -> b", {"annotator": "b"}, {"other annotator": COUNT}, {"annotator": "b"}),
     Case("long texts", {"own.json": json.dumps([*PEOPLE, {"text": "x " * 10**5, "label": "a"}])},
          f"{LAST} left. -> a", {}, {"too long": 1}),
     Case("nested and repeated spans", {"own.json": json.dumps([
@@ -158,6 +170,10 @@ CASES = [
     Case("a mark that closes later", {
         "own.csv": classes(",", '"Odd,a', "x,a", "y,a", "z,a", 'O",a')},
         f"{LAST} left. -> b", {}, {"broken CSV": 1}),
+    Case("a mark that closes in the next row", {
+        "own.csv": classes(",", '"Odd,a', 'O",b')}, f"{LAST} left. -> b", {}, {"broken CSV": 1}),
+    Case("cells of two lines, tabs", {"own.tsv": classes("\t", '"Odd\nand even"\ta')},
+         f"{LAST} left. -> b"),
     refused("inches", {"own.csv": classes(",", 'A 27" screen,a', '"Great" screen,a')},
          "line 12 is not CSV"),
     Case("sep=;", {"own.csv": classes(";", header="sep=;\ntext;label")}, f"{LAST} left. -> b"),
@@ -173,6 +189,16 @@ CASES = [
          f"m.json:line {COUNT} -> 0.5 s, {LAST}"),
     Case("LJSpeech", {"own/metadata.csv": "".join(f'{x}|A, "b, {x}\n' for x in NAMES), **LJ},
          f'{LAST} -> 0.5 s, A, "b, {LAST}', {"columns": ["id", "sentence"]}),
+    refused("bars with speakers", {"own/metadata.csv": "".join(
+        f"{x}.wav|A {x}|{'ab'[n % 2]}\n" for n, x in enumerate(NAMES)), **LJ}, "--columns: found"),
+    refused("segments by other names", {"own/m.json": as_lines(
+        {"audio": "call.wav", "ms": int(1000 * x["offset"]), "text": x["text"]} for x in MANIFEST),
+        **CALL}, "--start and --end: 12 rows name 1 recordings; .* 'ms'"),
+    Case("Label Studio's transcripts", {"own/x.json": json.dumps([
+        {"data": {"audio": f"/data/upload/1/{x}.wav"}, "annotations": [{"result": [
+            {"type": "textarea", "from_name": "transcription", "value": {"text": [x]}}]}]}
+        for x in NAMES]), **LJ}, f"x.json:record {COUNT} -> 0.5 s, {LAST}"),
+    refused("Kaldi", {"own/text": "".join(f"{x} A {x}\n" for x in NAMES), **LJ}, "found the lines"),
     Case("the same names of files", {"own/l.csv": table(
         *(f"/home/x/wav/{s}/{n}.wav" for s in (2, 1) for n in range(3))), **WAVS},
         "l.csv:line 7 -> 0.6 s, 5 one"),

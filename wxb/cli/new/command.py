@@ -290,7 +290,8 @@ def _summary(trial: Trial, corpus: Corpus) -> Table:
         for reason, count in Counter(reject.reason for reject in found).most_common():
             shown = [f"{r.origin}: {r.detail}" for r in found if r.reason == reason]
             examples = shown[: 1 if found is rejects else EXAMPLES]
-            advice = f"; {corpus.advice(reason)}" if 20 * count > len(records) else ""
+            is_frequent = found is rejects and 20 * count > len(records)
+            advice = f"; {corpus.advice(reason)}" if is_frequent else ""
             text = f"{count:,}: {reason} ({'; '.join(map(escaped, examples))}){advice}"
             table.add_row(label, Text(text))
     labelled = [record for record in records if record.gold is not None]
@@ -315,4 +316,6 @@ def _format_count(count: Any) -> str:
     """Format a number, or the most frequent names with their counts: "good 12, bad 3"."""
     if not isinstance(count, Mapping):
         return f"{count:,}"
-    return shortened([f"{name} {n:,}" for name, n in Counter(count).most_common()], MAX_COUNTS)
+    return shortened(
+        [f"{name or repr(name)} {n:,}" for name, n in Counter(count).most_common()], MAX_COUNTS
+    )

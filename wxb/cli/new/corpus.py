@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 import tempfile
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import replace
 from glob import escape
 from pathlib import Path
@@ -112,7 +111,11 @@ def find_files(path: Path, columns: Sequence[str] = ()) -> Files:
         raise WxbError(f"{path}: no such file or folder; expected files with records")
     visible = visible_files(path) if path.is_dir() else [path]
     files = [file for file in visible if has_records(file)]
-    files = files or [file for file in visible if not is_description(file)] or visible
+    named = {
+        suffix for name in recognition.tasks() for suffix in tasks.get(name).reading.NAMED_FILES
+    }
+    others = [file for file in visible if file.suffix.lower() not in named]
+    files = files or [file for file in others if not is_description(file)] or visible
     for file in files:
         refuse_html(file)
         with file.open("rb") as stream:
@@ -149,27 +152,19 @@ def _with_published_splits(split: Content, folder: Path, files: Sequence[Path]) 
     return split
 
 
-@contextmanager
-def as_folder(path: Path) -> Iterator[Path]:
-    """A folder as `download` would make it: the path itself, or a temporary one with the file."""
-    if path.is_dir():
-        yield path
-        return
-    with tempfile.TemporaryDirectory() as temporary:
-        Path(temporary, path.name).symlink_to(path.resolve())
-        yield Path(temporary)
-
-
 def read_records(path: Path, corpus: Corpus) -> Trial:
     """Read and prepare the records at a path by the block `corpus`; shows progress.
 
     Prepared files go to a temporary folder. Raises WxbError if the reader cannot read the path.
     """
     task, trial, fields = tasks.get(corpus.task).reading, Trial([], [], {}), Counter[str]()
-    with as_folder(path) as raw, tempfile.TemporaryDirectory() as temporary:
-        out, items = Path(temporary), reading.read(raw, corpus, task, fields)
-        label = f"read {path.name}"
-        for item in task.prepare(items, corpus, folder=raw, out=out, home=out, label=label):
+    with tempfile.TemporaryDirectory() as raw, tempfile.TemporaryDirectory() as temporary:
+        folder, out, label = path, Path(temporary), f"read {path.name}"
+        if not path.is_dir():  # a folder as `download` would make it
+            folder = Path(raw)
+            (folder / path.name).symlink_to(path.resolve())
+        items = reading.read(folder, corpus, task, fields)
+        for item in task.prepare(items, corpus, folder=folder, out=out, home=out, label=label):
             if isinstance(item, Reject):
                 trial.rejects.append(item)
             else:

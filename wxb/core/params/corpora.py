@@ -157,7 +157,7 @@ class Corpus(Section):
     hub: Hub | None = None
     urls: Annotated[list[Download], Field(min_length=1)] | None = None
     fields: Fields = Fields()
-    annotator: str | None = None  # whose labels count, in Label Studio's records of several
+    annotator: str | None = None  # whose labels count, if texts have several
     languages: Languages | None = None
     max_characters: PositiveInt = 20_000
     max_records: PositiveInt | None = None

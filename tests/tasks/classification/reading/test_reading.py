@@ -59,6 +59,7 @@ def test_a_text_is_cleaned_as_a_browser_shows_it(text, shown):
 
 
 def test_repairs_are_listed_and_html_may_be_kept():
+    assert len(clean(f"<b>a</b>{10**6 * ' '}b", html=True)[0]) == 10**6 + 2  # in linear time
     assert len(clean("<b>a</b> &amp; \x92", html=True)[1]) == 3
     assert clean("<b>a</b> &amp;", html=False) == ("<b>a</b> &amp;", ())
 

@@ -25,7 +25,7 @@ class Reading(reading.Reading):
 
         The content of an invalid record is the RecordError.
         """
-        for raw in formats.raw_records(file, corpus.fields.messages):
+        for raw in formats.raw_records(file, corpus.fields.messages, None, corpus.annotator):
             content: Any = raw.content
             if isinstance(content, Mapping):  # the caller rejects others
                 try:

@@ -26,7 +26,7 @@ _NAMES = (
 # Only known HTML names: "<3" and "a < b" are text.
 _TAG = re.compile(rf"</?({_NAMES})(?=[\s/>])[^<>]*>", re.IGNORECASE)
 _LINES = re.compile(r"(br|hr|p|div|li|tr|h[1-6]|blockquote)$", re.IGNORECASE)
-_BLANKS = re.compile(r"[ \t\xa0]*\n\s*")
+_BLANKS = re.compile(r"(?<![ \t\xa0])[ \t\xa0]*\n\s*")
 _C1 = re.compile("[\x80-\x9f]")
 _MARKS = re.compile(r"[\W_]+")
 _DIGITS = re.compile(r"\d+")

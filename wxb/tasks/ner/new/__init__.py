@@ -34,7 +34,7 @@ from wxb.tasks.recognition import (
 
 # Known keys of spans, by the key of `fields` in params.yaml.
 KEYS = {
-    "start": ("start", "startposition", "startoffset", "begin", "startchar", "from"),
+    "start": ("start", "startposition", "startoffset", "begin", "beginoffset", "startchar", "from"),
     "end": ("end", "endposition", "endoffset", "stop", "endchar", "to"),
     "type": ("label", "type", "entitytype", "entity", "tag", "category", "class"),
     "value": ("value", "entityvalue", "text", "mention", "surface", "word", "string"),
@@ -155,7 +155,8 @@ def _tags(files: Files, records: Records, flags: Flags) -> Content | None:
     """The block for records with a list of tokens and a list of their tags."""
     rows = [row for row in files.rows if any(isinstance(row.get(name), list) for name in TOKENS)]
     lists = [name for name in fields_of(rows) if isinstance(rows[0].get(name), list)]
-    known = [flags["gold"]] if "gold" in flags else [n for n in lists if n in TAGS] or lists
+    known = [n for n in lists if n in TAGS or n.endswith("ner_tags")] or lists
+    known = [flags["gold"]] if "gold" in flags else known
     fits: dict[str, list[Any]] = {}
     for field in known:
         contents = [with_spans(Raw("", row), Fields(spans=field)).content for row in rows]
@@ -166,7 +167,7 @@ def _tags(files: Files, records: Records, flags: Flags) -> Content | None:
     if not names:
         for field, contents in fits.items():
             error = next(content for content in contents if isinstance(content, RecordError))
-            raise FlagError(f"--gold: {field!r} is a list of tags with {error.detail}")
+            raise FlagError(f"--gold: {field!r}: {error.detail}")
         return None
     field = only("gold", names)
     texts = {*records.fields["input"]} - {Fields().input}
@@ -197,7 +198,10 @@ def _columns(files: Files, flags: Flags) -> Content | None:
                     f" {', '.join(f'{prefix}-' for prefix in sorted(PREFIXES))}"
                 )
         return None
-    tag = _index("tag", flags) if "tag" in flags else only("tag", tags)
+    if len(tags) > 1 and "tag" not in flags:
+        shown = [f"{c} ({', '.join(x for x, _ in names[c].most_common(4))})" for c in tags]
+        raise FlagError(f"--tag: found {' and '.join(shown)}; choose one")
+    tag = _index("tag", flags) if "tag" in flags else tags[0]
     if nested := next(filter(NESTED.search, names.get(tag, ())), None):
         raise FlagError(f"--tag: {nested!r} joins the tags of several layers; keep one in the file")
     # The first column may number the tokens of a sentence.

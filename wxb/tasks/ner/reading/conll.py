@@ -36,7 +36,7 @@ class Tag(NamedTuple):
 
 
 OUTSIDE = Tag("", "")
-NESTED = re.compile(rf"\|([{''.join(sorted(PREFIXES))}]-|O$)")
+NESTED = re.compile(rf"[|/+,;&]([{''.join(sorted(PREFIXES))}]-|O$)")
 
 
 class Sentence(NamedTuple):

@@ -59,16 +59,13 @@ def edges(text: str, start: int, end: int) -> tuple[int, int]:
         return 0, 2
     right = wrong = 0
     for index, inner, unlikely in ((start, text[start], BEFORE), (end, text[end - 1], AFTER)):
-        kinds = {_kind(character) for character in text[max(0, index - 1) : index + 1]}
+        around = text[max(0, index - 1) : index + 1]
+        kinds = {next((k for k, known in enumerate(KINDS) if known.match(c)), None) for c in around}
         if unlikely.match(inner) or (kinds in ({1}, {2}) and 0 < index < len(text)):
             wrong += 1
         elif kinds != {0} or index in (0, len(text)):
             right += 1
     return right, wrong
-
-
-def _kind(character: str) -> int | None:
-    return next((kind for kind, known in enumerate(KINDS) if known.match(character)), None)
 
 
 def repair_offsets(

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from wxb.tasks.recognition import SHARES, Content, Files, Flags, Records, fields_of
+from dataclasses import replace
+from pathlib import PurePath
+
+from wxb.tasks.recognition import Content, Files, FlagError, Flags, Records, fields_of
 from wxb.tasks.speech.record.audio import SUFFIXES
 
 
@@ -10,25 +13,37 @@ def recognize(files: Files, records: Records, flags: Flags) -> Content | None:
     """The block for a folder with recordings and one or more tables; None for other files.
 
     `manifest` is the only table with transcripts of several. A table without a header, such as
-    LJSpeech's, has the names of recordings first and their transcripts last.
+    LJSpeech's, has the names of recordings first and their transcripts last. Raises FlagError for
+    one with other columns, and if rows name parts of recordings by unknown fields.
     """
-    paths = files.path.rglob("*") if files.path.is_dir() else ()
-    names = {path.stem for path in paths if path.suffix.lower() in SUFFIXES}
+    found = files.path.rglob("*") if files.path.is_dir() else ()
+    audio = [path for path in found if path.suffix.lower() in SUFFIXES]
+    names = {name for path in audio for name in (path.name, path.stem)}
     if not names:
         return None
     if len(files.members) == 1 and not files.columns:
         cells = [line.strip().split("|") for line in files.lines(files.members[0])]
-        if {len(row) for row in cells} in ({2}, {3}) and {row[0] for row in cells} <= names:
-            columns = ("id", "sentence", "normalized")[: len(cells[0])]
-            fields = {"input": "path", "id": "id", "sentence": columns[-1]}
-            split = {"by": None, **SHARES}
-            return {"columns": [*columns], "fields": fields, "split": split}
+        widths, files_named = {len(row) for row in cells}, {PurePath(row[0]).name for row in cells}
+        if widths in ({2}, {3}) and files_named <= names:
+            if any(2 * len({*column}) < len(cells) for column in zip(*cells, strict=True)):
+                shown = "|".join(cells[0])
+                raise FlagError(f"--columns: found {shown!r}; name them: id, speaker, sentence")
+            columns = ("id", "original", "sentence") if widths == {3} else ("id", "sentence")
+            return records.recognize(replace(files, columns=columns), flags)
     content = records.recognize(files, flags)
-    if content is None or len(files.members) == 1:
-        return content
-    sentence = content["fields"]["sentence"]
-    tables = [Files(file, (file,)) for file in files.members]
-    first = [table for table in tables if sentence in fields_of(table.rows)]
-    if len(first) == 1 and (content := records.recognize(first[0], flags)):
-        content = {**content, "manifest": first[0].path.name}
+    if content is None:
+        return None
+    used, tables = content["fields"], [replace(files, members=(file,)) for file in files.members]
+    for rows in (table.rows for table in tables):
+        paths = {str(r.get(used.get("input", "")) or r.get(used.get("id", ""))) for r in rows}
+        others = [name for name in fields_of(rows) if name not in used.values()]
+        numbers = [n for n in others if str(rows[0].get(n)).replace(".", "", 1).isdigit()]
+        if "start" not in used and numbers and len(rows) > 1.5 * len(paths):
+            raise FlagError(
+                f"--start and --end: {len(rows):,} rows name {len(paths):,} recordings; name the"
+                f" fields of their seconds, among {', '.join(map(repr, numbers))}"
+            )
+    first = [table for table in tables if used["sentence"] in fields_of(table.rows)]
+    if len(tables) > len(first) == 1 and (content := records.recognize(first[0], flags)):
+        content = {**content, "manifest": first[0].members[0].name}
     return content

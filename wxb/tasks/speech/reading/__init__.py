@@ -60,7 +60,7 @@ class Reading(reading.Reading):
             if path.suffix.lower() not in layout.SUFFIXES and path.is_file():
                 for end in _ends(path.relative_to(file.parent).as_posix()):
                     files[end].add(path)
-        raws = [*formats.raw_records(file, columns=corpus.columns)]
+        raws = [*formats.raw_records(file, None, corpus.columns, corpus.annotator)]
         rows = [raw.content for raw in raws if isinstance(raw.content, Mapping)]
         names = [row.get(fields.input) or row.get(fields.id) for row in rows]
         unique = {tuple(_ends(name)) for name in names if isinstance(name, str)}

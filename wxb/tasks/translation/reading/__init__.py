@@ -37,7 +37,7 @@ class Reading(reading.Reading):
         if corpus.parallel:
             rows = _parallel(file, corpus.parallel)
         else:
-            rows = formats.raw_records(file, columns=corpus.columns)
+            rows = formats.raw_records(file, None, corpus.columns, corpus.annotator)
         source, target = corpus.fields.input, corpus.fields.target
         records: dict[str, Raw] = {}
         for raw in rows:
