@@ -8,22 +8,34 @@ import gc
 import sys
 from pathlib import Path
 
+from wxb.core import compatibility
 from wxb.core.errors import WxbError
 from wxb.core.files import publish
 from wxb.core.params import load
 
-CHECKED = Path(".wxb/params-checked")
+CHECKED, BACKBONES = Path(".wxb/params-checked"), Path(".wxb/backbones")
 
 
 def main() -> None:
-    """Write the file that other stages depend on; exits with 1 if params.yaml is invalid."""
+    """Write the file that other stages depend on; exits with 1 if params.yaml is invalid.
+
+    For each backbone, also writes a link to its local checkpoint, or an empty file. DVC hashes the
+    files behind the link, so that other weights make the stages of the backbone stale.
+    """
     gc.freeze()  # as in wxb/runtime/command.py
     try:
-        load()
+        params = load()
+        compatibility.require_local(params)
     except WxbError as error:
         sys.exit(f"{error}\nNo stage ran and no file was removed. `wxb params` checks it again.")
-    with publish(CHECKED) as (draft,):
-        draft.write_text("params.yaml is valid\n", encoding="utf-8")
+    with publish(CHECKED, BACKBONES) as (checked, backbones):
+        checked.write_text("params.yaml is valid\n", encoding="utf-8")
+        backbones.mkdir()
+        for name, backbone in params.backbones.items():
+            if backbone.is_local:
+                (backbones / name).symlink_to(Path(backbone.checkpoint or "").absolute())
+            else:
+                (backbones / name).touch()
 
 
 if __name__ == "__main__":

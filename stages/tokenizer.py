@@ -1,6 +1,6 @@
 """Train the tokenizer of a backbone on its corpus, or load that of its checkpoint."""
 
-from wxb.core import paths
+from wxb.core import compatibility, hub, paths
 from wxb.core.files import publish
 from wxb.core.params import Params
 from wxb.corpora import clean
@@ -15,7 +15,12 @@ def main(params: Params, name: str) -> None:
     columns = backbone.tokenizer.texts if backbone.tokenizer else []
     read = {"input": clean.input_texts, "gold": clean.gold_texts}
     texts = [text for column in columns for text in read[column](path)]
-    tokenizer = tokenizers.train_or_load(backbone, texts)
+    if backbone.checkpoint:
+        with hub.checkpoint(backbone.checkpoint, backbone.revision) as folder:
+            tokenizer = tokenizers.load(folder)
+            compatibility.require(params, name, folder, tokenizer)
+    else:
+        tokenizer = tokenizers.train(backbone.tokenizer.kind, backbone.tokenizer.vocabulary, texts)
     with publish(paths.TOKENIZERS / name) as (out,):
         tokenizer.save_pretrained(out)
 

@@ -7,22 +7,22 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 BUDGET = {
-    "stages": 625,
-    "wxb/core": 1824,
-    "wxb/corpora": 2360,
-    "wxb/metrics": 560,
-    "wxb/models": 2720,
-    "wxb/training": 1605,
-    "wxb/tasks": 9540,
-    "wxb/reporting": 1590,
-    "wxb/project": 3322,
-    "wxb/cli": 2710,
-    "wxb/lessons": 730,
-    "wxb/runtime": 580,
+    "stages": 642,
+    "wxb/core": 1948,
+    "wxb/corpora": 2345,
+    "wxb/metrics": 554,
+    "wxb/models": 2711,
+    "wxb/training": 1617,
+    "wxb/tasks": 9561,
+    "wxb/reporting": 1572,
+    "wxb/project": 3320,
+    "wxb/cli": 2712,
+    "wxb/lessons": 725,
+    "wxb/runtime": 577,
     "wxb/masking": 857,
     "demos": 2093,
     "benchmarks": 4362,
-    "tests": 27960,
+    "tests": 28210,
 }
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from huggingface_hub import ModelCard
+from safetensors.torch import load_file, save_file
 
 from tests import chat_models
 from tests.ner_project import create_project
@@ -74,6 +75,27 @@ def test_a_shared_folder_works_elsewhere(project, tmp_path, monkeypatch):
     expected = trained.load("ner-encoder").predict(text)
     monkeypatch.chdir(tmp_path)
     assert trained.load(tmp_path / "shared").predict(text) == expected != [[]]
+
+
+def test_a_shared_adapter_has_its_base_and_refuses_another(project, tmp_path, monkeypatch):
+    text = ["Yesterday Ann Lee said hello."]
+    base = project / "models/base"
+    chat_models.backbone(base)
+    adapter = chat_models.train_model(project / "models/chat-lora", chat_models.LORA)
+    expected = trained.load(adapter).predict(text)
+    monkeypatch.setattr(sharing, "card", lambda *_: "card")
+    sharing.share(params.load(), "chat-lora", tmp_path / "shared")
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    (tmp_path / "shared").rename(empty / "shared")
+    weights = load_file(base / "model.safetensors")
+    save_file({**weights, "model.norm.weight": weights["model.norm.weight"] + 1}, base / "x")
+    (base / "x").replace(base / "model.safetensors")
+    with pytest.raises(WxbError, match=r"found other weights in its base model .*base than"):
+        trained.load(adapter)
+    shutil.rmtree(base)
+    monkeypatch.chdir(empty)
+    assert trained.load("shared").predict(text) == expected
 
 
 @pytest.mark.parametrize("task", ["chat", "classification", "speech", "translation"])

@@ -4,7 +4,7 @@ import shutil
 
 import pytest
 
-from stages.check import CHECKED, main
+from stages.check import BACKBONES, CHECKED, main
 from tests.project_copy import ROOT
 
 
@@ -36,3 +36,16 @@ def test_invalid_parameters_are_an_error_without_output(project):
     with pytest.raises(SystemExit, match="did you mean 'threads'"):
         main()
     assert not CHECKED.exists()
+
+
+def test_a_local_checkpoint_is_linked_so_that_dvc_hashes_its_files(project, monkeypatch):
+    (project / "bert").mkdir()
+    (project / "bert/model.safetensors").touch()
+    monkeypatch.setattr("wxb.core.compatibility.require", lambda *_: None)
+    block = "  local: {corpus: pii, objective: none, checkpoint: bert}\n"
+    edit(project, "backbones:\n", f"backbones:\n{block}")
+    main()
+    links = {path.name: path.resolve() for path in BACKBONES.iterdir() if path.is_symlink()}
+    assert links == {"local": project / "bert"}
+    sizes = {path.stat().st_size for path in BACKBONES.iterdir() if path.name != "local"}
+    assert sizes == {0}

@@ -19,7 +19,7 @@ from wxb.cli import predict as prediction
 from wxb.cli import watch as watching
 from wxb.cli.new import command as new
 from wxb.cli.options import AsJson, Study, page_names
-from wxb.core import paths
+from wxb.core import compatibility, paths
 from wxb.core.errors import WxbError, require_output, storage_error
 from wxb.core.files import read_json
 from wxb.core.params import load, missing_paths, read_yaml
@@ -348,8 +348,10 @@ for _command in (*app.registered_commands, *new.app.registered_commands):
 
 
 def _warn_of_missing_paths() -> None:
-    """Check params.yaml, and print the corpora whose `path` does not exist."""
-    for fault in missing_paths(load()):
+    """Check params.yaml with its local checkpoints; print corpora whose `path` does not exist."""
+    content = load()
+    compatibility.require_local(content)
+    for fault in missing_paths(content):
         print(fault, file=sys.stderr)
 
 

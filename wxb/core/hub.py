@@ -16,6 +16,7 @@ from safetensors import SafetensorError
 
 from wxb.core.errors import WxbError, error_line
 from wxb.core.params.backbones import PACKAGES
+from wxb.core.pretrained import ADAPTER
 
 # The files that transformers reads at the top of a repository. Python files and pickles (*.bin,
 # *.pth) can run code, so they are never downloaded.
@@ -38,6 +39,11 @@ def checkpoint(
     if not folder.is_dir():
         files = [*TOKENIZER_FILES, WEIGHT_FILES] if weights else TOKENIZER_FILES
         folder = _snapshot(str(name), revision or "main", files, "model")
+    if (folder / ADAPTER).exists():
+        raise WxbError(
+            f"{name}: found an adapter ({ADAPTER}); expected a full model: merge it into its base"
+            " model with `wxb merge`, or with peft's `merge_and_unload`, and name that folder"
+        )
     if weights and not any(folder.glob(WEIGHT_FILES)):
         raise WxbError(
             f"{name}: found no model.safetensors; other formats (pytorch_model.bin) can run code:"

@@ -118,6 +118,24 @@ def adapter(base: PreTrainedModel, folder: Path) -> PeftModel:
     return loaded
 
 
+def target_fault(model: nn.Module, targets: Iterable[str]) -> str:
+    """Which of LoRA's target modules a model lacks, and the names that it has; empty if none."""
+    head = getattr(model, "get_output_embeddings", lambda: None)()
+    linear = [
+        name
+        for name, module in model.named_modules()
+        if type(module).__name__ in ("Linear", "Linear4bit", "Conv1D") and module is not head
+    ]
+    missing = [t for t in targets if not any(f".{name}".endswith(f".{t}") for name in linear)]
+    names = sorted({name.rpartition(".")[2] for name in linear})
+    return (
+        f"tuning.lora.target_modules: found {', '.join(missing)}; expected linear layers of"
+        f" {type(model).__name__}: {', '.join(names)}"
+        if missing
+        else ""
+    )
+
+
 def read_weights(file: Path) -> dict[str, Tensor]:
     """The tensors of a safetensors file. Raises WxbError as `require_finite` does."""
     from safetensors.torch import load_file

@@ -83,8 +83,12 @@ def card(params: Params, name: str, folder: Path | None = None) -> str:
 def share(params: Params, name: str, folder: Path) -> None:
     """Copy a trained experiment to a new folder, with its card as README.md.
 
+    An adapter gets its base model in a folder inside.
+
     Raises WxbError as in `card`, and if the folder exists or cannot be written.
     """
+    from wxb.training.backbones import tuning
+
     if folder.exists():
         raise WxbError(f"{folder} already exists; name a new folder")
     text = card(params, name, folder)
@@ -92,7 +96,10 @@ def share(params: Params, name: str, folder: Path) -> None:
         with publish(folder) as (draft,):
             # The card is about the model of the first seed.
             others = shutil.ignore_patterns(f"{paths.SEED}*")
-            shutil.copytree(trained.find(name), draft, ignore=others)
+            model = trained.find(name)
+            shutil.copytree(model, draft, ignore=others)
+            if (base := tuning.base_folder(model)) != model:
+                shutil.copytree(base, draft / base.name)
             (draft / "README.md").write_text(text, encoding="utf-8")
     except OSError as error:
         raise WxbError(
@@ -118,7 +125,11 @@ def merge(experiment: str | Path, output: Path) -> None:
     with publish(output) as (draft,):
         draft.mkdir()
         for file in folder.iterdir():
-            if file.is_file() and file.suffix != ".safetensors" and file.name != ADAPTER:
+            if (
+                file.is_file()
+                and file.suffix != ".safetensors"
+                and file.name not in (ADAPTER, tuning.BASE)
+            ):
                 shutil.copyfile(file, draft / file.name)
         model.save_pretrained(draft)
         write_json(

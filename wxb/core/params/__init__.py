@@ -237,13 +237,14 @@ def _continuation_errors(
 
 
 def _length_errors(name: str, experiment: Experiment, backbone: Backbone | None) -> Iterator[str]:
-    if backbone and backbone.architecture and (length := experiment.max_length):
+    if backbone and backbone.architecture:
         longest = backbone.architecture.max_position_embeddings
-        if length > longest:
-            yield (
-                f"experiments.{name}.encoding.max_length: found {length}; backbone"
-                f" {experiment.backbone!r} has max_position_embeddings {longest}"
-            )
+        for key, length in experiment.lengths.items():
+            if length > longest:
+                yield (
+                    f"experiments.{name}.{key}: found {length}; backbone"
+                    f" {experiment.backbone!r} has max_position_embeddings {longest}"
+                )
 
 
 def _study_errors(name: str, study: Study, experiments: Mapping[str, Experiment]) -> Iterator[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, PositiveInt, model_validator
@@ -66,6 +67,12 @@ class Backbone(Section):
     def is_tokenizer_only(self) -> bool:
         """Whether it has no model."""
         return self.architecture is None and self.checkpoint is None
+
+    @property
+    def is_local(self) -> bool:
+        """Whether its checkpoint is a folder."""
+        name = self.checkpoint or ""
+        return bool(name) and name not in PACKAGES and Path(name).is_dir()
 
     @model_validator(mode="after")
     def _complete(self) -> Backbone:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Annotated, Any, ClassVar, Generic, Literal, TypeVar
 
 from pydantic import Field, PositiveInt, model_validator
@@ -79,6 +79,8 @@ class Experiment(Section):
 
     is_slow: ClassVar[bool] = False  # slower than others: Snakemake starts it first
     is_baseline: ClassVar[bool] = False  # not trained: no other experiment is tested against it
+    # The kind of model that the method loads; None if it reads only the backbone's tokenizer.
+    weights: ClassVar[Literal["hidden states", "decoder", "whisper"] | None] = None
 
     study: Name
     corpus: Name
@@ -102,9 +104,14 @@ class Experiment(Section):
         return getattr(self.training, "epochs", None)
 
     @property
-    def max_length(self) -> int | None:
-        """The maximum number of tokens of an input of the backbone; None if not configured."""
-        return getattr(self.encoding, "max_length", None)
+    def lengths(self) -> dict[str, int]:
+        """The tokens that the backbone must be able to read, by the key that sets the number."""
+        length = getattr(self.encoding, "max_length", None)
+        return {"encoding.max_length": length} if length else {}
+
+    def checkpoint_faults(self, config: Any, generation: Mapping[str, Any]) -> Iterable[str]:
+        """Why a checkpoint does not fit, by its configurations; messages begin with the key."""
+        return ()
 
 
 class Untuned(Experiment):

@@ -25,7 +25,6 @@ from tokenizers import (
 from wxb.core import hub, pretrained
 from wxb.core.errors import WxbError
 from wxb.core.files import read_json, write_json
-from wxb.core.params.backbones import Backbone
 from wxb.corpora.text.encoded import Encoded, concatenate
 from wxb.corpora.text.offsets import token_offsets
 
@@ -272,11 +271,3 @@ def _backend(tokenizer: AnyTokenizer, *, special: bool = False) -> Tokenizer:
     backend.no_truncation()
     backend.encode_special_tokens = not special  # True: as ordinary text
     return backend
-
-
-def train_or_load(backbone: Backbone, texts: Sequence[str]) -> Any:
-    """Train the tokenizer of a backbone on the texts, or load that of its checkpoint."""
-    if backbone.tokenizer:
-        return train(backbone.tokenizer.kind, backbone.tokenizer.vocabulary, texts)
-    assert backbone.checkpoint is not None
-    return load(backbone.checkpoint, backbone.revision)

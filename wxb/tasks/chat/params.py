@@ -53,11 +53,19 @@ class Prediction(experiments.Prediction):
 class Sft(experiments.Experiment):
     """Supervised fine-tuning of a decoder on conversations."""
 
+    weights = "decoder"
+
     task: Literal["chat"]
     method: Literal["sft"]
     encoding: Encoding
     training: Training
     prediction: Prediction = Prediction()
+
+    @property
+    def lengths(self) -> dict[str, int]:
+        """The tokens of a conversation, and of a reply with at least one of its prompt."""
+        longest = self.prediction.max_new_tokens + 1
+        return {**super().lengths, "prediction.max_new_tokens": longest}
 
     @property
     def traits(self) -> list[str]:

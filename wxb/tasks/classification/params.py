@@ -126,6 +126,8 @@ class Encoder(experiments.Experiment):
     a frozen backbone.
     """
 
+    weights = "hidden states"
+
     task: Literal["classification"]
     method: Literal["encoder"]
     encoding: Encoding

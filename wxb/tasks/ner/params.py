@@ -133,6 +133,8 @@ class Experiment(experiments.Experiment):
 class Tagging(Experiment):
     """An experiment that tags tokens."""
 
+    weights = "hidden states"
+
     method: Literal["tagging"]
     model: TaggingModel
 
@@ -173,6 +175,7 @@ class Generation(Experiment):
     """An experiment that generates answers."""
 
     is_slow: ClassVar[bool] = True
+    weights = "decoder"
 
     method: Literal["generation"]
     encoding: GenerationEncoding

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar, Literal
+from collections.abc import Iterable, Mapping
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import AfterValidator, Field, NonNegativeFloat, PositiveInt, model_validator
 
@@ -11,6 +12,7 @@ from wxb.core.params.section import Fraction, PositiveFloat, Section
 from wxb.core.params.training import Training
 
 POSITIONS = 50  # of Whisper's encoder, per second
+ENGLISH = 51864  # tokens of the English Whispers; the others have more
 
 
 def _check_range(bounds: tuple[float, float]) -> tuple[float, float]:
@@ -157,6 +159,35 @@ class Seq2Seq(experiments.Experiment):
     model: Seq2SeqModel = Seq2SeqModel()
     training: Training
     prediction: Prediction = Prediction()
+
+    @property
+    def weights(self) -> Any:  # type: ignore[override]
+        """A Whisper, unless the model is new."""
+        return None if self.model.shape else "whisper"
+
+    @property
+    def lengths(self) -> dict[str, int]:
+        """The tokens of a transcript with its prompt."""
+        prompt = 4 if self.encoding.language else 2
+        return {"encoding.max_length": prompt + self.encoding.max_length}
+
+    def checkpoint_faults(self, config: Any, generation: Mapping[str, Any]) -> Iterable[str]:
+        """Another window, other bands, or a language that is missing or is set in vain."""
+        if not self.weights:
+            return
+        encoding, backbone = self.encoding, f"backbone {self.backbone!r}"
+        seconds = config.max_source_positions / POSITIONS
+        for key, expected in (("window", seconds), ("mel_bands", config.num_mel_bins)):
+            if (found := getattr(encoding, key)) != expected:
+                yield f"encoding.{key}: found {found}; expected {expected:g}, as in {backbone}"
+        is_large = config.vocab_size > ENGLISH  # of checkpoints without generation settings
+        has_languages = generation.get("is_multilingual", "lang_to_id" in generation or is_large)
+        if has_languages != bool(encoding.language):
+            expected = "the language of its transcripts, such as zh" if has_languages else "null"
+            yield (
+                f"encoding.language: found {encoding.language or 'null'}; expected {expected}, as"
+                f" {backbone} is {'' if has_languages else 'not '}multilingual"
+            )
 
     @property
     def traits(self) -> list[str]:

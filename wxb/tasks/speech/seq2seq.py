@@ -177,7 +177,7 @@ class WhisperMethod(Network):
     def model(self, backbone: Path) -> Any:
         """The model before training, with the backbone's weights or random ones.
 
-        Raises WxbError if the backbone has no weights, or does not fit the encoding.
+        Raises WxbError if the backbone has no weights.
         """
         from wxb.tasks.speech.models.whisper import NativeWhisper, Transcriber
         from wxb.training.backbones import tuning, weights
@@ -194,14 +194,6 @@ class WhisperMethod(Network):
             )
         else:
             whisper = weights.load_backbone(backbone, generative=True, four_bit=changes.four_bit)
-            seconds = whisper.config.max_source_positions / POSITIONS
-            fitting = {"window": seconds, "mel_bands": whisper.config.num_mel_bins}
-            for key, expected in fitting.items():
-                if getattr(encoding, key) != expected:
-                    raise WxbError(
-                        f"encoding.{key} must be {expected:g} for the model in {backbone}, got"
-                        f" {getattr(encoding, key)}"
-                    )
         set_generation(whisper, tokenizer, encoding)
         if settings.implementation == "native":
             whisper = NativeWhisper(whisper.config, whisper.state_dict())

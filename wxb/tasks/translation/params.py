@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -149,6 +149,15 @@ class Experiment(experiments.Untuned):
     model: Annotated[Recurrent | Transformer | Decoder, Field(discriminator="kind")]
     training: Training
     prediction: Prediction = Prediction()
+
+    def checkpoint_faults(self, config: Any, generation: Mapping[str, Any]) -> Iterable[str]:
+        """A translation model: its weights would not be used."""
+        if config.is_encoder_decoder:
+            yield (
+                f"method: found {self.method!r}, which trains a new network, and the weights of"
+                f" {config.model_type} in backbone {self.backbone!r}; expected a tokenizer only:"
+                " set `tokenizer: {kind: byte-level-bpe, ...}` instead of `checkpoint`"
+            )
 
     @property
     def traits(self) -> list[str]:

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from wxb.core import paths, pretrained
 from wxb.core.errors import WxbError
-from wxb.core.files import read_json, write_json
+from wxb.core.files import read_json, sha256, write_json
 from wxb.core.params.experiments import Tuning
 from wxb.core.pretrained import ADAPTER
 
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     # These imports take seconds.
     from peft import PeftModel
     from transformers import PreTrainedModel
+
+BASE = "base_model.json"  # the hashes of the weights that an adapter was trained on
 
 Model: TypeAlias = "PreTrainedModel | PeftModel"
 
@@ -101,6 +103,8 @@ def adapt(
     from peft import LoraConfig, get_peft_model
 
     lora = tuning.lora
+    if fault := pretrained.target_fault(backbone, lora.target_modules):  # peft accepts a part
+        raise WxbError(fault)
     return get_peft_model(
         backbone,
         LoraConfig(
@@ -134,6 +138,11 @@ def save(backbone: Model, folder: Path) -> None:
     config = read_json(folder / ADAPTER)
     config["target_modules"].sort()  # a set: peft writes it in any order
     write_json(folder / ADAPTER, config)
+    write_json(folder / BASE, _weight_hashes(Path(config["base_model_name_or_path"])))
+
+
+def _weight_hashes(folder: Path) -> dict[str, str]:
+    return {file.name: sha256(file) for file in sorted(folder.glob("*.safetensors"))}
 
 
 def _trains_new_rows(backbone: PeftModel) -> bool:
@@ -163,18 +172,24 @@ def is_adapter(folder: Path) -> bool:
 def base_folder(folder: Path) -> Path:
     """The folder of a full backbone, or of the backbone that the adapter in a folder names.
 
-    That backbone is in the folder beside `folder`, or beside the parent of a further seed's folder.
-    Raises WxbError if it is not there.
+    That backbone is inside `folder`, beside it, or beside the parent of a further seed's folder.
+    Raises WxbError if it is not there, or has other weights than in training.
     """
     if not is_adapter(folder):
         return folder
     name = Path(str(read_json(folder / ADAPTER)["base_model_name_or_path"])).name
     model = folder.parent if folder.name.startswith(paths.SEED) else folder
-    backbone = model.parent / name
+    backbone = folder / name if (folder / name).is_dir() else model.parent / name
     if not backbone.is_dir():
         raise WxbError(
             f"{folder}: its base model {name!r} is not in {backbone}; run"
             f" `dvc repro pretrain@{name}`, or copy that model there"
+        )
+    file = folder / BASE
+    if file.is_file() and read_json(file) != _weight_hashes(backbone):
+        raise WxbError(
+            f"{folder}: found other weights in its base model {backbone} than in training; train"
+            " the adapter again, or restore that model"
         )
     return backbone
 

@@ -1,0 +1,159 @@
+"""Checkpoints that an experiment cannot use are refused before any training."""
+
+import shutil
+
+import pytest
+import transformers as hf
+
+from tests import checkpoints
+from wxb.core import compatibility
+from wxb.core.errors import WxbError
+from wxb.core.files import read_json, write_json
+from wxb.corpora.text.tokenizers import load
+
+TAGGING, GENERATION, CHAT = "ner/tagging", "ner/generation", "chat/sft"
+CLASSES, TRANSLATION, SPEECH = "classification/encoder", "translation/seq2seq", "speech/seq2seq"
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("checkpoints")
+    for name in checkpoints.ARCHITECTURES:
+        checkpoints.save(name, folder / name)
+    return folder
+
+
+@pytest.fixture
+def copy(saved, tmp_path):
+    """Copy a checkpoint, with changes of its config.json."""
+
+    def copy(name, **changes):
+        path = shutil.copytree(saved / name, tmp_path / name)
+        write_json(path / "config.json", {**read_json(path / "config.json"), **changes})
+        return path
+
+    return copy
+
+
+def require(method, folder, **changes):
+    """Check a checkpoint as the stage `check` does, and then as the stage `tokenizer` does."""
+    settings = checkpoints.settings(method, folder, **changes)
+    compatibility.require_local(settings)
+    compatibility.require(settings, "b", folder, load(folder))
+
+
+@pytest.mark.parametrize("name", checkpoints.ARCHITECTURES)
+def test_each_method_takes_its_architectures(saved, name):
+    has_two_stacks = name in ("t5", "bart")
+    is_causal = not has_two_stacks and name not in ("bert", "roberta", "deberta-v2", "xlnet")
+    fits = {
+        **dict.fromkeys((TAGGING, CLASSES), not has_two_stacks),
+        **dict.fromkeys((GENERATION, CHAT), is_causal),
+        TRANSLATION: not has_two_stacks,
+        SPEECH: False,
+    }
+    for method, is_accepted in fits.items():
+        if is_accepted:
+            require(method, saved / name)
+        else:
+            with pytest.raises(WxbError, match=r"^experiments\.e\.method: found "):
+                require(method, saved / name)
+
+
+@pytest.mark.parametrize(
+    ("name", "longest"), [("bert", 128), ("roberta", 127), ("llama", 128), ("gpt2", 128)]
+)
+def test_max_length_is_at_most_the_positions(saved, name, longest):
+    require(TAGGING, saved / name, encoding={"max_length": longest})
+    with pytest.raises(WxbError, match=rf"encoding\.max_length: found {longest + 1} tokens.*128|7"):
+        require(TAGGING, saved / name, encoding={"max_length": longest + 1})
+
+
+def test_a_reply_leaves_room_for_its_prompt(saved):
+    require(CHAT, saved / "llama", prediction={"max_new_tokens": 127})
+    with pytest.raises(WxbError, match=r"prediction\.max_new_tokens: found 129 tokens"):
+        require(CHAT, saved / "llama", prediction={"max_new_tokens": 128})
+
+
+def test_relative_positions_have_no_limit(saved):
+    require(TAGGING, saved / "deberta-v2", encoding={"max_length": 4000})
+    require(TAGGING, saved / "xlnet", encoding={"max_length": 4000})
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"quantization_config": {"quant_method": "gptq", "bits": 4}}, "'gptq'"),
+        ({"quantization_config": {"load_in_4bit": True}}, "'bitsandbytes'"),
+        ({"model_type": "gemma3", "text_config": {"vocab_size": 9}}, "'gemma3'"),
+    ],
+)
+def test_quantized_and_multimodal_checkpoints_are_refused(copy, change, message):
+    with pytest.raises(WxbError, match=rf"backbones\.b\.checkpoint: found .*{message}"):
+        require(CHAT, copy("llama", **change))
+
+
+def test_unlisted_keys_of_a_configuration_are_ignored(copy):
+    require(TAGGING, copy("bert", _model_name_or_path="some/name"))
+
+
+@pytest.mark.parametrize("name", ["bert", "gpt2", "llama"])
+def test_a_checkpoint_needs_its_own_tokenizer(copy, name):
+    folder = copy(name)
+    for file in folder.glob("token*"):
+        file.unlink()
+    with pytest.raises(WxbError):
+        require(TAGGING, folder)
+
+
+@pytest.mark.parametrize("vocabulary", [300, 2000])
+def test_the_vocabularies_of_tokenizer_and_model_are_compared(copy, vocabulary):
+    with pytest.raises(WxbError, match=rf"ids up to \d+, and `vocab_size` {vocabulary}"):
+        require(TAGGING, copy("bert", vocab_size=vocabulary))
+
+
+def test_an_adapter_is_no_checkpoint(copy):
+    folder = copy("llama")
+    (folder / "adapter_config.json").write_text("{}")
+    with pytest.raises(WxbError, match="found an adapter"):
+        require(CHAT, folder)
+
+
+@pytest.mark.parametrize("method", [TAGGING, CHAT])
+def test_all_target_modules_of_lora_exist(saved, method):
+    def lora(*names):
+        return {"lora": {"r": 2, "alpha": 4, "target_modules": [*names]}}
+
+    require(method, saved / "llama", tuning=lora("q_proj", "self_attn.v_proj"))
+    for wrong in ("query", "_proj", "self_attn", "lm_head"):
+        with pytest.raises(WxbError, match=rf"target_modules: found {wrong}; .*q_proj"):
+            require(method, saved / "llama", tuning=lora("q_proj", wrong))
+
+
+@pytest.mark.parametrize("is_multilingual", [True, False])
+def test_a_multilingual_whisper_needs_a_language(tmp_path, is_multilingual):
+    sizes = {"vocab_size": 400, "d_model": 32, "encoder_layers": 1, "decoder_layers": 1}
+    heads = {"encoder_attention_heads": 4, "decoder_attention_heads": 4}
+    config = hf.WhisperConfig(
+        **sizes, **heads, num_mel_bins=20, max_source_positions=50, max_target_positions=28
+    )
+    config.pad_token_id = config.bos_token_id = config.eos_token_id = 1
+    config.decoder_start_token_id, config.suppress_tokens = 1, None
+    model = hf.WhisperForConditionalGeneration(config)
+    model.generation_config.is_multilingual = is_multilingual
+    model.save_pretrained(tmp_path)
+    fits, wrong = ("zh", None) if is_multilingual else (None, "zh")
+
+    def check(**encoding):
+        settings = checkpoints.settings(SPEECH, tmp_path, encoding=encoding)
+        compatibility.require(settings, "b", tmp_path)
+
+    check(language=fits, max_length=24)
+    for changes, key in (
+        ({"language": wrong}, "language"),
+        ({"language": fits, "max_length": 27}, "max_length"),
+        ({"language": fits, "window": 2}, "window"),
+        ({"language": fits, "mel_bands": 80}, "mel_bands"),
+    ):
+        with pytest.raises(WxbError, match=rf"^experiments\.e\.encoding\.{key}: found "):
+            check(**changes)

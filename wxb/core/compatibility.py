@@ -1,0 +1,124 @@
+"""Whether the checkpoint of a backbone fits the experiments that use it, by its configuration.
+
+The stages `check` and `tokenizer` call this module before any work starts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from wxb.core import hub, pretrained
+from wxb.core.errors import WxbError
+from wxb.core.files import read_json
+from wxb.core.params import Params
+from wxb.core.params.experiments import Experiment
+
+# The classes of checkpoints that a method can load, by `Experiment.weights`.
+EXPECTED = {
+    "hidden states": "an encoder or a decoder, but not both",
+    "decoder": "a causal language model, such as LlamaForCausalLM",
+    "whisper": "WhisperForConditionalGeneration",
+}
+# Models whose first position comes after that of padding.
+OFFSET = (
+    *("camembert", "data2vec-text", "ibert", "longformer", "luke", "mpnet", "roberta"),
+    *("roberta-prelayernorm", "xlm-roberta", "xlm-roberta-xl", "xmod"),
+)
+
+
+def require(params: Params, name: str, folder: Path, tokenizer: Any = None) -> None:
+    """Raise WxbError that lists why the checkpoint of backbone `name` does not fit its experiments.
+
+    `folder` is that of the checkpoint; `tokenizer` is its tokenizer, which is checked if given.
+    """
+    config: Any = pretrained.config(folder)
+    file = folder / "generation_config.json"
+    generation = read_json(file) if file.is_file() else {}
+    faults = [f"backbones.{name}.checkpoint: {f}" for f in _checkpoint_faults(config, tokenizer)]
+    for key, experiment in params.experiments.items():
+        if not faults and params.backbone_of(experiment) is params.backbones[name]:
+            found = _faults(experiment, config) or experiment.checkpoint_faults(config, generation)
+            faults += [f"experiments.{key}.{fault}" for fault in found]
+    if faults:
+        raise WxbError("\n".join(faults))
+
+
+def require_local(params: Params) -> None:
+    """Call `require` for all checkpoints in local folders."""
+    for name, backbone in params.backbones.items():
+        if backbone.is_local:
+            with hub.checkpoint(backbone.checkpoint or "", weights=True) as folder:
+                require(params, name, folder)
+
+
+def positions(config: Any) -> int | None:
+    """The maximum number of tokens that a model can read; None without a limit."""
+    if not getattr(config, "position_biased_input", True):  # DeBERTa: relative positions only
+        return None
+    names = ("max_target_positions", "max_position_embeddings", "n_positions", "max_seq_len")
+    longest = next((n for name in names if (n := getattr(config, name, None))), 0)
+    if config.model_type in OFFSET:
+        longest -= config.pad_token_id + 1
+    return longest if longest > 0 else None  # -1: XLNet
+
+
+def _checkpoint_faults(config: Any, tokenizer: Any) -> Iterator[str]:
+    if quantized := getattr(config, "quantization_config", None):
+        yield (
+            f"found weights in the format {dict(quantized).get('quant_method', 'bitsandbytes')!r};"
+            " expected full precision: name the original checkpoint, and set `tuning.four_bit`"
+        )
+    if config.get_text_config() is not config:
+        yield (
+            f"found {config.model_type!r}, a model of several kinds of input; expected one of text:"
+            " save its language model with `save_pretrained`, and name that folder"
+        )
+    elif tokenizer is not None:
+        vocabulary, added = tokenizer.get_vocab(), tokenizer.get_added_vocab()
+        special = {*tokenizer.all_special_tokens}
+        ids = [i for token, i in vocabulary.items() if token not in added or token in special]
+        if max(ids) >= config.vocab_size or len(ids) < config.vocab_size / 2:
+            yield (
+                f"found a tokenizer with {len(ids)} tokens, ids up to {max(ids)}, and `vocab_size`"
+                f" {config.vocab_size}; expected equal vocabularies: copy tokenizer.json and"
+                " tokenizer_config.json from the original checkpoint"
+            )
+
+
+def _faults(experiment: Experiment, config: Any) -> list[str]:
+    """Why the architecture of a checkpoint does not fit an experiment that loads its weights."""
+    import torch
+    from transformers import AutoModel, AutoModelForCausalLM
+
+    weights, backbone = experiment.weights, f"backbone {experiment.backbone!r}"
+    if weights is None:
+        return []
+    architecture = (config.architectures or ["no architecture"])[0]
+    has_two_stacks = any(
+        getattr(config, name, None)
+        for name in ("is_encoder_decoder", "decoder_layers", "num_decoder_layers")
+    )
+    is_causal = architecture.endswith(("ForCausalLM", "LMHeadModel"))
+    fits = {
+        "hidden states": not has_two_stacks,
+        "decoder": is_causal and not has_two_stacks and config.model_type not in ("xlm", "xlnet"),
+        "whisper": config.model_type == "whisper",
+    }
+    if not fits[weights]:
+        return [
+            f"method: found {experiment.method!r} with {architecture} in {backbone}; expected"
+            f" {EXPECTED[weights]}: choose another checkpoint or method"
+        ]
+    faults = []
+    longest = positions(config)
+    for key, length in experiment.lengths.items():
+        if longest and length > longest:
+            faults.append(f"{key}: found {length} tokens; {backbone} has {longest} positions")
+    if lora := experiment.tuning.lora:
+        cls = AutoModelForCausalLM if weights == "decoder" else AutoModel
+        with torch.device("meta"):  # no memory for weights
+            fault = pretrained.target_fault(cls.from_config(config), lora.target_modules)
+        faults += [fault] if fault else []
+    return faults
