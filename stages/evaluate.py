@@ -25,10 +25,10 @@ def main(params: Params, name: str) -> dict[str, float]:
     predictor_class = task.method(experiment.method).PREDICTOR
     model, corpus = paths.MODELS / name, paths.CLEAN / experiment.corpus
     test_sets = {
-        test_set: clean.read_labelled(corpus / f"{test_set}.parquet", labelling)
+        test_set: [*clean.read_labelled(corpus / f"{test_set}.parquet", labelling)]
         for test_set in clean.test_sets(corpus)
     }
-    vocabulary = scorer.vocabulary(clean.iter_labelled(corpus / "train.parquet", labelling))
+    vocabulary = scorer.vocabulary(clean.read_labelled(corpus / "train.parquet", labelling))
     runs: dict[str, dict[str, evaluation.Run]] = {test_set: {} for test_set in test_sets}
     further: dict[str, list[Mapping[str, float]]] = {test_set: [] for test_set in test_sets}
     seconds = 0.0

@@ -28,7 +28,7 @@ def main(params: Params, name: str) -> None:
     labelling = tasks.get(experiment.task).record
 
     def records(split: str) -> Iterator[Record]:
-        return clean.iter_labelled(corpus / f"{split}.parquet", labelling)
+        return clean.read_labelled(corpus / f"{split}.parquet", labelling)
 
     train, valid = (
         method.items(features / f"{split}.arrow", targets / f"{split}.arrow", records(split))

@@ -118,7 +118,7 @@ def write_evaluation(
     scorer: Any, study: str, member: str, sets: Mapping[str, Mapping[str, Any]]
 ) -> None:
     """Write predictions and metrics of one system, as the stage evaluate does."""
-    facts = {"grouped_by": "article", "nearness": NEARNESS}
+    facts = {"grouped_by": "article", "nearness": NEARNESS, "warnings": ["2 of 9 rejected"]}
     folder = Path("reports/predictions", study, member)
     made = {
         name: evaluation.evaluate(scorer, [*runs.values()], facts=facts)

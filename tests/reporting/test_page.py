@@ -106,6 +106,7 @@ def test_a_page_begins_with_the_claim_of_each_test_set(tree):
     reports = tree(THREE, further=["new"])
     page = parsed_page(reports)
     start = page.text[: page.text.index("Results")]
+    assert "Check the data: 2 of 9 rejected." in start
     for comparison in (reports.comparison, reports.comparison["further"]["new"]):
         assert claim(comparison) in start
     rows = page.table(["experiment", "tier", "F1 (95% interval)", "new: F1 (95% interval)"])

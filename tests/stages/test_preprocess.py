@@ -57,7 +57,7 @@ def clean_folder(folder, settings):
 
 
 def read_splits(out):
-    return {name: clean.read(out / f"{name}.parquet", Labelling()) for name in clean.splits(out)}
+    return {name: [*clean.read(out / f"{name}.parquet", Labelling())] for name in clean.splits(out)}
 
 
 def rejected(out):
@@ -201,6 +201,19 @@ def test_a_further_test_set_is_grouped_by_the_values_it_holds_out(tmp_path):
         "situations": "scene",
     }
     assert facts["test"]["nearness"] == read_json(out / "profile.json")["nearness"]["test"]
+    assert not any("warnings" in fact for fact in facts.values())
+
+
+def test_counts_of_the_profile_become_warnings(tmp_path):
+    spans = [{"start": 0, "end": 2, "type": "NAME"}]
+    contents = [raw(i, spans=spans, likes=1) for i in range(20)]
+    contents += [raw(i + 20, contents[i]["input"]) for i in range(3)] + [raw(30, " ")]
+    assert clean.test_set_facts(run(tmp_path, contents))["test"]["warnings"] == [
+        "1 of 24 records rejected: blank text",
+        "3 of 24 records rejected: duplicate text, other label",
+        "fields not read: 'scene' 24, 'likes' 20",
+        "ends of spans at word edges: 50%",
+    ]
 
 
 PRESIDIO = {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,7 @@ SPLITS = ("train", "valid", "test")  # of every corpus
 # Records. A multiple of the rows that Parquet writes at once, so that files do not depend on it.
 CHUNK = 10 * 1024
 
+USUAL = ("duplicate text", "near duplicate", "over max_records")  # reasons of rejects
 COLUMNS = dict.fromkeys(("id", "input", "language", "group"), pa.string())
 
 
@@ -37,13 +38,25 @@ def test_set_facts(folder: Path) -> dict[str, dict[str, Any]]:
     """Facts about the test sets of a clean corpus that studies report, by name of the set.
 
     `grouped_by` is the field of the groups, None if they have none. `nearness`
-    is as in `profile.nearness`.
+    is as in `profile.nearness`. `test` has the `warnings` of the corpus, if any.
     """
     profile = read_json(folder / "profile.json")
-    return {
+    facts = {
         name: {"grouped_by": profile["test_groups"][name], "nearness": profile["nearness"][name]}
         for name in test_sets(folder)
     }
+    facts["test"] |= {"warnings": texts} if (texts := warnings(profile)) else {}
+    return facts
+
+
+def warnings(profile: Mapping[str, Any]) -> list[str]:
+    """What to check before trusting the scores of a corpus, by the counts of its profile."""
+    raw, edges = profile["records"]["raw"], profile["splits"]["test"].get("at_word_edges", 1)
+    rejects = [(reason, n) for reason, n in profile["rejects"].items() if reason not in USUAL]
+    texts = [f"{n:,} of {raw:,} records rejected: {reason}" for reason, n in rejects]
+    unread = ", ".join(f"{name!r} {n:,}" for name, n in profile["fields_not_read"].items())
+    texts += [f"fields not read: {unread}"] if unread else []
+    return texts + ([f"ends of spans at word edges: {edges:.0%}"] if edges < 0.95 else [])
 
 
 def write(path: Path, records: Iterable[Record], labelling: Labelling) -> None:
@@ -59,23 +72,18 @@ def write(path: Path, records: Iterable[Record], labelling: Labelling) -> None:
     pq.write_table(pa.concat_tables(tables), path)
 
 
-def read(path: Path, labelling: Labelling) -> list[Record]:
-    """The records of a Parquet file, in order; the gold of unlabelled ones is None."""
-    return [record for chunk in _chunks(path, labelling) for record in chunk]
+def read(path: Path, labelling: Labelling) -> Iterator[Record]:
+    """Yield the records of a Parquet file, in order; the gold of unlabelled ones is None."""
+    return (record for chunk in _chunks(path, labelling) for record in chunk)
 
 
-def read_labelled(path: Path, labelling: Labelling) -> list[Record]:
-    """The labelled records of a Parquet file, in order: those whose gold is not None."""
-    return [*iter_labelled(path, labelling)]
-
-
-def iter_labelled(path: Path, labelling: Labelling) -> Iterator[Record]:
-    """Yield what `read_labelled` returns, to save memory."""
-    return (r for chunk in _chunks(path, labelling) for r in chunk if r.gold is not None)
+def read_labelled(path: Path, labelling: Labelling) -> Iterator[Record]:
+    """Yield the labelled records of a Parquet file, in order: those whose gold is not None."""
+    return (record for record in read(path, labelling) if record.gold is not None)
 
 
 def read_labelled_chunks(path: Path, labelling: Labelling, label: str) -> Iterator[list[Record]]:
-    """Yield what `read_labelled` returns in chunks, to save memory; prints progress.
+    """Yield what `read_labelled` does in chunks, to save memory; prints progress.
 
     A chunk holds the labelled ones of up to CHUNK records, maybe none. `label` names the progress.
     """

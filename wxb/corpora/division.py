@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from itertools import chain
+from operator import attrgetter
 
 from wxb.core.errors import WxbError
 from wxb.core.params.corpora import Split
@@ -25,6 +26,7 @@ class SplitError(WxbError):
 
 CONFLICT = "duplicate text, other label"  # a reason of rejects
 Splits = dict[str, list[Record]]
+_group: Callable[[Record], str] = attrgetter("group")
 Wording = Callable[[Record], str]  # the text that near duplicates share; empty if there is none
 
 
@@ -190,7 +192,3 @@ def _divide_by_share(
 
 def _value_at(index: int) -> Callable[[Record], str]:
     return lambda record: record.values[index]
-
-
-def _group(record: Record) -> str:
-    return record.group

@@ -32,8 +32,6 @@ def fetch(corpus: Corpus, folder: Path, *, seed: int, label: str) -> None:
             web.fetch(download, folder, label=label)
     elif path.is_dir():
         _copy(path, folder, label)
-    elif not path.is_file():
-        raise WxbError(f"{corpus.path}: found a pipe or device; expected a file or folder")
     else:
         shutil.copyfile(path, folder / path.name)
 
@@ -77,10 +75,7 @@ def _generate(corpus: Corpus, folder: Path, *, seed: int, label: str) -> None:
         if "folder" in inspect.signature(generate).parameters:
             settings["folder"] = folder
         records = generate(**settings)
-    except ValueError as error:
-        raise WxbError(f"{corpus.path}: {error}; change `generate` of the corpus") from None
-    except (ModuleNotFoundError, AttributeError, TypeError) as error:  # TypeError: path has ..
-        raise WxbError(
-            f"{corpus.path}: found {error}; expected a Python module with a function `generate`"
-        ) from None
+    except (ValueError, ModuleNotFoundError, AttributeError, TypeError) as error:
+        detail = "expected a Python module whose function `generate` takes those of the corpus"
+        raise WxbError(f"{corpus.path}: {error}; {detail}") from None  # TypeError: path has ..
     write_jsonl(folder / "records.jsonl", track(records, label, total))

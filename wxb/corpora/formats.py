@@ -32,7 +32,6 @@ from wxb.corpora.layout import (
 )
 from wxb.corpora.records import RecordError
 
-KNOWN = 10_000  # cells of a table to compare others with
 BATCH = 1000  # rows of Parquet: a repeated value is stored once, and unpacked for each row
 DETAIL = 200  # characters of the details of a reject
 # The first line of tables for Excel.
@@ -167,7 +166,7 @@ def _table(file: Path, parsed: str | None, columns: Sequence[str] | None) -> Ite
                 begin = number - len(lines) + 1
                 detail = f"its quotation mark in line {begin} swallows {len(lines) - 1} whole rows"
                 content = RecordError("broken CSV", detail)
-        elif len(first) < KNOWN:
+        elif len(first) < 10_000:
             first.add(cells[0])
             last.add(cells[-1])
         yield Raw(f"line {number}", content, repaired)

@@ -60,7 +60,10 @@ def assemble(study: Study, task: Page) -> str:
             *published(study),
             _making(study),
         ],
-        notes=[f"On {name}: {claim(other)}" for name, other in comparison["further"].items()],
+        notes=[
+            *(f"Check the data: {warning}." for warning in comparison.get("warnings", [])),
+            *(f"On {name}: {claim(other)}" for name, other in comparison["further"].items()),
+        ],
         legend=study.chips,
         footer=f"Study {comparison['study']}.",
     )

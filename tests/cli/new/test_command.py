@@ -62,7 +62,8 @@ def test_from_a_file_to_a_study(params):
 
 def test_a_study_gets_the_experiments_that_it_lacks():
     wxb("corpus", "post.json")
-    assert "--language en" in wxb("study", "post", "--corpus", "post").output
+    output = wxb("study", "post", "--corpus", "post").output
+    assert "Left out: post-pretrained: post states no language" in output
     before = load().experiments
     assert load().studies["post"].experiments == [f"post-{row}" for row in ROWS]
     result = wxb("study", "post", "--language", "en")

@@ -287,6 +287,7 @@ def test_evaluation_decodes_as_the_predictor_does(tmp_path, monkeypatch):
     for name, records in splits.items():
         clean.write(corpus / f"{name}.parquet", records, Labelling())
     profile = {"splits": {key: {} for key in splits}, "test_groups": {}, "nearness": {}}
+    profile |= {"records": {"raw": len(TEXTS)}, "rejects": {}, "fields_not_read": {}}
     for name in ("test", "new"):
         profile["test_groups"][name], profile["nearness"][name] = None, {}
     write_json(corpus / "profile.json", profile)

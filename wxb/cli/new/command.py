@@ -197,7 +197,7 @@ def study(
     first = studies.first_study(block.task, name, corpus)
     trial = studies.read_corpus(corpus, block)
     records = studies.training_records(corpus, block, trial)
-    pretrained, note = studies.choose_pretrained(corpus, block, language, trial)
+    pretrained, reason = studies.choose_pretrained(corpus, block, language, trial)
 
     def add(content: dict[str, Any]) -> None:
         studies.add_study(content, name, corpus, title, pretrained=pretrained, records=records)
@@ -212,8 +212,11 @@ def study(
                 minutes = f"{round(seconds / 60)} min" if seconds >= 45 else "< 1 min"
             table.add_row(key, minutes, Text(row["purpose"]))
     Console(stderr=dry_run).print(table)
-    for text in filter(None, (note, first.get("advice"))):
-        print(f"Note: {text}", file=sys.stderr)
+    left_out = [key for key in first["experiments"] if key not in changed.experiments]
+    if left_out and reason:
+        print(f"Left out: {', '.join(left_out)}: {reason}", file=sys.stderr)
+    if advice := first.get("advice"):
+        print(f"Note: {advice}", file=sys.stderr)
     _print_run(name, dry_run)
 
 
@@ -290,8 +293,8 @@ def _summary(trial: Trial, corpus: Corpus) -> Table:
         for reason, count in Counter(reject.reason for reject in found).most_common():
             shown = [f"{r.origin}: {r.detail}" for r in found if r.reason == reason]
             examples = shown[: 1 if found is rejects else EXAMPLES]
-            is_frequent = found is rejects and 20 * count > len(records)
-            advice = f"; {corpus.advice(reason)}" if is_frequent else ""
+            is_rare = found is conflicts or 20 * count <= len(records)
+            advice = "" if is_rare else f"; {corpus.advice(reason)}"
             text = f"{count:,}: {reason} ({'; '.join(map(escaped, examples))}){advice}"
             table.add_row(label, Text(text))
     labelled = [record for record in records if record.gold is not None]
@@ -316,6 +319,5 @@ def _format_count(count: Any) -> str:
     """Format a number, or the most frequent names with their counts: "good 12, bad 3"."""
     if not isinstance(count, Mapping):
         return f"{count:,}"
-    return shortened(
-        [f"{name or repr(name)} {n:,}" for name, n in Counter(count).most_common()], MAX_COUNTS
-    )
+    names = [f"{name or repr(name)} {n:,}" for name, n in Counter(count).most_common()]
+    return shortened(names, MAX_COUNTS)

@@ -127,7 +127,7 @@ def are_packages_installed() -> bool:
 def choose_pretrained(
     name: str, corpus: Corpus, language: str | None, trial: Trial | None
 ) -> tuple[bool, str]:
-    """Whether the study of a corpus gets the pretrained encoder, and a note for the user.
+    """Whether the study of a corpus gets the pretrained encoder, and why not.
 
     It does if the encoder is installed and the corpus is English: by `language`, params.yaml or the
     language of its records.
@@ -139,12 +139,12 @@ def choose_pretrained(
     read = {r.language for r in trial.records if r.language} if trial else ()
     languages = [language] if language else stated or sorted(read)
     if not languages:
-        return False, f"{name} states no language; for a pretrained encoder add: --language en"
+        return False, f"{name} states no language; for an English one add: --language en"
     if not all(re.fullmatch(r"english|en([-_].*)?", known.casefold()) for known in languages):
-        return False, f"no encoder is pretrained on {', '.join(languages)}: only on English"
+        return False, f"{name} is in {', '.join(languages)}, and its encoder is English"
     if not are_packages_installed():
-        return False, "for a pretrained encoder: make .venv/pretrained, then this command again"
-    return True, "with an encoder pretrained on English"
+        return False, "its encoder is not installed: make .venv/pretrained, then this command again"
+    return True, ""
 
 
 def add_study(
