@@ -109,13 +109,14 @@ def test_a_page_begins_with_the_claim_of_each_test_set(tree):
     assert "Check the data: 2 of 9 rejected." in start
     for comparison in (reports.comparison, reports.comparison["further"]["new"]):
         assert claim(comparison) in start
-    rows = page.table(["experiment", "tier", "F1 (95% interval)", "new: F1 (95% interval)"])
+    titles = ["experiment", "tier", "F1 (95% interval)", "new: tier", "new: F1 (95% interval)"]
+    rows = page.table(titles)
     for name, system in reports.comparison["systems"].items():
         other = reports.comparison["further"]["new"]["systems"][name]
-        for cell, score in zip(rows[name][1:3], (system["f1"], other["f1"]), strict=True):
+        for cell, score in zip(rows[name][1:4:2], (system["f1"], other["f1"]), strict=True):
             assert cell == f"{score['value']:.3f} ({score['low']:.3f}–{score['high']:.3f})"
         others = [key for key in reports.comparison["metrics"] if key != "f1"]
-        assert rows[name][3:] == [f"{system[key]['value']:.3f}" for key in others]
+        assert rows[name][4:] == [f"{system[key]['value']:.3f}" for key in others]
         outcomes = page.table(["experiment", "correct", "missed", "spurious", "wrong boundary"])
         assert outcomes[name][3] == str(system["errors"]["wrong_boundary"])
 

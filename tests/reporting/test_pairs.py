@@ -62,7 +62,7 @@ def test_beyond_noise_needs_the_interval_and_the_corrected_p(compared):
 
 def test_an_interval_that_excludes_0_is_not_enough_after_correction(compared):
     content = compared({"a": 0.9, "b": 0.8, "c": 0.7}, noise=0.05, p_value=0.03)
-    assert {pair.finding for pair in corrected_pairs(content)} == {"within noise"}
+    assert {pair.conclusion for pair in corrected_pairs(content)} == {"within noise"}
     assert {*tiers(content).values()} == {"a"}
 
 

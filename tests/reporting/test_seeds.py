@@ -26,7 +26,7 @@ def study(tree):
 def test_every_seed_and_the_mean_are_shown(study):
     table = headline_table(study, seeds=True)
     assert table.header[:4] == ["experiment", "tier", "seed 4", "seed 5"]
-    assert [title.split(":")[0] for title in table.header[5:]] == ["new"]
+    assert table.header[5:] == ["new: tier", "new: F1 (95% interval)"]
     score = study["systems"]["ner-encoder"]["f1"]["value"]
     assert table.rows[0][:4] == ["ner-encoder", "a", "0.250", "0.750"]
     assert table.rows[0][4].startswith(f"{score:.3f} ± 0.354 (")

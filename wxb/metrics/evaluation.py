@@ -20,11 +20,11 @@ from wxb.core.errors import WxbError
 from wxb.core.files import read_json, read_jsonl, write_json, write_jsonl
 from wxb.metrics import DIGITS, LEVEL
 from wxb.metrics.intervals import Difference, Groups, Interval, intervals, paired_difference
-from wxb.metrics.scorer import Row, Scorer
+from wxb.metrics.scorer import Scorer
 
 PREDICTIONS, SCORES, SUMS = "predictions.jsonl", "scores.json", "sums.json"
 
-Run = Sequence[Row]  # the test records with the predictions of the model of one seed
+Run = Sequence[Any]  # rows: the test records with the predictions of the model of one seed
 
 
 class Evaluation(NamedTuple):

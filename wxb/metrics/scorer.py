@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,34 +21,12 @@ if TYPE_CHECKING:
     from wxb.corpora.records import Record
 
 
-class Row(Protocol):
+class PredictionRow(NamedTuple):
     """A line of predictions.jsonl: a test record with its gold and the prediction of a system.
 
-    Each task has a named tuple with these and further fields, whose types parse the line.
+    A task with further fields has its own named tuple, whose types parse the line. Rows of one
+    `group` count as one observation; without a group, a row is its own.
     """
-
-    @property
-    def id(self) -> str:
-        """The id of the record."""
-
-    @property
-    def input(self) -> str:
-        """Its input."""
-
-    @property
-    def gold(self) -> Any:
-        """Its gold."""
-
-    @property
-    def group(self) -> str:
-        """Rows of one group count as one observation; empty: a group of its own."""
-
-    def _asdict(self) -> dict[str, Any]:
-        """The fields, for JSON."""
-
-
-class PredictionRow(NamedTuple):
-    """A row of a task without further fields."""
 
     id: str
     input: str
@@ -66,7 +44,7 @@ class Scorer(ABC):
     UNIT: ClassVar[str]  # what `support` counts, in the plural: spans, records, words
     COUNTS: ClassVar[Mapping[str, str]]  # keys of details shown as numbers: titles of columns
     SHARES: ClassVar[Mapping[str, str]] = {}  # keys of details shown as shares, in a second table
-    ROW: ClassVar[type] = PredictionRow  # a named tuple, see `Row`
+    ROW: ClassVar[type] = PredictionRow  # a named tuple with at least its fields
 
     @property
     def headline(self) -> Metric:

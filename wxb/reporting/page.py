@@ -126,7 +126,7 @@ def differences(comparison: Mapping[str, Any]) -> Table:
             signed(pair.value, metric),
             pair.value,
             shade=depth if pair.value > 0 else -depth,
-            note=f"{a} over {b}: {low} to {high}, {p}, {pair.finding}",
+            note=f"{a} over {b}: {low} to {high}, {p}, {pair.conclusion}",
         )
 
     rows = [[a, *(cell(a, b) for b in names[1:])] for a in names[:-1]]

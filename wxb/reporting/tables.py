@@ -7,7 +7,7 @@ from statistics import stdev
 from typing import Any
 
 from wxb.core.wording import counted
-from wxb.metrics import Metric
+from wxb.metrics import TEST, Metric
 from wxb.reporting.charts.formatting import (
     Cell,
     Table,
@@ -127,32 +127,22 @@ def score_table(comparison: Mapping[str, Any], *, counts: bool = True) -> Table:
 
 def headline_table(comparison: Mapping[str, Any], *, seeds: bool = False) -> Table:
     """Tier and headline metric of each experiment on each test set; with `seeds`, of each seed."""
-    metric, several = headline(comparison), len(comparison["seeds"])
-    mean = f", mean ± deviation of {several} seeds" if several > 1 else ""
-    by_run = comparison["seeds"] if seeds else []
-    letters = tiers(comparison)
-    return Table(
-        "Scores of each experiment",
-        [
-            "experiment",
-            *(["tier"] if letters else []),
-            *(f"seed {seed}" for seed in by_run),
-            f"{metric.title}{mean} {INTERVAL}",
-            *(f"{name}: {metric.title} {INTERVAL}" for name in comparison["further"]),
-        ],
-        [
-            [
-                experiment_name(comparison, name),
-                *([letters.get(name, "")] if letters else []),
-                *(rounded(score, metric) for score in system[f"{metric.key}_by_run"] if by_run),
-                *(
-                    _score(results["systems"][name], metric)
-                    for results in test_sets(comparison).values()
-                ),
-            ]
-            for name, system in comparison["systems"].items()
-        ],
-    )
+    metric, several, names = headline(comparison), len(comparison["seeds"]), comparison["systems"]
+    columns = {"experiment": [experiment_name(comparison, name) for name in names]}
+    for test_set, results in test_sets(comparison).items():
+        systems = [results["systems"][name] for name in names]
+        prefix, mean = f"{test_set}: ", ""
+        if test_set == TEST:
+            prefix, mean = "", f", mean ± deviation of {several} seeds" if several > 1 else ""
+        if letters := tiers(results):
+            columns[f"{prefix}tier"] = [letters.get(name, "") for name in names]
+        if seeds and test_set == TEST:
+            runs = zip(*(system[f"{metric.key}_by_run"] for system in systems), strict=True)
+            for seed, scores in zip(comparison["seeds"], runs, strict=True):
+                columns[f"seed {seed}"] = [rounded(score, metric) for score in scores]
+        columns[f"{prefix}{metric.title}{mean} {INTERVAL}"] = [_score(s, metric) for s in systems]
+    rows = [*map(list, zip(*columns.values(), strict=True))]
+    return Table("Scores of each experiment", [*columns], rows)
 
 
 def leads_table(comparison: Mapping[str, Any]) -> Table:
@@ -167,7 +157,7 @@ def leads_table(comparison: Mapping[str, Any]) -> Table:
                 *(pair.a, pair.b),
                 f"{signed(pair.value, metric)} ({signed(pair.low, metric)} to"
                 f" {signed(pair.high, metric)})",
-                *(p_value(pair.p_value), p_value(pair.corrected), pair.finding),
+                *(p_value(pair.p_value), p_value(pair.corrected), pair.conclusion),
             ]
             for pair in pairs
             if len(pairs) == 1 or (pair.a in best and pair.b not in best)

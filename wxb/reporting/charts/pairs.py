@@ -87,8 +87,8 @@ class Pair(NamedTuple):
         return (self.low > 0 or self.high < 0) and self.corrected <= ALPHA
 
     @property
-    def finding(self) -> str:
-        """What the test found, in two words."""
+    def conclusion(self) -> str:
+        """Whether the difference is beyond noise, in two words."""
         return "beyond noise" if self.beyond_noise else "within noise"
 
     def swapped(self) -> Pair:

@@ -66,12 +66,10 @@ class Scorer(scorer.Scorer):
         """Which replies are correct, in format, checkable, and end; n-grams of chrF (N, 18)."""
         checks = np.array([(*_check(row), row.ended, 1) for row in rows], float).reshape(-1, 5)
         names = ("correct", "in_format", "checkable", "ended", "replies")
-        characters = np.zeros((0, 3 * CHRF.CHAR_ORDER))
-        if rows:
-            characters = CHRF()._extract_corpus_statistics(
-                [row.predicted for row in rows], [[row.gold for row in rows]]
-            )
-        return {**dict(zip(names, checks.T, strict=True)), "characters": np.array(characters)}
+        sides = [row.predicted for row in rows], [[row.gold for row in rows]]
+        characters = CHRF()._extract_corpus_statistics(*sides) if rows else []
+        grams = np.array(characters).reshape(-1, 3 * CHRF.CHAR_ORDER)
+        return {**dict(zip(names, checks.T, strict=True)), "characters": grams}
 
     def scores(self, sums: Sums) -> dict[str, NDArray[Any]]:
         """The METRICS (...); exact match and format are 0 without checkable questions."""

@@ -109,9 +109,9 @@ def by_class(rows: Sequence[PredictionRow]) -> dict[str, dict[str, float]]:
     names = sorted(classes_of(rows), key=lambda name: (-gold[name], name))
     return {
         name: {
-            "precision": _share(correct[name], predicted[name]),
-            "recall": _share(correct[name], gold[name]),
-            "f1": _share(2 * correct[name], gold[name] + predicted[name]),
+            "precision": round(correct[name] / max(predicted[name], 1), DIGITS),
+            "recall": round(correct[name] / max(gold[name], 1), DIGITS),
+            "f1": round(2 * correct[name] / max(gold[name] + predicted[name], 1), DIGITS),
             "support": gold[name],
             "predicted": predicted[name],
         }
@@ -137,7 +137,3 @@ def _odds(rows: Sequence[PredictionRow], classes: Sequence[str]) -> NDArray[np.f
     odds: NDArray[np.float64] = np.full(probabilities.shape, np.inf)
     np.divide(probabilities, others, out=odds, where=others > 0)
     return np.minimum(odds, np.finfo(float).max)  # scikit-learn refuses infinities
-
-
-def _share(part: int, whole: int) -> float:
-    return round(part / whole, DIGITS) if whole else 0.0

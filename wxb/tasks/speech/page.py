@@ -64,13 +64,12 @@ class Page(parts.Page):
 def _bins(title: str, systems: Mapping[str, Any], key: str) -> Table:
     """CER by system and bin, with the number of records, which all systems share."""
     first = next(iter(systems.values()))[key]
-    bounds = [f"{_bound(row['from'])}–{_bound(row['to'])} ({row['records']:,})" for row in first]
+    ends = [
+        ["" if row[end] is None else f"{row[end]:g}" for end in ("from", "to")] for row in first
+    ]
+    bounds = [f"{a}–{b} ({row['records']:,})" for (a, b), row in zip(ends, first, strict=True)]
     rows = [[name, *(rounded(r["cer"]) for r in system[key])] for name, system in systems.items()]
     return Table(title, [title, *bounds], rows)
-
-
-def _bound(value: float | None) -> str:
-    return "" if value is None else f"{value:g}"
 
 
 def _confusions(rows: Any) -> Table:
