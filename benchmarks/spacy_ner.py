@@ -33,6 +33,7 @@ from wxb.corpora import clean
 from wxb.corpora.records import Record
 from wxb.metrics import evaluation
 from wxb.project import benchmarks
+from wxb.reporting.charts.pairs import test_sets
 from wxb.tasks.ner import metrics
 from wxb.tasks.ner.record import Labelling
 
@@ -69,7 +70,7 @@ def main(
             seed=params.seed if seed is None else seed,
             label=f"spaCy {code}",
         )
-    table = []
+    peers = {}
     for test_set in clean.test_sets(folder):
         rows = {
             row.id: row
@@ -78,14 +79,14 @@ def main(
                 fit.nlp, select_language(splits[test_set], code, languages), vocabulary
             )
         }
-        peer = evaluation.evaluate(scorer, [[rows[record.id] for record in splits[test_set]]])
-        comparison = evaluation.compare(
-            scorer, {**{name: by_set[test_set] for name, by_set in ours.items()}, PEER: peer}
-        )
-        size = {"test set": test_set, "groups": comparison["groups"]}
-        table += [
-            {**size, **row} for row in table_rows(comparison, [*fits.values()], params, study)
-        ]
+        in_order = [rows[record.id] for record in splits[test_set]]
+        peers[test_set] = evaluation.evaluate(scorer, [in_order])
+    compared = evaluation.compare(scorer, {**ours, PEER: peers})
+    table = [
+        {"test set": test_set, "groups": results["groups"], **row}
+        for test_set, results in test_sets(compared).items()
+        for row in table_rows(results, [*fits.values()], params, study)
+    ]
     formats = {"minus spaCy": "+.3f", "seconds": ".0f", "times spaCy's": ".2f"}
     benchmarks.report(table, output, formats)
 

@@ -7,7 +7,7 @@ from wxb.core import paths
 from wxb.core.errors import WxbError
 from wxb.core.files import publish, read_json, write_json
 from wxb.core.params import Params
-from wxb.metrics import TEST, evaluation
+from wxb.metrics import evaluation
 from wxb.reporting import tables
 from wxb.runtime.command import run
 
@@ -34,18 +34,12 @@ def main(params: Params, name: str) -> None:
                 f" the seeds {study.seeds}; run `dvc repro evaluate@{member}"
                 f" evaluate@{study.experiments[0]}`"
             )
-    comparisons = {
-        test_set: evaluation.compare(
-            scorer, {member: sets[test_set] for member, sets in evaluations.items()}, baselines
-        )
-        for test_set in test_sets
-    }
     comparison = {
         "study": name,
         "title": study.title,
+        "question": study.question,
         "seeds": study.seeds,
-        **comparisons.pop(TEST),
-        "further": comparisons,
+        **evaluation.compare(scorer, evaluations, baselines),
     }
     for member, system in comparison["systems"].items():
         metrics = read_json(paths.metrics(name, member))

@@ -91,12 +91,13 @@ def study():
     scorer = metrics.Scorer()
     systems = {"ner-encoder": right, "ner-decoder": wrong}
     compared = evaluation.compare(
-        scorer, {name: evaluation.evaluate(scorer, [rows]) for name, rows in systems.items()}
+        scorer,
+        {name: {"test": evaluation.evaluate(scorer, [rows])} for name, rows in systems.items()},
     )
     for system in compared["systems"].values():
         system |= {"parameters": 1234, "trainable_parameters": 1234, "updates": 5, "examples": 40}
     compared["nearness"] = {"within_one_word": 0.25, "within_two_words": 0.5}
-    return {"study": "ner", "title": "Which?", "seeds": [1], "further": {}, **compared}
+    return {"study": "ner", "title": "Which?", "question": None, "seeds": [1], **compared}
 
 
 def test_table_names_what_makes_its_study_stale(project, monkeypatch):

@@ -138,6 +138,12 @@ def test_a_misspelt_key_is_an_error_with_the_nearest_valid_one(key, slip, data):
         ("experiments.ner-encoder.encoding.max_length", 257, "max_position_embeddings 256"),
         ("experiments.ner-encoder.training.learning_rate", float("inf"), "a finite number"),
         ("studies.ner.experiments", ["ner-encoder"], "lacks 'ner-decoder'"),
+        ("studies.ner.question", ["ner-encoder"] * 2, "studies.ner.question: found ner-encoder"),
+        (
+            "studies.ner.question",
+            ["ner-encoder", "x"],
+            "studies.ner.question: found ner-encoder, x",
+        ),
         (
             "studies.ner.experiments",
             ["ner-encoder", "ner-decoder", "ner-encoder"],

@@ -90,12 +90,17 @@ def test_saved_results_are_compared_as_new_ones(tmp_path_factory, runs):
         evaluation.save(folder / name, {"test": made._replace(facts=facts), "new": made})
         loaded[name] = evaluation.load(folder / name)
     assert {*map(tuple, loaded.values())} == {("test", "new")}
-    fresh = evaluation.compare(Scorer(), systems, ["s1"])
-    assert evaluation.compare(Scorer(), {n: e["new"] for n, e in loaded.items()}, ["s1"]) == fresh
-    assert {
-        "grouped_by": "author",
-        **evaluation.compare(Scorer(), {n: e["test"] for n, e in loaded.items()}, ["s1"]),
-    } == {**fresh, **facts}
+    fresh = evaluation.compare(
+        Scorer(), {n: {"test": made, "new": made} for n, made in systems.items()}, ["s1"]
+    )
+    again = evaluation.compare(Scorer(), loaded, ["s1"])
+    assert again["further"] == fresh["further"]
+    assert again == {**fresh, **facts}
+    for pair in fresh["pairs"]:  # two test sets: the smallest p is corrected for twice the pairs
+        p = [other["difference"]["p_value"] for other in fresh["pairs"]]
+        if pair["difference"]["p_value"] == min(p):
+            expected = pytest.approx(min(1, 2 * len(p) * min(p)), abs=1e-5)
+            assert pair["difference"]["corrected"] == expected
     assert (fresh["documents"], fresh["groups"], fresh["support"]) == (4, 4, 4)
     names = [name for name in systems if name != "s1"]
     pairs = [(pair["a"], pair["b"]) for pair in fresh["pairs"]]
@@ -120,7 +125,9 @@ RECORD = row(1, True)
 )
 def test_runs_with_different_records_are_not_compared(rows):
     with pytest.raises(WxbError, match="different records"):
-        evaluation.compare(Scorer(), {"a": evaluate([RECORD]), "b": evaluate(rows)})
+        evaluation.compare(
+            Scorer(), {"a": {"test": evaluate([RECORD])}, "b": {"test": evaluate(rows)}}
+        )
 
 
 def test_records_of_one_group_are_resampled_together():

@@ -14,6 +14,7 @@ from wxb import tasks
 from wxb.core.files import write_json
 from wxb.core.params import Params, check, read_yaml
 from wxb.metrics import Metric, evaluation
+from wxb.metrics.intervals import holm
 from wxb.reporting.charts.parts import Study
 from wxb.tasks.ner import metrics
 from wxb.tasks.ner.record import Span
@@ -207,6 +208,8 @@ def comparison(
         p = max(p_value, 2.0 ** (1 - groups)) if abs(value) > noise else 0.5
         interval = {"low": value - noise, "high": value + noise}
         pairs.append({"a": a, "b": b, "difference": {"value": value, **interval, "p_value": p}})
+    for pair, p in zip(pairs, holm([p["difference"]["p_value"] for p in pairs]), strict=True):
+        pair["difference"]["corrected"] = p
     kinds = ["correct", "wrong_type", "wrong_boundary", "wrong_both", "missed", "spurious"]
     systems = {
         name: {
@@ -224,6 +227,7 @@ def comparison(
     return {
         "study": "ner",
         "title": "Which is better?",
+        "question": None,
         "metrics": {metric.key: metric._asdict()},
         "headline": metric.key,
         "signature": f"made-up {metric.title}",
@@ -253,9 +257,11 @@ def with_baselines(scores, baselines, metric=F1):
 
 def study_of(scorer: Any, predictions: Mapping[str, Any], name: str = "own") -> Study:
     """A study of systems with these predictions on `test`."""
-    systems = {key: evaluation.evaluate(scorer, [rows]) for key, rows in predictions.items()}
+    systems = {
+        key: {"test": evaluation.evaluate(scorer, [rows])} for key, rows in predictions.items()
+    }
     made = evaluation.compare(scorer, systems)
-    content = {"study": name, "title": "?", "seeds": [1], **made, "further": {}}
+    content = {"study": name, "title": "?", "question": None, "seeds": [1], **made}
     return Study(None, content, predictions, {}, {}, {})
 
 

@@ -15,8 +15,7 @@ from wxb.core.params import load, read_yaml
 from wxb.lessons import Lesson
 from wxb.lessons import assemble as assemble_lesson
 from wxb.reporting import about, costs
-from wxb.reporting.charts import figures, parts
-from wxb.reporting.charts.pairs import claim
+from wxb.reporting.charts import figures, pairs, parts
 from wxb.reporting.page import (
     assemble,
     differences,
@@ -107,8 +106,8 @@ def test_a_page_begins_with_the_claim_of_each_test_set(tree):
     page = parsed_page(reports)
     start = page.text[: page.text.index("Results")]
     assert "Check the data: 2 of 9 rejected." in start
-    for comparison in (reports.comparison, reports.comparison["further"]["new"]):
-        assert claim(comparison) in start
+    for comparison in pairs.test_sets(reports.comparison).values():
+        assert pairs.claim(comparison) in start
     titles = ["experiment", "tier", "F1 (95% interval)", "new: tier", "new: F1 (95% interval)"]
     rows = page.table(titles)
     for name, system in reports.comparison["systems"].items():
@@ -286,7 +285,7 @@ def test_a_page_of_any_task_and_scale(tree, compared, metric, factor, text):
     order = ["results", "noise", "own", "cost", "training", "published", "making"]
     assert list(page.sections) == order
     assert "<i>" in page.sections["own"]
-    assert claim(content) in page.text
+    assert pairs.claim(content) in page.text
     assert page.table(["experiment", "tier"])["ner-encoder"][1] == text
     assert f"validation {metric.title}" in page.figures
     assert ("Lower is better" in page.text) is metric.lower_is_better
@@ -317,6 +316,6 @@ def test_the_index_links_every_page_with_its_answer(tree):
     assert links == ["ner.html", "gates.html", "images.html"]
     titles = {name: reports.params.lessons[name].title for name in ("gates", "images")}
     assert page.tables == [
-        [["question", "answer"], ["Which is better?", claim(reports.comparison)]],
+        [["question", "answer"], ["Which is better?", pairs.claim(reports.comparison)]],
         [["question", "answer"], [titles["gates"], answer], [titles["images"], ""]],
     ]

@@ -8,12 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.reporting.conftest import BLEU, CER, F1, comparison, with_baselines
+from wxb.metrics.intervals import holm
 from wxb.reporting.charts.pairs import (
     ALPHA,
     claim,
     corrected_pairs,
     groups_warning,
-    holm,
     leaders,
     letters,
     pairs_by_names,
@@ -208,3 +208,18 @@ def test_letters_go_on_after_z():
     names = [f"{index:02}" for index in range(54)]
     found = letters(names, [*combinations(names, 2)])
     assert [found[name] for name in ("00", "25", "26", "53")] == ["a", "z", "a1", "b2"]
+
+
+@pytest.mark.parametrize(
+    ("question", "start"),
+    [
+        (("a", "b"), ["0.005", "0.005", "0.015", "1.000"]),
+        (("c", "a"), ["0.200", "0.190", "0.210", "0.002"]),
+    ],
+)
+def test_the_pair_of_the_question_comes_first(compared, question, start):
+    content = compared(SEVEN) | {"question": question}
+    sentence, rest = claim(content).split("). ", 1)
+    assert numbers(sentence) == start
+    assert ("a is ahead of c" in sentence) == (question == ("c", "a"))
+    assert rest == claim(compared(SEVEN))

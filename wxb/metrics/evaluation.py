@@ -18,8 +18,15 @@ from pydantic import TypeAdapter
 
 from wxb.core.errors import WxbError
 from wxb.core.files import read_json, read_jsonl, write_json, write_jsonl
-from wxb.metrics import DIGITS, LEVEL
-from wxb.metrics.intervals import Difference, Groups, Interval, intervals, paired_difference
+from wxb.metrics import DIGITS, LEVEL, TEST
+from wxb.metrics.intervals import (
+    Difference,
+    Groups,
+    Interval,
+    holm,
+    intervals,
+    paired_difference,
+)
 from wxb.metrics.scorer import Scorer
 
 PREDICTIONS, SCORES, SUMS = "predictions.jsonl", "scores.json", "sums.json"
@@ -75,13 +82,32 @@ def metrics(scorer: Scorer, evaluation: Evaluation) -> dict[str, float]:
 
 
 def compare(
-    scorer: Scorer, systems: Mapping[str, Evaluation], baselines: Collection[str] = ()
+    scorer: Scorer,
+    systems: Mapping[str, Mapping[str, Evaluation]],
+    baselines: Collection[str] = (),
 ) -> dict[str, Any]:
-    """The scores of each system, and tests of all pairs by the headline.
+    """The scores of each system on `test`, tests of all pairs by the headline; `further` test sets.
 
-    `baselines` are marked, and in no pair. Raises WxbError unless all were scored on the same
-    records.
+    `systems` has the results of each on the same test sets. `baselines` are marked, and in no
+    pair. P values are corrected for the pairs of all test sets. Raises WxbError unless all systems
+    were scored on the same records.
     """
+    by_set = {
+        test_set: _on_test_set(
+            scorer, {name: each[test_set] for name, each in systems.items()}, baselines
+        )
+        for test_set in next(iter(systems.values()))
+    }
+    differences = [pair["difference"] for made in by_set.values() for pair in made["pairs"]]
+    corrected = holm([difference["p_value"] for difference in differences])
+    for difference, p in zip(differences, corrected, strict=True):
+        difference["corrected"] = round(p, DIGITS)
+    return {**by_set.pop(TEST), "further": by_set}
+
+
+def _on_test_set(
+    scorer: Scorer, systems: Mapping[str, Evaluation], baselines: Collection[str]
+) -> dict[str, Any]:
     first, *_ = systems
     scores, groups, records, facts = systems[first]
     for name, other in systems.items():

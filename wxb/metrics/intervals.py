@@ -136,6 +136,20 @@ def paired_difference(
     )
 
 
+def holm(p_values: Sequence[float]) -> list[float]:
+    """P values corrected for their number, in the same order.
+
+    Holm (1979), "A Simple Sequentially Rejective Multiple Test Procedure": the smallest of n is
+    multiplied by n, the next by n - 1, and none may fall below a smaller one's.
+    """
+    corrected = [0.0] * len(p_values)
+    least = 0.0
+    for rank, index in enumerate(sorted(range(len(p_values)), key=lambda i: p_values[i])):
+        least = max(least, min(1.0, (len(p_values) - rank) * p_values[index]))
+        corrected[index] = least
+    return corrected
+
+
 def _left_out(groups: Groups, scores: Scores) -> dict[str, NDArray[np.float64]]:
     """Scores without each group: (groups, seeds) by key."""
     total = groups.total()

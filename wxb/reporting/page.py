@@ -31,7 +31,9 @@ from wxb.reporting.charts.pairs import (
     headline,
     headline_scores,
     metrics,
+    number_of_tests,
     pairs_by_names,
+    test_sets,
     trained,
 )
 from wxb.reporting.charts.parts import Block, Charts, Fold, Page, Section, Study, render
@@ -47,7 +49,7 @@ def assemble(study: Study, task: Page) -> str:
 
     An order by scores would change with the machine.
     """
-    comparison = study.comparison
+    comparison, sets = study.comparison, test_sets(study.comparison)
     return render(
         comparison["title"],
         claim(comparison),
@@ -62,7 +64,7 @@ def assemble(study: Study, task: Page) -> str:
         ],
         notes=[
             *(f"Check the data: {warning}." for warning in comparison.get("warnings", [])),
-            *(f"On {name}: {claim(other)}" for name, other in comparison["further"].items()),
+            *(f"On {name}: {claim(sets[name])}" for name in comparison["further"]),
         ],
         legend=study.chips,
         footer=f"Study {comparison['study']}.",
@@ -104,7 +106,7 @@ def _tests(comparison: Mapping[str, Any]) -> list[Block]:
     return [
         f"Differences in {headline(comparison).title} of the row over the column; positive: the"
         f" row is better. Deep: beyond noise, as the {comparison['level']:.0%} interval excludes 0"
-        f" and p, corrected for {len(comparison['pairs'])} pairs by Holm's method, is at most"
+        f" and p, corrected for {number_of_tests(comparison)} pairs by Holm's method, is at most"
         f" {ALPHA}. Pale: within noise. Intervals and p values are on hover.",
         differences(comparison),
         *(Fold(f"On {name}", [differences(o)]) for name, o in comparison["further"].items()),

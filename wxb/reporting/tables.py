@@ -29,6 +29,7 @@ from wxb.reporting.charts.pairs import (
     is_baseline,
     leaders,
     metrics,
+    number_of_tests,
     test_sets,
     tiers,
     without_baselines,
@@ -150,7 +151,7 @@ def leads_table(comparison: Mapping[str, Any]) -> Table:
     metric, best = headline(comparison), leaders(comparison)
     pairs = corrected_pairs(comparison)
     return Table(
-        f"Leads, p corrected for {counted(len(pairs), 'pairs')} by Holm's method",
+        f"Leads, p corrected for {counted(number_of_tests(comparison), 'pairs')} by Holm's method",
         ["ahead", "behind", f"{metric.title} {INTERVAL}", "p", "corrected p", "difference"],
         [
             [

@@ -262,7 +262,13 @@ def _study_errors(name: str, study: Study, experiments: Mapping[str, Experiment]
     for member, experiment in experiments.items():
         if experiment.study == name and member not in study.experiments:
             yield f"{key}: lacks {member!r}, whose block says study {name!r}; add it to the list"
-    if all(m in experiments and experiments[m].is_baseline for m in study.experiments):
+    trained = [m for m in study.experiments if m in experiments and not experiments[m].is_baseline]
+    if study.question and len({*study.question} & {*trained}) != 2:
+        yield (
+            f"studies.{name}.question: found {', '.join(study.question)}; expected two of"
+            f" {', '.join(trained)}"
+        )
+    if study.experiments and not trained:
         yield f"{key}: lists only baselines; add an experiment that is trained"
     corpora = sorted({experiments[m].corpus for m in study.experiments if m in experiments})
     if len(corpora) > 1:

@@ -154,6 +154,7 @@ class Study(Section):
     title: str
     seed: Seed | Annotated[list[Seed], Field(min_length=1)]  # a list: one training per seed
     experiments: Annotated[list[Name], Field(min_length=1)]
+    question: Annotated[list[Name], Field(min_length=2, max_length=2)] | None = None  # of the title
 
     @property
     def seeds(self) -> list[int]:

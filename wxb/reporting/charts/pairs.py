@@ -2,8 +2,8 @@
 
 Baselines are systems with scores and intervals, but without tests.
 
-Every p value is corrected for the number of pairs by Holm's method. Tables and pages call a
-difference beyond noise by one rule: `Pair.beyond_noise`.
+Every p value is corrected for all pairs of a study, on all its test sets. Tables and pages call
+a difference beyond noise by one rule: `Pair.beyond_noise`.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from string import ascii_lowercase
 from typing import Any, NamedTuple
 
 from wxb.metrics import LEVEL, TEST, Metric
-from wxb.reporting.charts.formatting import listed, rounded
+from wxb.reporting.charts.formatting import listed, p_value, rounded, signed
 
 ALPHA = round(1 - LEVEL, 6)  # family-wise error rate of a study's tests
 
@@ -37,8 +37,10 @@ def headline_scores(comparison: Mapping[str, Any]) -> dict[str, Mapping[str, flo
 
 
 def test_sets(comparison: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
-    """The comparison on each test set, by its name."""
-    return {TEST: comparison, **comparison["further"]}
+    """The comparison on each test set, by its name; a study asks its question of all."""
+    further = comparison["further"].items()
+    question = comparison["question"]
+    return {TEST: comparison} | {name: {**made, "question": question} for name, made in further}
 
 
 def is_baseline(system: Mapping[str, Any]) -> bool:
@@ -98,30 +100,20 @@ class Pair(NamedTuple):
         )
 
 
-def holm(p_values: Sequence[float]) -> list[float]:
-    """P values corrected for their number, in the same order.
-
-    Holm (1979), "A Simple Sequentially Rejective Multiple Test Procedure": the smallest of n is
-    multiplied by n, the next by n - 1, and none may fall below a smaller one's.
-    """
-    corrected = [0.0] * len(p_values)
-    least = 0.0
-    for rank, index in enumerate(sorted(range(len(p_values)), key=lambda i: p_values[i])):
-        least = max(least, min(1.0, (len(p_values) - rank) * p_values[index]))
-        corrected[index] = least
-    return corrected
-
-
 def corrected_pairs(comparison: Mapping[str, Any]) -> list[Pair]:
     """Every pair of a comparison in its order, as the lead of the better system."""
-    corrected = holm([pair["difference"]["p_value"] for pair in comparison["pairs"]])
     pairs = []
-    for pair, p in zip(comparison["pairs"], corrected, strict=True):
-        lead = Pair(pair["a"], pair["b"], **pair["difference"], corrected=p)
+    for pair in comparison["pairs"]:
+        lead = Pair(pair["a"], pair["b"], **pair["difference"])
         if headline(comparison).lower_is_better:  # a lower score leads
             lead = lead.swapped()._replace(a=lead.a, b=lead.b)
         pairs.append(lead.swapped() if lead.value < 0 else lead)
     return pairs
+
+
+def number_of_tests(comparison: Mapping[str, Any]) -> int:
+    """The pairs of a study on all its test sets, for which p values are corrected."""
+    return sum(len(results["pairs"]) for results in test_sets(comparison).values())
 
 
 def pairs_by_names(pairs: Sequence[Pair]) -> dict[tuple[str, str], Pair]:
@@ -134,7 +126,7 @@ def groups_warning(comparison: Mapping[str, Any]) -> str:
 
     With G groups, no p value is below 2 ** (1 - G) before the correction, see `paired_difference`.
     """
-    pairs, groups = len(comparison["pairs"]), comparison["groups"]
+    pairs, groups = number_of_tests(comparison), comparison["groups"]
     least = min(1.0, pairs * 2.0 ** (1 - groups))
     if least <= ALPHA:
         return ""
@@ -157,8 +149,9 @@ def leaders(comparison: Mapping[str, Any]) -> list[str]:
 def claim(comparison: Mapping[str, Any]) -> str:
     """The conclusion of a study: who is ahead, of how many others, and by how much.
 
-    A second sentence names the experiments that are no better than a baseline. Names are in the
-    study's order, as differences within noise rank nothing.
+    The first sentence is on the two experiments that the study's `question` names, the last on
+    those that are no better than a baseline. Names are in the study's order, as differences within
+    noise rank nothing.
     """
     tested, best = _tested(comparison), leaders(comparison)
     metric, scores = headline(comparison), headline_scores(comparison)
@@ -179,7 +172,22 @@ def claim(comparison: Mapping[str, Any]) -> str:
     values = sorted(scores[name]["value"] for name in best)
     ends = dict.fromkeys(rounded(end, metric) for end in (values[0], values[-1]))
     sentence = f"{listed(best)} ({metric.title} {' to '.join(ends)}) {' and '.join(clauses)}."
-    return " ".join(filter(None, [sentence, _behind_baseline(comparison)]))
+    return " ".join(filter(None, [_answer(comparison), sentence, _behind_baseline(comparison)]))
+
+
+def _answer(comparison: Mapping[str, Any]) -> str:
+    """The difference of the two experiments that the study asks about; empty if it names none."""
+    if not comparison["question"]:
+        return ""
+    a, b = comparison["question"]
+    pair, metric = pairs_by_names(corrected_pairs(comparison))[a, b], headline(comparison)
+    found = f"No difference between {a} and {b} was found"
+    if pair.beyond_noise:
+        pair = pair if pair.value > 0 else pair.swapped()
+        found = f"{pair.a} is ahead of {pair.b}"
+    low, high = (signed(bound, metric) for bound in (pair.low, pair.high))
+    p = p_value(pair.corrected)
+    return f"{found}: {signed(pair.value, metric)} {metric.title} ({low} to {high}; p {p})."
 
 
 def _tested(comparison: Mapping[str, Any]) -> list[str]:
