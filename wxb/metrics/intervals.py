@@ -142,12 +142,10 @@ def holm(p_values: Sequence[float]) -> list[float]:
     Holm (1979), "A Simple Sequentially Rejective Multiple Test Procedure": the smallest of n is
     multiplied by n, the next by n - 1, and none may fall below a smaller one's.
     """
-    corrected = [0.0] * len(p_values)
-    least = 0.0
-    for rank, index in enumerate(sorted(range(len(p_values)), key=lambda i: p_values[i])):
-        least = max(least, min(1.0, (len(p_values) - rank) * p_values[index]))
-        corrected[index] = least
-    return corrected
+    order = np.argsort(p_values, kind="stable")
+    steps = np.arange(len(order), 0, -1) * np.array(p_values)[order]
+    corrected = np.minimum(1.0, np.maximum.accumulate(steps))[np.argsort(order)]
+    return [*map(float, corrected)]
 
 
 def _left_out(groups: Groups, scores: Scores) -> dict[str, NDArray[np.float64]]:
