@@ -65,7 +65,7 @@ def built_project(tmp_path_factory):
 # Tests that take minutes run first, so that all processes end at about the same time.
 LONGEST = (
     *("test_pipeline.py", "test_resume.py", "test_engines.py"),
-    *("test_docs.py", "test_processes.py", "test_lesson.py", "test_studies.py"),
+    *("test_docs.py", "test_processes.py", "test_studies.py"),
 )
 
 

@@ -6,24 +6,23 @@ import shutil
 import signal
 import subprocess
 import time
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import psutil
 import pytest
 from ruamel.yaml import YAML
 
 from tests.project_copy import Project
-from wxb.core.params import load
 
 pytestmark = pytest.mark.slow
+NAME, STAGE = "ner-encoder", "train@ner-encoder"
 DVC = ("dvc", "repro")
 SNAKEMAKE = ("snakemake", "--cores", "2")
 TIMEOUT = 600  # seconds
 
 
-@dataclass(frozen=True)
-class Kill:
+class Kill(NamedTuple):
     """What is killed under which engine, and when: as a share of the time of training."""
 
     kind: str  # the processes that are killed: stage, group or engine
@@ -31,22 +30,10 @@ class Kill:
     moment: float
 
 
-@dataclass(frozen=True)
-class Run:
-    """A training that is killed some times before an engine finishes it."""
-
-    experiment: str
-    kills: tuple[Kill, ...]
-    last: tuple[str, ...]
-
-    def __str__(self):
-        kills = (f"{kill.kind} under {kill.engine[0]}" for kill in self.kills)
-        return f"{self.experiment}: {', '.join(kills)}, then {self.last[0]}"
-
-
+# Kills of a training, and the engine that finishes it.
 RUNS = [
-    Run("ner-encoder", (Kill("stage", DVC, 0.25),), SNAKEMAKE),
-    Run("ner-encoder", (Kill("group", SNAKEMAKE, 0.65), Kill("engine", DVC, 0.1)), DVC),
+    ([Kill("stage", DVC, 0.25)], SNAKEMAKE),
+    ([Kill("group", SNAKEMAKE, 0.65), Kill("engine", DVC, 0.1)], DVC),
 ]
 
 
@@ -59,66 +46,54 @@ def lengthen(params):
 
 
 class Trained(Project):
-    """The project, with the outputs of its experiments without kills."""
+    """The project, with the outputs of an experiment without kills."""
 
     def __init__(self, folder):
         super().__init__(folder)
         self.groups = []
-        self.expected = {}
         self.reset()
         self.edit(lengthen)
-        self.params = load(folder / "params.yaml")
+        self.outs = [folder / "models" / NAME, folder / "reports/training/ner" / NAME]
+        self.log = folder / f"logs/{STAGE}.log"
+        self.run("dvc", "repro", f"align@{NAME}", "pretrain@encoder")
+        assert self.start(DVC).wait(TIMEOUT) == 0, self.console()
+        cost = json.loads((folder / f"reports/cost/train/{NAME}.json").read_text())
+        self.seconds, self.expected = cost["seconds"], self.outputs()
 
-    def train(self, experiment):
-        """Train once without kills; returns the outputs by path, and the seconds. Cached."""
-        if experiment not in self.expected:
-            backbone = self.params.experiments[experiment].backbone
-            self.run("dvc", "repro", f"align@{experiment}", f"pretrain@{backbone}")
-            assert self.start(DVC, experiment).wait(TIMEOUT) == 0, self.console()
-            cost = json.loads((self.folder / f"reports/cost/train/{experiment}.json").read_text())
-            self.expected[experiment] = self.outputs(experiment), cost["seconds"]
-        return self.expected[experiment]
-
-    def outputs(self, experiment):
+    def outputs(self):
         return {
             str(path.relative_to(self.folder)): path.read_bytes()
-            for top in self.outs(experiment)
+            for top in self.outs
             for path in sorted(top.rglob("*"))
             if path.is_file()
         }
 
-    def outs(self, experiment):
-        return [
-            self.folder / "models" / experiment,
-            self.folder
-            / "reports/training"
-            / self.params.experiments[experiment].study
-            / experiment,
-        ]
-
-    def remove_training(self, experiment):
+    def remove_training(self):
         """Remove the outputs of training, and their entries in dvc.lock and DVC's run cache."""
-        for path in (*self.outs(experiment), self.folder / ".dvc/cache/runs"):
+        for path in (*self.outs, self.folder / ".dvc/cache/runs"):
             shutil.rmtree(path, ignore_errors=True)
         lock = self.lock()
-        del lock["stages"][f"train@{experiment}"]
+        del lock["stages"][STAGE]
         YAML().dump(lock, self.folder / "dvc.lock")
 
     def lock(self):
         return YAML().load(self.folder / "dvc.lock")
 
-    def is_done(self, experiment):
+    def is_done(self):
         """Whether DVC has saved the training."""
-        return f"train@{experiment}" in self.lock()["stages"]
+        return STAGE in self.lock()["stages"]
 
-    def start(self, engine, experiment):
+    def start(self, engine):
         """Start an engine that trains, as the leader of its own process group."""
-        self.log(experiment).unlink(missing_ok=True)
+        self.log.unlink(missing_ok=True)
+        runs = self.folder / ".dvc/cache/runs"
+        if engine == DVC and runs.exists():  # a killed DVC may leave an empty folder there
+            subprocess.run(["find", runs, "-type", "d", "-empty", "-delete"], check=True)
         # A new file: a stage that outlived the previous engine still writes to the old one.
         self.screen = self.folder / f"console-{len(self.groups)}"
         with self.screen.open("w") as console:
             process = psutil.Popen(
-                [*engine, f"train@{experiment}"],
+                [*engine, STAGE],
                 cwd=self.folder,
                 env=self.environment,
                 stdout=console,
@@ -132,13 +107,10 @@ class Trained(Project):
         """The output of the engine that started last."""
         return self.screen.read_text()
 
-    def log(self, experiment):
-        return self.folder / f"logs/train@{experiment}.log"
-
-    def checkpoints(self, experiment):
+    def checkpoints(self):
         """The complete checkpoints, oldest first."""
         names = []
-        for path in self.folder.glob(f".wxb/checkpoints/train@{experiment}-*/checkpoint-*"):
+        for path in self.folder.glob(f".wxb/checkpoints/{STAGE}-*/checkpoint-*"):
             try:
                 json.loads((path / "trainer_state.json").read_text())
             except (FileNotFoundError, json.JSONDecodeError):
@@ -192,13 +164,6 @@ def kill_processes(kind, process):
     assert not psutil.wait_procs(members, TIMEOUT)[1]
 
 
-def repair_run_cache(project):
-    """Remove the folder that DVC leaves if it is killed while it saves a run."""
-    runs = project.folder / ".dvc/cache/runs"
-    if runs.exists():
-        subprocess.run(["find", runs, "-type", "d", "-empty", "-delete"], check=True)
-
-
 def _command(process):
     try:
         return process.cmdline()
@@ -206,46 +171,37 @@ def _command(process):
         return []
 
 
-def start(project, engine, name):
-    """Start an engine."""
-    if engine == DVC:  # runs of Snakemake do it themselves
-        repair_run_cache(project)
-    return project.start(engine, name)
-
-
-def start_and_kill(project, kill, name, seconds):
+def start_and_kill(project, kill):
     """Let an engine train, and kill it; returns the last checkpoint, None if that is unknown."""
-    process = start(project, kill.engine, name)
-    assert wait_until(project.log(name).exists, process), project.console()
-    model = project.outs(name)[0]
+    process = project.start(kill.engine)
+    assert wait_until(project.log.exists, process), project.console()
+    model = project.outs[0]
     before = model.exists() and model.stat().st_ino  # an earlier stage may have ended
-    time.sleep(kill.moment * seconds)
+    time.sleep(kill.moment * project.seconds)
     kill_processes(kill.kind, process)
     published = model.exists() and model.stat().st_ino != before
-    checkpoints = project.checkpoints(name)
+    checkpoints = project.checkpoints()
     print(f"{kill}: {checkpoints=}, {published=}")
     # A stage that publishes its model removes checkpoints next.
     return None if published else checkpoints[-1:]
 
 
-@pytest.mark.parametrize("run", RUNS, ids=str)
-def test_killed_training_resumes_to_the_same_bytes(project, run):
-    name = run.experiment
-    outputs, seconds = project.train(name)
-    project.remove_training(name)
-    for kill in run.kills:
-        last = start_and_kill(project, kill, name, seconds)
-        if project.is_done(name):  # the kill came too late
+@pytest.mark.parametrize(("kills", "engine"), RUNS)
+def test_killed_training_resumes_to_the_same_bytes(project, kills, engine):
+    project.remove_training()
+    for kill in kills:
+        last = start_and_kill(project, kill)
+        if project.is_done():  # the kill came too late
             break
-    is_rerun = not project.is_done(name)
-    process = start(project, run.last, name)
+    is_rerun = not project.is_done()
+    process = project.start(engine)
     assert process.wait(TIMEOUT) == 0, project.console()
-    assert (f"Running stage 'train@{name}'" in project.console()) == is_rerun
+    assert (f"Running stage '{STAGE}'" in project.console()) == is_rerun
     if is_rerun:
-        lines = project.log(name).read_text().splitlines()
+        lines = project.log.read_text().splitlines()
         resumed = [Path(line).name for line in lines if line.startswith("resuming from")]
         print(f"{resumed=}")
         assert last is None or resumed == last
         assert not list((project.folder / ".wxb/checkpoints").iterdir())
-    assert project.outputs(name) == outputs
+    assert project.outputs() == project.expected
     assert not list(project.folder.glob("[!.]*/**/.*.partial"))

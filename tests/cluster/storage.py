@@ -101,9 +101,7 @@ def share(project, name, address, settings):
     project.run("dvc", "remote", "add", "--default", name, address)
     _configure(project, name, settings, project.folder)
     project.run("dvc", "push", "--quiet")
-    project.run("git", "add", "--all")
-    author = ["-c", "user.name=t", "-c", "user.email=t@example.org"]
-    project.run("git", *author, "commit", "--quiet", "--allow-empty", "-m", "share")
+    project.commit("share")
 
 
 COLLEAGUE = (
@@ -113,11 +111,11 @@ COLLEAGUE = (
 )
 
 
-def fetched(project, name, folder, settings, commands=COLLEAGUE):
+def fetched(project, name, folder, settings):
     """Do as a colleague does: clone, pull, ask for what is to be done; gives what that says."""
     project.run("git", "clone", "--quiet", project.folder, folder)
     _configure(project, name, settings, folder)
-    return "".join(_run(project, command, folder) for command in commands)
+    return "".join(_run(project, command, folder) for command in COLLEAGUE)
 
 
 def _configure(project, name, settings, folder):

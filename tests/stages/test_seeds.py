@@ -78,6 +78,10 @@ def project(tmp_path_factory):
             stage.main(params, name)
         for stage in (tokenize, align, train):
             stage.main(params, "ner-encoder")
+        accounts = read_json(Path("data/targets/ner-encoder/alignment.json"))
+        assert {name: row["gold"] for name, row in accounts.items()} == {
+            name: len(members) for name, members in splits.items()
+        }
     return folder
 
 

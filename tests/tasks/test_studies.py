@@ -144,25 +144,19 @@ def test_page_and_table_are_complete(project):
         assert text in page
     table = project.run("wxb", "table", project.study)
     assert all(name in table for name in STUDIES[project.study].members)
+    study = json.loads((project.folder / f"reports/studies/{project.study}.json").read_text())
+    assert [*study["systems"]] == STUDIES[project.study].members
 
 
-def result(project, path):
-    return json.loads((project.folder / path).read_text())
-
-
-@pytest.mark.parametrize("project", ["chat"], indirect=True)
-def test_counts_of_conversations_add_up(project):
-    records = result(project, "data/clean/chat/profile.json")["records"]
-    assert records["raw"] == sum(value for name, value in records.items() if name != "raw")
-    study = result(project, "reports/studies/chat.json")
-    assert [*study["systems"]] == STUDIES["chat"].members
-    assert [*study["further"]] == ["combinations", "unseen-facts"]
-    for name in STUDIES["chat"].members[:-1]:  # without the baseline
-        metrics = result(project, f"reports/metrics/chat/{name}.json")
-        assert metrics["perplexity"] > 1
-        assert metrics["scored"] == study["support"]
-        for row in result(project, f"data/targets/{name}/alignment.json").values():
-            assert row["gold"] == row["kept"] + row["shortened"] + row["lost"]
+def test_every_record_and_every_gold_is_counted_once(project):
+    profiles = [*project.folder.glob("data/clean/*/profile.json")]
+    accounts = [*project.folder.glob("data/targets/*/alignment.json")]
+    assert len(accounts) >= len(STUDIES[project.study].members)
+    for counts, whole in (
+        *((json.loads(path.read_text())["records"], "raw") for path in profiles),
+        *((row, "gold") for path in accounts for row in json.loads(path.read_text()).values()),
+    ):
+        assert counts.pop(whole) == sum(counts.values()) > 0
 
 
 @pytest.mark.parametrize("project", ["reviews"], indirect=True)
@@ -178,28 +172,6 @@ def test_a_rerun_writes_the_same_bytes(project):
     output = project.run("dvc", "repro", "--force", "--single-item", *again)
     assert stages_run(output) == {*again}
     assert [hashlib.sha256(path.read_bytes()).digest() for path in files] == before
-
-
-@pytest.mark.parametrize("project", ["reviews"], indirect=True)
-def test_a_text_gets_its_class_and_probabilities(project):
-    output = project.run("wxb", "predict", "-e", "reviews-tfidf", "--json", "The plot is good.")
-    row = json.loads(output.splitlines()[-1])
-    files = [path for path in (project.folder / "models").rglob("*") if path.is_file()]
-    assert {path.suffix for path in files} == {".json", ".safetensors"}
-    assert row["label"] in ("positive", "negative")
-    assert sum(row["probabilities"].values()) == pytest.approx(1)
-
-
-@pytest.mark.parametrize("project", ["speech"], indirect=True)
-def test_frozen_models_train_nothing_and_adapters_little(project):
-    assert "CER" in project.run("wxb", "table", "speech")
-    frozen, adapted, baseline = (
-        result(project, f"reports/metrics/speech/{name}.json") for name in STUDIES["speech"].members
-    )
-    assert baseline["parameters"] == 0
-    assert (frozen["updates"], frozen["trainable_parameters"]) == (0, 0)
-    assert 0 < adapted["trainable_parameters"] < 0.2 * adapted["parameters"]
-    assert {"cer", "cer_low", "cer_high", "wer", "voices_cer", "voices_wer"} <= adapted.keys()
 
 
 @pytest.mark.parametrize("project", ["speech"], indirect=True)
@@ -227,34 +199,6 @@ def test_files_folders_and_standard_input_are_transcribed(project):
     assert "broken.wav: not readable" in output
     assert "notes.txt: not readable" in output
     assert all(json.dumps(row, ensure_ascii=False) in output for row in rows)
-
-
-@pytest.mark.parametrize("project", ["translation"], indirect=True)
-def test_counts_of_sentence_pairs_add_up(project):
-    clean = result(project, "data/clean/phrases/profile.json")
-    counts = clean["records"]
-    assert counts["raw"] == sum(value for name, value in counts.items() if name != "raw")
-    assert sum(split["references"] for split in clean["splits"].values()) == 400
-    study = result(project, "reports/studies/translation.json")
-    assert [*study["systems"]] == STUDIES["translation"].members
-    assert [*study["further"]] == ["combinations", "templates"]
-    assert "sacrebleu" in study["signature"]
-    page = (project.folder / "reports/translation.html").read_text()
-    assert '<section id="published">' in page
-
-
-@pytest.mark.parametrize(
-    ("project", "experiment", "options"),
-    [
-        ("chat", "chat-few-shot", {"shots": 1}),
-        ("translation", "translation-gpt2", {"beam": 2, "length_penalty": 0.5}),
-    ],
-    indirect=["project"],
-)
-def test_changed_prediction_settings_rerun_evaluate_only(project, experiment, options):
-    project.edit(lambda params: params["experiments"][experiment]["prediction"].update(options))
-    stage = f"evaluate@{experiment}"
-    assert stages_run(project.run("dvc", "repro", stage)) - {"check"} == {stage}
 
 
 @pytest.mark.parametrize("project", ["chat"], indirect=True)
