@@ -65,30 +65,14 @@ def chat(question, answer="yes"):
     return to_text(turns), {"text": answer, "kind": "k", "format": None}
 
 
-def spoken(sentence):
-    return f"{len(sentence)}.flac", {"text": sentence, "speaker": "ann", "rules": ""}
-
-
-def written(text):
-    return text, "real"
-
-
-def translated(text):
-    return text, ("a",)
-
-
-def marked(text):
-    return text, ()
-
-
 @pytest.mark.parametrize(
     ("task", "make"),
     [
         ("chat", chat),
-        ("speech", spoken),
-        ("classification", written),
-        ("translation", translated),
-        ("ner", marked),
+        ("speech", lambda text: (f"{len(text)}.flac", {"text": text, "speaker": "a", "rules": ""})),
+        ("classification", lambda text: (text, "real")),
+        ("translation", lambda text: (text, ("a",))),
+        ("ner", lambda text: (text, ())),
     ],
 )
 def test_leakage_is_measured_on_the_test_input_of_each_task(task, make):

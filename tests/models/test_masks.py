@@ -8,8 +8,6 @@ from hypothesis import strategies as st
 from wxb.models import masks
 from wxb.models.attention import attention
 
-each_dtype = pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
-
 
 @given(st.sampled_from([(1, 1), (2, 1), (2, 2), (1, 3)]), *3 * [st.integers(1, 6)], st.booleans())
 @settings(deadline=None, max_examples=40)
@@ -26,7 +24,7 @@ def test_attention_equals_the_formula(heads, queries, keys, size, masked):
     torch.testing.assert_close(masks.attend(query, key, value, mask), expected)
 
 
-@each_dtype
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 @pytest.mark.parametrize("dropout", [0.0, 0.5])
 def test_a_query_with_every_key_masked_gets_zeros_and_no_gradient(dtype, dropout):
     torch.manual_seed(0)

@@ -39,12 +39,6 @@ def params(tmp_path, monkeypatch):
     return tree.params
 
 
-def change_results():
-    study = json.loads(Path(STUDY).read_text())
-    study["systems"]["ner-encoder"]["f1"]["value"] = 0.123
-    write(STUDY, study)
-
-
 def test_a_study_that_ran_here_is_recorded(params):
     provenance.record(params, revisions.index())
     text = refreshed(BLOCK)
@@ -58,7 +52,9 @@ def test_a_study_that_ran_here_is_recorded(params):
 def test_a_run_with_other_results_changes_neither_blocks_nor_provenance(params):
     provenance.record(params, revisions.index())
     before, recorded = refreshed(BLOCK), Path(PROVENANCE).read_bytes()
-    change_results()
+    study = json.loads(Path(STUDY).read_text())
+    study["systems"]["ner-encoder"]["f1"]["value"] = 0.123
+    write(STUDY, study)
     set_costs(device="another")
     Path("reports/studies/ner.md").write_text("other")
     assert refreshed(BLOCK) == before

@@ -92,10 +92,6 @@ def same_weights(a, b):
     return a.keys() == b.keys() and all(torch.equal(a[name], b[name]) for name in a)
 
 
-def rates(history):
-    return [row["learning_rate"] for row in history if "learning_rate" in row]
-
-
 def test_a_model_without_trainable_weights_is_only_evaluated(tmp_path):
     model = Linear().requires_grad_(False)
     before = {name: weight.clone() for name, weight in model.state_dict().items()}
@@ -165,7 +161,8 @@ def test_schedules_equal_their_formulas(tmp_path, schedule):
         RATE * (step / WARMUP if step < WARMUP else FORMULAS[schedule](step - WARMUP))
         for step in range(STEPS)
     ]
-    assert rates(history) == pytest.approx(expected, abs=1e-9)
+    rates = [row["learning_rate"] for row in history if "learning_rate" in row]
+    assert rates == pytest.approx(expected, abs=1e-9)
 
 
 # Early stopping and the best checkpoint

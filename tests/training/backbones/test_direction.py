@@ -25,7 +25,6 @@ BATCHES = {
 }
 
 each_direction = pytest.mark.parametrize("bidirectional", [False, True], ids=["causal", "both"])
-each_batch = pytest.mark.parametrize("batch", BATCHES)
 
 
 @pytest.fixture(scope="module")
@@ -56,20 +55,16 @@ def depends_on_last(model, batch):
     return torch.cat([row[:end] for row, end in zip(changed, last, strict=True)])
 
 
-def assert_direction(model, batch, bidirectional):
-    depends = depends_on_last(model, batch)
-    assert depends.all() if bidirectional else not depends.any()
-
-
 @each_direction
-@each_batch
+@pytest.mark.parametrize("batch", BATCHES)
 @pytest.mark.parametrize("lora", [None, LORA], ids=["full", "lora"])
 @pytest.mark.parametrize("mode", ["evaluation", "training", "checkpointing"])
 def test_logits_depend_on_later_tokens_only_if_bidirectional(
     models, bidirectional, batch, lora, mode
 ):
     model = tagger(models, bidirectional, lora, checkpointing=mode == "checkpointing")
-    assert_direction(model.train(mode != "evaluation"), batch, bidirectional)
+    depends = depends_on_last(model.train(mode != "evaluation"), batch)
+    assert depends.all() if bidirectional else not depends.any()
 
 
 @each_direction
