@@ -31,7 +31,7 @@ from wxb.project.engines import (
 )
 from wxb.core.errors import WxbError
 from wxb.core.params import load
-from wxb.project.root import require_no_conflict
+from wxb.project.root import require_usable
 
 # Searching imported modules for garbage, also at the exit, takes a quarter of a dry run.
 gc.freeze()
@@ -40,7 +40,7 @@ atexit.register(gc.freeze)
 use_own_python()
 
 try:
-    require_no_conflict()
+    require_usable()
     params = load()
     if workflow.is_main_process:
         with redirect_stderr(io.StringIO()):  # it names the profile once more

@@ -37,6 +37,13 @@ def test_every_command_names_a_merge_conflict(toy_project, file):
     assert stages_run() == []
 
 
+def test_a_folder_with_braces_is_refused(tmp_path, monkeypatch):
+    (tmp_path / "{a}").mkdir()
+    monkeypatch.chdir(tmp_path / "{a}")
+    with pytest.raises(WxbError, match="paths with braces"):
+        prepare()
+
+
 def test_a_merge_of_results_keeps_one_side_and_reruns_what_differs(toy_project):
     """With the .gitattributes of this project: nobody merges derived files line by line."""
     shutil.copy(ROOT / ".gitattributes", toy_project)

@@ -18,7 +18,7 @@ from typing import Any
 import psutil  # type: ignore[import-untyped]
 
 from wxb.core.errors import WxbError
-from wxb.project.root import require_no_conflict
+from wxb.project.root import require_usable
 from wxb.runtime import links
 from wxb.runtime.engine import writers
 
@@ -77,7 +77,7 @@ def steps() -> list[Step]:
     """
     from dvc.exceptions import DvcException
 
-    require_no_conflict()
+    require_usable()
     for _ in range(ATTEMPTS):
         version, result, fault = file_version(LOCKFILE), [], None
         try:

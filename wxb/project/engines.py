@@ -24,7 +24,7 @@ from wxb.core import paths
 from wxb.core.files import read_json, write_json
 from wxb.project import dag, dvc, repair
 from wxb.project.dag import PlanError, unreadable
-from wxb.project.root import require_no_conflict
+from wxb.project.root import require_usable
 from wxb.runtime import locks
 
 if TYPE_CHECKING:
@@ -148,7 +148,7 @@ def repaired(
     Calls `report` with a sentence for each repair. Raises PlanError if there is no DVC project,
     and WxbError for a merge conflict and for linked folders.
     """
-    require_no_conflict()
+    require_usable()
     for sentence in repair.rwlock():
         report(sentence)
     with exclude_runs(consequence) as repo:

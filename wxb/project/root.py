@@ -20,10 +20,7 @@ MARKER = re.compile(rb"^<{7} ", re.MULTILINE)  # of git, around both sides of a 
 
 
 def find_root() -> Path | None:
-    """The nearest folder with a params.yaml, from the working folder upward; None if there is none.
-
-    Relative (`Path()`) if it is the working folder, else absolute.
-    """
+    """The nearest folder upward with a params.yaml, `Path()` if it is this one; None without."""
     cwd = Path.cwd()
     for folder in (cwd, *cwd.parents):
         if (folder / PARAMS).is_file():
@@ -42,23 +39,24 @@ def require_own_code() -> None:
         )
 
 
-def require_no_conflict() -> None:
-    """Raise WxbError, with the cure, if a file of the project or its results has a conflict."""
+def require_usable() -> None:
+    """Raise WxbError for a folder with braces, and for files or results with a merge conflict."""
+    if {*"{}"} & {*str(Path.cwd())}:
+        raise WxbError(f"{Path.cwd()}: DVC and Snakemake cannot read paths with braces; move it")
     files = [file for path in MERGED for file in (path, *sorted(path.rglob("*.*")))]
     for file in files:
         if file.is_file() and MARKER.search(file.read_bytes()):
             raise WxbError(
-                f"merge conflict in {file}. Edit params.yaml and dvc.yaml; of dvc.lock and results"
-                " keep either side, such as `git checkout --ours dvc.lock reports`. Then run the"
-                " stages again: only those whose inputs differ run"
+                f"merge conflict in {file}. Edit params.yaml and dvc.yaml; keep either side of"
+                " dvc.lock and results, as by `git checkout --ours dvc.lock reports`; then run it"
             )
 
 
 def at_root(command: Callable[..., Any]) -> Callable[..., Any]:
     """Make a command change to the project's root before it runs.
 
-    Arguments that are paths still refer to the folder from which the command was called.
-    The command raises WxbError for a merge conflict in the project.
+    Arguments that are paths still refer to the folder from which the command was called. The
+    command raises WxbError as `require_usable` does.
     """
 
     @functools.wraps(command)
@@ -69,7 +67,7 @@ def at_root(command: Callable[..., Any]) -> Callable[..., Any]:
             for name, value in arguments.items():
                 if isinstance(value, Path):
                     arguments[name] = Path(os.path.relpath(cwd / value, root))
-            require_no_conflict()
+            require_usable()
         return command(**arguments)
 
     return wrapper

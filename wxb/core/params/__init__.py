@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -195,19 +194,18 @@ def _reference_errors(params: Params) -> Iterator[str]:
             yield from _length_errors(name, experiment, base)
     for name, study in params.studies.items():
         yield from _study_errors(name, study, params.experiments)
-    for name in sorted(params.experiments.keys() & params.backbones.keys()):
-        yield f"experiments.{name}: a backbone has this name, and both write models/{name}"
     yield from find_errors(params.resources, params)
     # Their files would overwrite, or mix with, those of the project.
-    for name, reserved in (
-        *product(params.studies, ("index", paths.LESSONS, paths.PRETRAIN)),
-        *product(params.lessons, ("index",)),
-    ):
-        if name.casefold() == reserved:
-            section = "studies" if name in params.studies else "lessons"
-            yield f"{section}.{name}: the name is taken by files in reports/; choose another"
-    for name in params.lessons.keys() & params.studies.keys():
-        yield f"lessons.{name}: a study has this name, and both write reports/{name}.html"
+    taken = {"studies": ("all", "index", paths.LESSONS, paths.PRETRAIN), "lessons": ("index",)}
+    for section, reserved in taken.items():
+        for name in getattr(params, section):
+            if name.casefold() in reserved:
+                yield f"{section}.{name}: the name is taken; choose another"
+    for sections in (("corpora",), ("backbones", "experiments"), ("studies", "lessons")):
+        blocks: dict[str, str] = {}
+        for key in (f"{section}.{n}" for section in sections for n in getattr(params, section)):
+            if (other := blocks.setdefault(key.partition(".")[2].casefold(), key)) != key:
+                yield f"{key}: writes the files of {other}, whose name is the same but for case"
 
 
 def _unknown(key: str, kind: str, value: str, known: Iterable[str]) -> str:
