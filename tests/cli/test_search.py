@@ -13,7 +13,7 @@ from tests import tiny
 from tests.commands import wxb
 from tests.project_copy import ROOT
 from wxb.cli.search import BATCH, center, embed
-from wxb.core.hub import package_folder
+from wxb.core.packages import package_files
 from wxb.corpora.text.tokenizers import load, train
 from wxb.training.backbones.weights import load_backbone
 
@@ -97,7 +97,7 @@ def test_centered_vectors_do_not_depend_on_a_common_direction(count, size, seed)
 
 
 def test_means_are_those_of_sentence_transformers():
-    folder = package_folder("minilm")
+    folder = package_files("minilm")[0].parent
     texts = ["A dog is running.", *LINES, "Große Straße 5, 10115 Berlin"]
     model = SentenceTransformer(str(folder), device="cpu")
     theirs = model.encode(texts, normalize_embeddings=True)

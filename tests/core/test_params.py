@@ -119,6 +119,7 @@ def test_a_misspelt_key_is_an_error_with_the_nearest_valid_one(key, slip, data):
         ("corpora.pii.repair", "by-value", "`repair: by-value` needs `fields.value`"),
         ("corpora.pii.urls", [{"address": "https://a.example/b.csv"}], "found generate and urls"),
         ("backbones.encoder.objective", "none", "`pretraining` settings go with an objective"),
+        ("corpora.pii.split.max_records", {"test": 9}, "'test' is no held-out set of `files`"),
         ("backbones.encoder.checkpoint", "x", "give either `tokenizer` and `architecture`"),
         ("backbones.encoder.revision", "abc", "`revision` pins a `checkpoint`"),
         (

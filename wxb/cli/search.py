@@ -12,8 +12,8 @@ import typer
 from wxb.cli.options import AsJson, usage_error
 from wxb.core import hub, paths
 from wxb.core.errors import WxbError, choices, require_output
+from wxb.core.packages import package_files
 from wxb.core.params import load
-from wxb.core.params.backbones import PACKAGES
 from wxb.project.completion import name_completer
 from wxb.reporting.charts.formatting import rounded
 from wxb.reporting.terminal import grid, show, show_json
@@ -39,8 +39,8 @@ def search(
         typer.Option(
             callback=absolute_folder,
             help="a backbone or experiment of params.yaml, a folder in Hugging Face's layout, or"
-            f" {', '.join(PACKAGES)}",
-            autocompletion=name_completer("backbones", "experiments", extra=tuple(PACKAGES)),
+            f" {SENTENCE_ENCODER}",
+            autocompletion=name_completer("backbones", "experiments", extra=(SENTENCE_ENCODER,)),
         ),
     ] = SENTENCE_ENCODER,
     corpus: Annotated[
@@ -138,8 +138,8 @@ def encoder_folder(encoder: str) -> Path:
 
     Raises WxbError if the encoder is unknown, not installed or not trained.
     """
-    if encoder in PACKAGES:
-        return hub.package_folder(encoder)
+    if encoder == SENTENCE_ENCODER:
+        return package_files(encoder)[0].parent
     if Path(encoder).is_dir():
         return Path(encoder)
     params = load()

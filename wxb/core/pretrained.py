@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from wxb.core.errors import WxbError
 from wxb.core.files import read_json
+from wxb.core.packages import GGUF
 
 if TYPE_CHECKING:
     # These imports take seconds.
@@ -40,17 +41,21 @@ NO_CODE: dict[str, Any] = {"trust_remote_code": False}
 def config(folder: str | Path) -> Any:
     """Load the configuration of a model. Raises WxbError as `require_no_code` does."""
     from transformers import AutoConfig
+    from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
 
-    return AutoConfig.from_pretrained(require_no_code(folder), **NO_CODE)
+    path, options = _location(folder)
+    loaded = AutoConfig.from_pretrained(path, **options)
+    if "gguf_file" in options:
+        loaded.architectures = [MODEL_FOR_CAUSAL_LM_MAPPING_NAMES[loaded.model_type]]
+    return loaded
 
 
 def tokenizer(folder: str | Path) -> PreTrainedTokenizerBase:
     """Load the tokenizer of a folder. Raises WxbError as `require_no_code` does."""
     from transformers import AutoTokenizer
 
-    loaded: PreTrainedTokenizerBase = AutoTokenizer.from_pretrained(
-        require_no_code(folder), **NO_CODE
-    )
+    path, options = _location(folder)
+    loaded: PreTrainedTokenizerBase = AutoTokenizer.from_pretrained(path, **options)
     return loaded
 
 
@@ -64,12 +69,16 @@ def model(
     other missing, unexpected or non-finite weights, and for an adapter: transformers would load the
     model that it names, which may be anywhere.
     """
-    path = require_no_code(folder)
+    path, location = _location(folder)
+    if "gguf_file" in location:
+        from transformers import GgufConfig
+
+        location["quantization_config"] = GgufConfig(dequantize=True)
     if (path / ADAPTER).exists():
         raise WxbError(f"{path}: found {ADAPTER}; expected a full model, not an adapter")
     loaded: PreTrainedModel
     loaded, info = cls.from_pretrained(
-        path, use_safetensors=True, output_loading_info=True, **NO_CODE, **options
+        path, use_safetensors=True, output_loading_info=True, **location, **options
     )
     parts = tuple(f"{name}." for name, _ in loaded.base_model.named_children() if name != "pooler")
 
@@ -175,6 +184,14 @@ def _require_none(file: Path, fault: str, names: Iterable[str]) -> None:
         raise WxbError(
             f"{file}: {fault} tensors: {', '.join(listed[:SHOWN])}{more}; train the model again"
         )
+
+
+def _location(source: str | Path) -> tuple[Path, dict[str, Any]]:
+    """The folder of a folder or GGUF file, and the options that make transformers read it."""
+    path = Path(source)
+    if path.suffix != GGUF:
+        return require_no_code(path), {**NO_CODE}
+    return require_no_code(path.parent), {**NO_CODE, "gguf_file": path.name}
 
 
 def require_no_code(folder: str | Path) -> Path:

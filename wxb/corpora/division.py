@@ -37,7 +37,8 @@ def divide(
 
     Test sets that are defined by files keep all records, including duplicates, as published scores
     do. Other records are rejected if they repeat one of those. `limit` is the maximum number of
-    records to divide, or of training records if files define the splits.
+    records to divide, or of training records if files define the splits; `split.max_records` are
+    those of the other sets.
 
     Raises SplitError if a split has no labelled record.
     """
@@ -54,6 +55,9 @@ def divide(
         train, train_rejects = drop_duplicates(members.get("train", []), wording, held_out)
         splits["train"], surplus = truncate(train, limit)
         rejects = [*valid_rejects, *train_rejects, *surplus]
+        for name, number in (split.max_records or {}).items():
+            splits[name], surplus = truncate(splits[name], number)
+            rejects += surplus
         source = "its files were read"
     else:
         unique, rejects = drop_duplicates(members.get(None, []), wording, tests)

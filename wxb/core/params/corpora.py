@@ -104,6 +104,7 @@ class Split(Section):
     test: Share | None = None
     valid: Share | None = None
     further: dict[Name, FurtherTestSet] | None = None
+    max_records: dict[Name, PositiveInt] | None = None  # of sets of `files` other than train
 
     @property
     def test_sets(self) -> list[str]:
@@ -139,6 +140,12 @@ class Split(Section):
         elif sum([self.test, self.valid, *(s for _, s in self.held_out_fields.values())]) >= 1:
             shares = " + ".join(["test", "valid", *self.held_out_fields])
             raise ValueError(f"{shares} must stay below 1: the rest is for training")
+        return self
+
+    @model_validator(mode="after")
+    def _limits_sets_of_files(self) -> Split:
+        if unknown := {*(self.max_records or ())} - ({*self.file_patterns} - {"train"}):
+            raise ValueError(f"max_records: {sorted(unknown)[0]!r} is no held-out set of `files`")
         return self
 
     @model_validator(mode="after")
