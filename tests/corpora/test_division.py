@@ -115,6 +115,17 @@ def test_a_published_split_without_labelled_records_is_an_error(splits, name):
         divide_published(published(**splits))
 
 
+def test_held_out_sets_of_files_have_a_maximum():
+    records = published(train="abcd", valid="efg", test="hijd")
+    limits = {"valid": 1, "test": 3}
+    splits, rejects = divide(records, test=None, valid=None, files=FILES, max_records=limits)
+    train, valid, test = ["train0", "train1", "train2"], ["valid0"], ["test0", "test1", "test2"]
+    assert ids(splits) == {"train": train, "valid": valid, "test": test}
+    reasons = {reject.id: reject.reason for reject in rejects}
+    assert reasons.pop("train3") == "duplicate text"  # as a test record that was left out
+    assert reasons == dict.fromkeys(["valid1", "valid2", "test3"], "over max_records")
+
+
 letters = st.lists(st.sampled_from("abcdABCD"), max_size=12)
 
 

