@@ -5,7 +5,6 @@ without a network.
 """
 
 import os
-import re
 import shutil
 import subprocess
 import sys
@@ -122,42 +121,36 @@ def response(status):
     return httpx.Response(status, request=httpx.Request("GET", "http://hub"))
 
 
-FAULTS = {
-    "HF_TOKEN": errors.GatedRepoError("x", response=response(403)),
-    "no such": errors.RepositoryNotFoundError("x", response=response(404)),
-    "no such (model|dataset)": errors.HFValidationError("x"),
-    "'v9'.*commits/main": errors.RevisionNotFoundError("x", response=response(404)),
-    "hf auth login": errors.HfHubHTTPError("x", response=response(401)),
-    "run it again": errors.HfHubHTTPError("x", response=response(500)),
-    "failed.*run it again": httpx.ConnectError("x"),
-    "RuntimeError": RuntimeError("x"),
-}
+FAULTS = [
+    errors.GatedRepoError("x", response=response(403)),
+    errors.RevisionNotFoundError("x", response=response(404)),
+    errors.HFValidationError("x"),
+    httpx.ConnectError("x"),
+    RuntimeError("x"),
+]
 
 
-@pytest.mark.parametrize("message", FAULTS)
+@pytest.mark.parametrize("fault", FAULTS, ids=repr)
 @pytest.mark.parametrize("kind", ["model", "dataset"])
-def test_errors_have_the_name_and_the_remedy(monkeypatch, tmp_path, message, kind):
+def test_errors_have_the_name_and_the_remedy(monkeypatch, tmp_path, fault, kind):
     def fail(*_, **__):
-        raise FAULTS[message]
+        raise fault
 
     monkeypatch.setattr(huggingface_hub, "snapshot_download", fail)
     call = {
         "model": lambda: hub.checkpoint("some/name", "v9").__enter__(),
         "dataset": lambda: hub.fetch("some/name", "v9", ["*"], tmp_path),
     }
-    with pytest.raises(WxbError, match=rf"^some/name: .*{message}") as caught:
+    expected = rf"^some/name: .*'v9' \({type(fault).__name__}: x.*some/name/commits/main.*HF_TOKEN"
+    with pytest.raises(WxbError, match=expected) as caught:
         call[kind]()
     assert "\n" not in str(caught.value)
 
 
 @pytest.mark.parametrize(
-    ("variable", "value", "message"),
-    [
-        ("HF_HUB_OFFLINE", "1", "HF_HUB_OFFLINE is set and .* lacks revision 'main'"),
-        ("HF_ENDPOINT", "http://127.0.0.1:9", "http://127.0.0.1:9 does not answer"),
-    ],
+    ("variable", "value"), [("HF_HUB_OFFLINE", "1"), ("HF_ENDPOINT", "http://127.0.0.1:9")]
 )
-def test_without_a_network_the_error_has_the_remedy(tmp_path, variable, value, message):
+def test_without_a_network_the_error_has_the_remedy(tmp_path, variable, value):
     code = "from wxb.core import hub\nwith hub.checkpoint('some/new'): pass"
     clean = {name: text for name, text in os.environ.items() if not name.startswith("HF_")}
     done = subprocess.run(
@@ -169,6 +162,4 @@ def test_without_a_network_the_error_has_the_remedy(tmp_path, variable, value, m
         check=False,
     )
     assert done.returncode == 1
-    last = done.stderr.splitlines()[-1]
-    assert "set `checkpoint` to a local folder" in last
-    assert re.search(message, last)
+    assert "set `checkpoint` to a local folder" in done.stderr.splitlines()[-1]

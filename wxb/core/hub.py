@@ -88,7 +88,10 @@ def fetch(repository: str, revision: str, files: Sequence[str], folder: Path) ->
 
 
 def _snapshot(repository: str, revision: str, files: Sequence[str], kind: Kind) -> Path:
-    """Download uncached files of a repository, and return its folder in the hub's cache."""
+    """Download uncached files of a repository, and return its folder in the hub's cache.
+
+    Raises WxbError with the hub's own message.
+    """
     # A slow import that most runs do not need.
     from huggingface_hub import snapshot_download
     from huggingface_hub.utils import httpx
@@ -104,34 +107,12 @@ def _snapshot(repository: str, revision: str, files: Sequence[str], kind: Kind) 
             )
         )
     except (OSError, ValueError, RuntimeError, httpx.HTTPError) as error:  # hf_xet: RuntimeError
-        raise WxbError(f"{repository}: {_explain(error, repository, revision, kind)}") from error
-
-
-def _explain(error: Exception, repository: str, revision: str, kind: Kind) -> str:
-    """A message for a failed download: what is wrong, and what to do."""
-    from huggingface_hub import constants, errors, is_offline_mode
-
-    page = _page(repository, kind)
-    key = "`checkpoint`" if kind == "model" else "`hub.repository` of the corpus"
-    local = "`checkpoint` to a local folder" if kind == "model" else "`path` of the corpus"
-    match error:
-        case errors.RevisionNotFoundError():
-            return f"found no revision {revision!r}; {page}/commits/main lists the commits to pin"
-        case errors.RepositoryNotFoundError() | errors.HFValidationError():  # gated ones, too
-            return (
-                f"found no such {kind} on {constants.ENDPOINT}, or access is restricted; correct"
-                f" {key}, or ask for access on {page} and set HF_TOKEN"
-            )
-        case errors.HfHubHTTPError(response=response) if response.status_code in (401, 403):
-            return f"{constants.ENDPOINT} refuses the token; run `hf auth login` or set HF_TOKEN"
-        case errors.LocalEntryNotFoundError():
-            cause = f"{constants.ENDPOINT} does not answer ({error_line(error.__cause__ or error)})"
-            return (
-                f"{'HF_HUB_OFFLINE is set' if is_offline_mode() else cause} and"
-                f" {constants.HF_HUB_CACHE} lacks revision {revision!r}; run once with a network,"
-                f" or set {local}"
-            )
-    return f"the download failed ({error_line(error)}); run it again: it resumes where it stopped"
+        local = "`checkpoint` to a local folder" if kind == "model" else "`path` of the corpus"
+        raise WxbError(
+            f"{repository}: found no {kind} at revision {revision!r} ({error_line(error)}). Compare"
+            f" both with {_page(repository, kind)}/commits/main; a restricted one needs HF_TOKEN."
+            f" Run it again with a network, or set {local}"
+        ) from error
 
 
 def _page(repository: str, kind: Kind) -> str:
