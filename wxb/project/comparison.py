@@ -14,10 +14,9 @@ the same score is not pooled; its rerun must have that score, except for roundin
 
 from __future__ import annotations
 
-import json
 import math
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from functools import cached_property
 from pathlib import PurePath
@@ -32,7 +31,7 @@ from wxb.core.params import PARAMS, Params, load, parse_yaml
 from wxb.metrics import DIGITS, LEVEL
 from wxb.project import revisions
 from wxb.project.inventory import headlines
-from wxb.project.revisions import Tree, WorkingTree
+from wxb.project.revisions import Tree, WorkingTree, read_json
 from wxb.reporting.terminal import show, show_json, table
 
 # The distance of neighbours; the binary forms of scores up to 1,000 are at most 1e-12 wrong.
@@ -60,26 +59,25 @@ def ranges(runs: Runs, trainings: int = 1) -> dict[str, dict[str, Range]]:
     `runs` are the known trainings, two or more of each experiment. A score of the rerun is the mean
     of `trainings` new ones.
     """
-    varying = {
-        metric: {name: scores for name, scores in members.items() if len({*scores}) > 1}
+    spreads = {
+        metric: {n: (len(s) - 1, variance(s)) for n, s in members.items() if len({*s}) > 1}
         for metric, members in runs.items()
     }
-    pooled_level = LEVEL ** (1 / max(1, sum(map(len, varying.values()))))
+    pooled_level = LEVEL ** (1 / max(1, sum(map(len, spreads.values()))))
     own_level = LEVEL ** (1 / len(runs))
     result: dict[str, dict[str, Range]] = {}
     for metric, members in runs.items():
-        freedom = {name: len(scores) - 1 for name, scores in varying[metric].items()}
-        variances = {name: variance(scores) for name, scores in varying[metric].items()}
-        total = sum(freedom.values())
+        total = sum(freedom for freedom, _ in spreads[metric].values())
+        squares = sum(freedom * own for freedom, own in spreads[metric].values())
         result[metric] = {}
         for name, scores in members.items():
             center, reach = scores[0], ROUNDING
-            if name in variances:
-                pooled = sum(freedom[each] * variances[each] for each in freedom) / total
+            if name in spreads[metric]:
+                freedom, own = spreads[metric][name]
                 center = fmean(scores)
                 reach = math.sqrt(1 / trainings + 1 / len(scores)) * max(
-                    _quantile(pooled_level, total) * math.sqrt(pooled),
-                    _quantile(own_level, freedom[name]) * math.sqrt(variances[name]),
+                    _quantile(pooled_level, total) * math.sqrt(squares / total),
+                    _quantile(own_level, freedom) * math.sqrt(own),
                 )
             result[metric][name] = Range(center - reach, center + reach)
     return result
@@ -115,11 +113,11 @@ class Results:
 
     def metrics(self, result: str) -> dict[str, Metrics]:
         """The metrics of a result by experiment, lesson or backbone."""
-        return {file.stem: self._json(file) for file in self.members.get(result, [])}
+        return {file.stem: read_json(self.tree, file) for file in self.members.get(result, [])}
 
     def study(self, name: str) -> dict[str, Any]:
         """The comparison of a study by the stage `compare`; empty if it does not exist."""
-        return self._json(paths.study(name))
+        return read_json(self.tree, paths.study(name))
 
     def records(self, result: str) -> tuple[float, ...]:
         """Numbers of test records and units of a study, or of test items; empty if unknown."""
@@ -135,23 +133,20 @@ class Results:
         than the study, or lack an experiment: it counts only if the study's scores are within the
         ranges of its seeds.
         """
-        contents = (self.study(study), self._json(paths.seeds(study)))
+        contents = (self.study(study), read_json(self.tree, paths.seeds(study)))
         content = next((each for each in contents if len(each.get("seeds", [])) > 1), None)
         if content is None:
             return {}
-        headline = content["headline"]
-        test_sets = {headline: content} | {
-            f"{name}_{headline}": test_set for name, test_set in content["further"].items()
-        }
+        key = content["headline"]
+        test_sets = {"": content, **{f"{name}_": part for name, part in content["further"].items()}}
         runs = {
-            key: {name: system[f"{headline}_by_run"] for name, system in part["systems"].items()}
-            for key, part in test_sets.items()
+            f"{prefix}{key}": {n: system[f"{key}_by_run"] for n, system in part["systems"].items()}
+            for prefix, part in test_sets.items()
         }
         metrics = self.metrics(study)
-        is_complete = all(metrics.keys() == scores.keys() for scores in runs.values())
-        is_current = is_complete and all(
-            metrics[name].get(key) in limits
-            for key, bounds in ranges(runs).items()
+        is_current = all(metrics.keys() == scores.keys() for scores in runs.values()) and all(
+            metrics[name].get(metric) in limits
+            for metric, bounds in ranges(runs).items()
             for name, limits in bounds.items()
         )
         return runs if is_current else {}
@@ -163,9 +158,8 @@ class Results:
         """
         if not isinstance(self.tree, WorkingTree):
             return True
-        folders = (file.parent.name for file in self.members.get(result, []))
-        stage = STAGES.get(next(folders, ""))
-        verbs = (stage,) if stage else ("train", "evaluate")
+        folder = next((file.parent.name for file in self.members.get(result, [])), "")
+        verbs = [STAGES[folder]] if folder in STAGES else ["train", "evaluate"]
         return any(self.tree.read(paths.cost(verb, member).as_posix()) for verb in verbs)
 
     @cached_property
@@ -175,10 +169,6 @@ class Results:
         outs = [out for stage in lock.get("stages", {}).values() for out in stage.get("outs", [])]
         hashes = {PurePath(out["path"]): out["md5"] for out in outs}
         return {path.name: hashes[path] for path in hashes if path.parent == paths.MODELS}
-
-    def _json(self, path: PurePath) -> dict[str, Any]:
-        content: dict[str, Any] = json.loads(self.tree.read(path.as_posix()) or b"{}")
-        return content
 
 
 class Verdict(StrEnum):
@@ -208,44 +198,38 @@ class Score(NamedTuple):
     verdict: Verdict
 
 
-def compare(result: str, before: Results, after: Results) -> list[Score]:
+def compared_scores(result: str, before: Results, after: Results) -> Iterator[Score]:
     """The scores of one result: those with an interval, else those that differ."""
     first, second = before.metrics(result), after.metrics(result)
     records = before.records(result), after.records(result)
-    is_comparable = not all(records) or records[0] == records[1]
     runs = before.trainings(result)
     seeds = after.study(result).get("seeds", [])
     bounds = ranges(runs, max(1, len(seeds))) if runs else {}
     count = min((len(scores) for system in runs.values() for scores in system.values()), default=1)
-    scores = []
     for name in {**first, **second}:
-        old, new = first.get(name), second.get(name)
+        old, new = first.get(name, {}), second.get(name, {})
         models = {each.models[name] for each in (before, after) if name in each.models}
         verdict = None
-        if old is None or new is None:
-            verdict = Verdict.NEW if old is None else Verdict.MISSING
-        elif not is_comparable:
+        if not (old and new):
+            verdict = Verdict.MISSING if old else Verdict.NEW
+        elif all(records) and records[0] != records[1]:
             verdict = Verdict.OTHER_RECORDS
         elif old == new and len(models) <= 1:
             verdict = Verdict.EQUAL if after.has_run(result, name) else Verdict.NOT_RUN
-        for metric in _metrics(old or {}, new or {}):
-            pair = (old or {}).get(metric), (new or {}).get(metric)
+        for metric in _metrics(old, new):
+            pair = old.get(metric), new.get(metric)
             limits, trainings = bounds.get(metric, {}).get(name), count
-            if limits is None:
-                limits = _interval(old or {}, metric)
-                trainings = int(limits is not None)
+            if limits is None and f"{metric}_low" in old:
+                limits, trainings = Range(old[f"{metric}_low"], old[f"{metric}_high"]), 1
             kind = verdict or _verdict(*pair, limits)
-            scores.append(Score(result, name, metric, *pair, limits, trainings, kind))
-    return scores
+            yield Score(result, name, metric, *pair, limits, trainings if limits else 0, kind)
 
 
-def worst(scores: Sequence[Score]) -> dict[tuple[str, str], Verdict]:
+def worst(scores: Iterable[Score]) -> dict[tuple[str, str], Verdict]:
     """The worst verdict on each experiment, lesson or backbone, by result and name."""
-    order = [*Verdict]
     verdicts: dict[tuple[str, str], Verdict] = {}
-    for score in scores:
-        known = verdicts.get(score[:2], score.verdict)
-        verdicts[score[:2]] = max(known, score.verdict, key=order.index)
+    for score in sorted(scores, key=lambda score: [*Verdict].index(score.verdict)):
+        verdicts[score.result, score.name] = score.verdict
     return verdicts
 
 
@@ -264,13 +248,7 @@ def _verdict(before: float | None, after: float | None, limits: Range | None) ->
     return Verdict.WITHIN if after in limits else Verdict.OUTSIDE
 
 
-def _interval(metrics: Metrics, metric: str) -> Range | None:
-    """The 95% interval of a metric."""
-    low, high = metrics.get(f"{metric}_low"), metrics.get(f"{metric}_high")
-    return None if low is None or high is None else Range(low, high)
-
-
-def compare_results(
+def compare_command(
     revision: Annotated[str, typer.Argument(help="a commit, branch or tag")] = "HEAD",
     other: Annotated[
         str | None, typer.Argument(help="another one, instead of the working tree")
@@ -304,17 +282,12 @@ def compare_results(
     if not any(name in after.members for name in names):
         name = "" if study == "all" else f" STUDY={study}"
         raise WxbError(f"{after.tree.name}: no results to compare; run `make run{name}` first")
-    scores = [score for name in names for score in compare(name, before, after)]
+    scores = [score for name in names for score in compared_scores(name, before, after)]
     is_outside = any(score.verdict is Verdict.OUTSIDE for score in scores)
     if as_json:
-        show_json(
-            {
-                "before": before.tree.name,
-                "after": after.tree.name,
-                "outside": is_outside,
-                "scores": [score._asdict() for score in scores],
-            }
-        )
+        versions = {"before": before.tree.name, "after": after.tree.name}
+        as_dicts = [score._asdict() for score in scores]
+        show_json({**versions, "outside": is_outside, "scores": as_dicts})
     else:
         rows = [_row(score, study) for score in scores if score.verdict is not Verdict.NOT_RUN]
         if rows and not brief:

@@ -18,10 +18,10 @@ from typing import Any
 
 from wxb.core import paths
 from wxb.core.errors import WxbError
-from wxb.core.files import publish, read_json, write_json
-from wxb.core.params import PARAMS, Params, load
+from wxb.core.files import publish, write_json
+from wxb.core.params import PARAMS, Params, load, read_yaml
 from wxb.project import params_file
-from wxb.project.revisions import Tree, WorkingTree
+from wxb.project.revisions import Tree, WorkingTree, read_json
 from wxb.reporting.costs import experiment_stages, read_training_seconds
 
 MACHINE = ("device", "cpu", "capability", "torch")  # optional keys of files in reports/cost
@@ -44,20 +44,14 @@ def require(study: str, tree: Tree) -> Provenance:
     Raises WxbError, with the command that adds it, if that file has no entry of the study with the
     sha256 of this table.
     """
-    if provenance := _find(study, tree):
+    provenance: Provenance = read_json(WorkingTree(), paths.PROVENANCE).get(study, {})
+    if provenance.get("sha256") == _sha256(study, tree):
         return provenance
     raise WxbError(
         f"{paths.PROVENANCE} lacks the sha256 of {paths.study(study)} in {tree.name}, and this"
         f" machine has no run of it. Run `make run STUDY={study}`, `git add dvc.lock reports`,"
         " then `wxb readme`"
     )
-
-
-def _find(study: str, tree: Tree) -> Provenance | None:
-    path = paths.PROVENANCE
-    provenance: Provenance | None = read_json(path).get(study) if path.is_file() else None
-    is_current = provenance and provenance["sha256"] == _sha256(_table(study, tree))
-    return provenance if is_current else None
 
 
 def record(params: Params, index: Tree) -> None:
@@ -68,12 +62,14 @@ def record(params: Params, index: Tree) -> None:
     """
     provenances: dict[str, Provenance] = {}
     for study in studies(index):
-        table, run = _table(study, index), from_costs(params, study)
-        if run and not _find(study, index) and table == _table(study, WorkingTree()):
-            seconds = read_training_seconds(json.loads(table))
-            provenances[study] = {"sha256": _sha256(table), **run, "seconds": seconds}
-        else:
+        try:
             provenances[study] = require(study, index)
+        except WxbError:
+            run, sha256 = from_costs(params, study), _sha256(study, index)
+            if not run or _sha256(study, WorkingTree()) != sha256:
+                raise
+            seconds = read_training_seconds(read_json(index, paths.study(study)))
+            provenances[study] = {"sha256": sha256, **run, "seconds": seconds}
     with publish(paths.PROVENANCE) as (draft,):
         write_json(draft, provenances)
 
@@ -88,17 +84,16 @@ def from_costs(params: Params, study: str) -> dict[str, Any]:
         return {}
     experiments = params.studies[study].experiments
     stages = [stage for name in experiments for stage in experiment_stages(params, name)]
-    files = [paths.cost(*stage.split("@")) for stage in dict.fromkeys(stages)]
-    if not all(file.is_file() for file in files):
+    costs = [read_json(WorkingTree(), paths.cost(*s.split("@"))) for s in dict.fromkeys(stages)]
+    if not all(costs):
         return {}
-    costs = [read_json(file) for file in files]
     machines = [{key: cost[key] for key in MACHINE if key in cost} for cost in costs]
     # A stage without torch has fewer keys of the same machine than others.
     full = [m for m in machines if not any(m.items() < other.items() for other in machines)]
-    profile = paths.CLEAN / params.experiments[experiments[0]].corpus / paths.PROFILE
-    trained_on = read_json(profile)["splits"]["train"]["labelled"] if profile.is_file() else None
+    corpus = params.experiments[experiments[0]].corpus
+    profile = read_json(WorkingTree(), paths.CLEAN / corpus / paths.PROFILE)
     return {
-        **({} if trained_on is None else {"trained_on": trained_on}),
+        **({"trained_on": profile["splits"]["train"]["labelled"]} if profile else {}),
         "finished": max(cost["finished"] for cost in costs),
         "machines": [machine for i, machine in enumerate(full) if machine not in full[:i]],
     }
@@ -121,10 +116,9 @@ def set_seeds(study: str, path: Path = PARAMS) -> None:
     trains, keep their weights. Raises ParamsError, with the nearest name, for an unknown study.
     """
     load(path).block("studies", study)
-    text = params_file.read(path)
-    content = params_file.parse(text)
+    content = read_yaml(path)
     content["studies"][study]["seed"] = SEEDS
-    params_file.write(params_file.update(text, content), path)
+    params_file.write(content, path)
 
 
 def study_with_seeds(study: str) -> dict[str, Any]:
@@ -132,22 +126,17 @@ def study_with_seeds(study: str) -> dict[str, Any]:
 
     Raises WxbError if it did not run with several seeds.
     """
-    params, path = load(), paths.study(study)
-    content: dict[str, Any] = read_json(path) if path.is_file() else {"seeds": []}
-    made = from_costs(params, study)
-    if not made or len(content["seeds"]) < 2 or content["seeds"] != params.studies[study].seeds:
+    params, content = load(), read_json(WorkingTree(), paths.study(study))
+    made, seeds = from_costs(params, study), content.get("seeds", [])
+    if not made or len(seeds) < 2 or seeds != params.studies[study].seeds:
         raise WxbError(
             f"{study} did not run here with several seeds; run `make seeds STUDY={study}`"
         )
     return {**content, "made": made}
 
 
-def _table(study: str, tree: Tree) -> bytes:
-    return tree.read(paths.study(study).as_posix()) or b""
-
-
-def _sha256(content: bytes) -> str:
-    return hashlib.sha256(content).hexdigest()
+def _sha256(study: str, tree: Tree) -> str:
+    return hashlib.sha256(tree.read(paths.study(study).as_posix()) or b"").hexdigest()
 
 
 if __name__ == "__main__":

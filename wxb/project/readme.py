@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -13,7 +12,7 @@ from wxb.core.errors import WxbError, choices
 from wxb.core.files import publish
 from wxb.core.params import read_yaml
 from wxb.project import benchmarks, dag, profiles, provenance, revisions
-from wxb.project.revisions import Tree
+from wxb.project.revisions import Tree, read_json
 from wxb.reporting.charts.formatting import listed
 from wxb.reporting.charts.pairs import claim, without_baselines
 from wxb.reporting.tables import (
@@ -35,11 +34,6 @@ def pages() -> list[Path]:
     return [*READMES, *(path for path in docs if BLOCK.search(path.read_text(encoding="utf-8")))]
 
 
-def refresh(path: Path) -> None:
-    """Rewrite a page with new text between `<!-- generated: NAME -->` and `<!-- end -->`."""
-    replace(path, refreshed(path.read_text(encoding="utf-8")))
-
-
 def replace(path: Path, text: str) -> None:
     """Replace a file by a text, atomically."""
     with publish(path) as (draft,):
@@ -47,9 +41,9 @@ def replace(path: Path, text: str) -> None:
 
 
 def refreshed(text: str) -> str:
-    """A page with its generated parts, from dvc.yaml and the studies in git's index.
+    """A page with new text between `<!-- generated: NAME -->` and `<!-- end -->`.
 
-    Results that are not staged are ignored: they may come from another machine.
+    Its sources are dvc.yaml and the studies in git's index: others may come from another machine.
     Raises WxbError for a block with an unknown name, and for a study without provenance.
     """
     return BLOCK.sub(lambda match: f"{match[1]}{_block(match['name'])}{match[4]}", text)
@@ -57,7 +51,7 @@ def refreshed(text: str) -> str:
 
 def _block(name: str) -> str:
     index = revisions.index()
-    if benchmark := _json(paths.BENCHMARKS / f"{name}.json", index):
+    if benchmark := read_json(index, paths.BENCHMARKS / f"{name}.json"):
         made = provenance.sentence(benchmark["made"])
         return "\n".join([*benchmarks.table(benchmark), f"\n{made}.\n"])
     if name not in WRITERS:
@@ -84,7 +78,7 @@ def _results(index: Tree) -> Iterator[str]:
     """The studies that no profile adds, each with its provenance."""
     for name in _demo(index):
         origin = provenance.require(name, index)
-        yield markdown(_json(paths.study(name), index), origin["seconds"])
+        yield markdown(read_json(index, paths.study(name)), origin["seconds"])
         yield f"{provenance.sentence(origin)}. {RERUN}\n"
 
 
@@ -156,7 +150,7 @@ def _demo(index: Tree) -> list[str]:
 
 def _demo_with_seeds(index: Tree) -> list[Study]:
     """The demo's studies with several seeds."""
-    return [study for name in _demo(index) if (study := _json(paths.seeds(name), index))]
+    return [study for name in _demo(index) if (study := read_json(index, paths.seeds(name)))]
 
 
 def _added(index: Tree, *, demo_tasks: bool) -> dict[str, Study]:
@@ -164,7 +158,7 @@ def _added(index: Tree, *, demo_tasks: bool) -> dict[str, Study]:
     demo = profiles.contents(index).get(profiles.BASE, {}).get("studies", {})
     tasks = {block["task"] for block in demo.values()}
     return {
-        name: _json(paths.seeds(name), index) or _json(paths.study(name), index)
+        name: read_json(index, paths.seeds(name)) or read_json(index, paths.study(name))
         for name, task in _studies_of_profiles(index).items()
         if name in provenance.studies(index) and (task in tasks) == demo_tasks
     }
@@ -193,11 +187,6 @@ def _by_text(texts: Mapping[str, str], form: str) -> Iterator[str]:
     """Each text once, with the names that have it."""
     for text in dict.fromkeys(texts.values()):
         yield form.format(text=text, names=listed([name for name in texts if texts[name] == text]))
-
-
-def _json(path: Path, index: Tree) -> dict[str, Any]:
-    content: dict[str, Any] = json.loads(index.read(path.as_posix()) or b"{}")
-    return content
 
 
 def stages(path: Path = Path("dvc.yaml")) -> Iterator[tuple[str, str, Mapping[str, Any]]]:

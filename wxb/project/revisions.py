@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
-from pathlib import Path
-from typing import NamedTuple
+from pathlib import Path, PurePath
+from typing import Any, NamedTuple
 
 from wxb.core.errors import WxbError
 
@@ -46,6 +47,12 @@ class GitTree(NamedTuple):
 
 
 Tree = WorkingTree | GitTree
+
+
+def read_json(tree: Tree, path: PurePath) -> dict[str, Any]:
+    """The content of a JSON file of a tree; empty if it does not exist."""
+    content: dict[str, Any] = json.loads(tree.read(path.as_posix()) or b"{}")
+    return content
 
 
 def index() -> GitTree:
