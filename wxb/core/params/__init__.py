@@ -6,6 +6,7 @@ expected value and the nearest valid name.
 
 from __future__ import annotations
 
+import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
@@ -97,7 +98,7 @@ def read_yaml(path: Path) -> Any:
     return parse_yaml(text, path)
 
 
-def parse_yaml(text: str, path: Path) -> Any:
+def parse_yaml(text: str, path: Path = PARAMS) -> Any:
     """The content of a YAML text. Raises ParamsError, which names `path`, if it is not valid."""
     try:
         return YAML(typ="safe").load(text)
@@ -116,19 +117,9 @@ def load(path: Path = PARAMS) -> Params:
     return check(content, path)
 
 
-def missing_paths(params: Params) -> list[str]:
-    """A message for each corpus whose `path` does not exist."""
-    return [
-        f"corpora.{name}.path: {corpus.path} does not exist, so download@{name} fails"
-        for name, corpus in params.corpora.items()
-        if not Path(corpus.path).exists()
-    ]
-
-
 def check(content: Any, path: Path = PARAMS) -> Params:
     """Check the content of a parameter file and its cross references; errors as in `load`."""
-    any_block = {"AnyCorpus": tasks.any_corpus(), "AnyExperiment": tasks.any_experiment()}
-    Params.model_rebuild(_types_namespace=any_block)
+    Params.model_rebuild(_types_namespace=tasks.any_block())
     try:
         params = Params.model_validate(content)
     except ValidationError as error:
@@ -148,11 +139,9 @@ def _explain(fault: Mapping[str, Any], content: Any) -> str:
             keys.append(str(part))
             content = content[part]
     if fault["type"] == "missing":
-        keys.append(fault["loc"][-1])
+        return f"{'.'.join([*keys, fault['loc'][-1]])}: missing; {fault['msg']}"
     key = ".".join(keys) or "the file"
     context = fault.get("ctx", {})
-    if fault["type"] == "missing":
-        return f"{key}: missing; {fault['msg']}"
     if fault["type"] == "value_error":
         return f"{key}: {context['error']}"
     if fault["type"].startswith("union_tag"):
@@ -191,7 +180,13 @@ def _reference_errors(params: Params) -> Iterator[str]:
             yield from _continuation_errors(name, experiment, params.experiments)
         else:
             base = params.backbones.get(experiment.backbone)
-            yield from _length_errors(name, experiment, base)
+            longest = getattr(base and base.architecture, "max_position_embeddings", math.inf)
+            for key, length in experiment.lengths.items():
+                if length > longest:
+                    yield (
+                        f"experiments.{name}.{key}: found {length}; backbone"
+                        f" {experiment.backbone!r} has max_position_embeddings {longest}"
+                    )
     for name, study in params.studies.items():
         yield from _study_errors(name, study, params.experiments)
     yield from find_errors(params.resources, params)
@@ -232,17 +227,6 @@ def _continuation_errors(
             f"{key}: experiment {experiment.backbone!r} trains an adapter; expected one that trains"
             " the full model"
         )
-
-
-def _length_errors(name: str, experiment: Experiment, backbone: Backbone | None) -> Iterator[str]:
-    if backbone and backbone.architecture:
-        longest = backbone.architecture.max_position_embeddings
-        for key, length in experiment.lengths.items():
-            if length > longest:
-                yield (
-                    f"experiments.{name}.{key}: found {length}; backbone"
-                    f" {experiment.backbone!r} has max_position_embeddings {longest}"
-                )
 
 
 def _study_errors(name: str, study: Study, experiments: Mapping[str, Experiment]) -> Iterator[str]:

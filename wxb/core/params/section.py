@@ -72,10 +72,8 @@ class Section(BaseModel):
             for fault in faults:
                 if fault["type"] == "extra_forbidden" and len(fault["loc"]) == 1:
                     hint = choices(fault["loc"][0], cls.model_fields)
-                    fault |= {
-                        "type": "value_error",
-                        "ctx": {"error": ValueError(f"unknown key{hint}")},
-                    }
+                    fault["type"] = "value_error"
+                    fault["ctx"] = {"error": ValueError(f"unknown key{hint}")}
             raise ValidationError.from_exception_data(cls.__name__, faults) from None
 
 

@@ -52,14 +52,13 @@ def prediction_class(task: str, method: str) -> type[Prediction]:
     return cls
 
 
-def any_corpus() -> Any:
-    """The annotation of a block of `corpora`."""
-    return _one_of(map(corpus_class, names()), "task")
-
-
-def any_experiment() -> Any:
-    """The annotation of a block of `experiments`."""
-    return _one_of((_one_of(methods(task).values(), "method") for task in names()), "task")
+def any_block() -> dict[str, Any]:
+    """The annotations of a block of `corpora` and of `experiments`, by their names in Params."""
+    experiments = (_one_of(methods(task).values(), "method") for task in names())
+    return {
+        "AnyCorpus": _one_of(map(corpus_class, names()), "task"),
+        "AnyExperiment": _one_of(experiments, "task"),
+    }
 
 
 def _one_of(classes: Iterable[Any], discriminator: str) -> Any:
