@@ -13,7 +13,7 @@ import atexit
 import gc
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
@@ -37,25 +37,26 @@ def write_atomically() -> None:
     """Make DVC write its rwlock and dvc.lock atomically in this process."""
     from dvc_objects.fs.local import FsspecLocalFileSystem
 
-    if FsspecLocalFileSystem.open.__module__ != __name__:
-        setattr(FsspecLocalFileSystem, "open", _opener(FsspecLocalFileSystem.open))  # noqa: B010
+    open_in_place = FsspecLocalFileSystem.open
+
+    def open_atomically(fs: Any, path: Any, mode: str = "r", **kwargs: Any) -> Any:
+        if "w" in mode and Path(path).name in NAMES:
+            return _draft(Path(path))
+        return open_in_place(fs, path, mode=mode, **kwargs)
+
+    if open_in_place.__module__ != __name__:
+        setattr(FsspecLocalFileSystem, "open", open_atomically)  # noqa: B010
 
 
 def split_lockfile() -> None:
     """Make DVC parse and write only the blocks of dvc.lock that it needs; same bytes as before."""
-    from dvc.dvcfile import Lockfile
+    from dvc.dvcfile import Lockfile, logger
+    from dvc.stage.serialize import to_lockfile
+    from dvc.utils.serialize import dumps_yaml
 
-    if Lockfile.dump_stages.__module__ != __name__:
-        setattr(Lockfile, "dump_stages", _dumper(Lockfile.dump_stages))  # noqa: B010
-        setattr(Lockfile, "_load_yaml", _loader(Lockfile._load_yaml))  # noqa: B010
+    dump_all, load_all = Lockfile.dump_stages, Lockfile._load_yaml
 
-
-def _dumper(dump_all: Callable[..., None]) -> Callable[..., None]:
     def dump_stages(lockfile: Lockfile, stages: Iterable[PipelineStage], **options: Any) -> None:
-        from dvc.dvcfile import logger
-        from dvc.stage.serialize import to_lockfile
-        from dvc.utils.serialize import dumps_yaml
-
         path = Path(lockfile.path)
         text = path.read_text(encoding="utf-8") if path.exists() else START
         changed = {}
@@ -72,18 +73,16 @@ def _dumper(dump_all: Callable[..., None]) -> Callable[..., None]:
                 file.write(new)
             lockfile.repo.scm_context.track_file(lockfile.relpath)
 
-    return dump_stages
-
-
-def _loader(load_all: Callable[..., tuple[Any, str]]) -> Callable[..., tuple[Any, str]]:
     def load_yaml(lockfile: Lockfile, **options: Any) -> tuple[Any, str]:
         text = Path(lockfile.path).read_text(encoding="utf-8")
         blocks = _blocks(text)
         if options or blocks is None:
-            return load_all(lockfile, **options)
+            loaded: tuple[Any, str] = load_all(lockfile, **options)
+            return loaded
         return {"stages": LockedStages(lockfile, blocks)}, text
 
-    return load_yaml
+    setattr(Lockfile, "dump_stages", dump_stages)  # noqa: B010
+    setattr(Lockfile, "_load_yaml", load_yaml)  # noqa: B010
 
 
 class LockedStages(Mapping[str, Any]):
@@ -110,15 +109,6 @@ def _blocks(text: str) -> dict[str, str] | None:
     blocks = {match[1]: match[0] for match in BLOCK.finditer(text)}
     is_complete = START + "".join(blocks.values()) == text
     return blocks if is_complete and "&id" not in text else None
-
-
-def _opener(open_: Callable[..., Any]) -> Callable[..., Any]:
-    def open_atomically(fs: Any, path: Any, mode: str = "r", **kwargs: Any) -> Any:
-        if "w" in mode and Path(path).name in NAMES:
-            return _draft(Path(path))
-        return open_(fs, path, mode=mode, **kwargs)
-
-    return open_atomically
 
 
 @contextmanager

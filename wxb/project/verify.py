@@ -83,26 +83,18 @@ def verify(repair: bool = False) -> tuple[int, list[Fault]]:
             raise engines.unreadable(f"{Path.cwd()} has no folder .dvc")
         dag.require_no_links(repo.index.stages, above=True)
         verification = _Verification(repo, repair)
-        return len(verification.hashes), list(verification.faults())
+        faults = [*verification.faults()]
+        return len(verification.hashes), faults
 
 
 class _Verification:
-    """Reads all files first, so that each repair can use any copy."""
+    """Reads all outputs and objects first, so that each repair can use any copy."""
 
     def __init__(self, repo: Repo, repairs: bool) -> None:
         self.repo, self.repairs = repo, repairs
         self.hashes: dict[Path, str] = {}
         self.copies: dict[str, Path | bytes] = {}  # content by hash
-        stages = repo.index.stages
-        self.outs = [out for stage in stages for out in stage.outs if out.hash_info]
-        deps = {dep.fs_path: dep for s in stages for dep in s.deps if dep.hash_info.name == "md5"}
-        made = [Path(out.fs_path) for out in self.outs]
-        self.sources = [
-            dep
-            for path, dep in deps.items()
-            if dep.exists
-            and not any(Path(path).is_relative_to(o) or o.is_relative_to(path) for o in made)
-        ]
+        self.outs = [out for stage in repo.index.stages for out in stage.outs if out.hash_info]
         self.objects = {
             path.parent.name + path.name: path
             for path in sorted(Path(repo.cache.local.path).glob("??/*"))
@@ -117,12 +109,6 @@ class _Verification:
             if out.hash_info.isdir and out.exists:
                 tree = self._tree(out)
                 self.copies.setdefault(str(tree.oid), tree.as_bytes())
-        self.source_hashes = {
-            dep: str(self._tree(dep).oid)
-            if Path(dep.fs_path).is_dir()
-            else self._hash(Path(dep.fs_path))
-            for dep in self.sources
-        }
 
     def faults(self) -> Iterator[Fault]:
         """Each fault, after its repair."""
@@ -131,10 +117,15 @@ class _Verification:
                 yield self._fault("altered", path, oid)
         for out in self.outs:
             yield from self._output(out)
-        for dep, digest in self.source_hashes.items():
-            is_known = bool(dep.workspace_status())
-            if not is_known and digest != dep.hash_info.value:
-                yield Fault("altered", _relative(Path(dep.fs_path)), SOURCE * self.repairs)
+        made = [Path(out.fs_path) for out in self.outs]
+        deps = [dep for stage in self.repo.index.stages for dep in stage.deps]
+        for path, dep in {Path(d.fs_path): d for d in deps if d.hash_info.name == "md5"}.items():
+            if any(path.is_relative_to(out) or out.is_relative_to(path) for out in made):
+                continue  # it is an output, or has some
+            if path.exists() and not dep.workspace_status():  # else DVC knows that it changed
+                digest = self._tree(dep).oid if path.is_dir() else self._hash(path)
+                if digest != dep.hash_info.value:
+                    yield Fault("altered", _relative(path), SOURCE * self.repairs)
 
     def _output(self, out: Output) -> Iterator[Fault]:
         """Compare an output and its objects."""
