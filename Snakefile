@@ -17,19 +17,20 @@ from snakemake.cli import parse_args
 from wxb.project.engines import (
     REPRO,
     RUN,
+    Stage,
     is_helpful,
     is_reading,
     plan,
     prepare,
-    read_plan,
     require_supported,
     run_folder,
     targets,
     use_own_python,
-    write_plan,
     write_stamps,
 )
+from wxb.core import paths
 from wxb.core.errors import WxbError
+from wxb.core.files import read_json, write_json
 from wxb.core.params import load
 from wxb.project.root import require_usable
 
@@ -61,9 +62,9 @@ try:
                     f"{path} does not exist; {stage.name} does not run, and its data is kept"
                 )
         write_stamps(stages, stamps)
-        write_plan(stages, plan_path)
+        write_json(plan_path, stages)
     else:  # a job on a node of a cluster
-        stages = read_plan(plan_path)
+        stages = [Stage(*fields) for fields in read_json(plan_path)]
 except WxbError as error:
     raise WorkflowError(str(error)) from None
 
@@ -109,7 +110,7 @@ for stage in stages:
         output:
             stamps / stage.name,
         log:
-            stage.log,
+            str(paths.log(stage.name)),
         priority: int(stage.name.partition("@")[2] in slow)
         # Handover jobs run on Snakemake's own machine; the profile of a cluster sets it to False.
         handover: config.get("handover", True)

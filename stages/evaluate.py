@@ -62,7 +62,7 @@ def main(params: Params, name: str) -> dict[str, float]:
         "trainable_parameters": predictor.size(trainable=True),
     }
     outputs = (
-        paths.headline(name),
+        paths.HEADLINES / f"{name}.json",
         paths.metrics(experiment.study, name),
         paths.PREDICTIONS / experiment.study / name,
     )

@@ -63,7 +63,7 @@ def test_any_folder_is_an_encoder_with_a_warning_and_texts_are_shown_without_mar
         (["x", "--encoder", "encoder", "--file", "lines.txt"], 1, "dvc repro pretrain@encoder"),
         (["x", "--encoder", "tiny"], 1, "dvc repro preprocess@pii"),
         (["x", "--encoder", "tiny", "--corpus", "pi"], 1, "did you mean 'pii'"),
-        (["x", "--encoder", "tiny", "--file", "none.txt"], 1, "none.txt"),
+        (["x", "--encoder", "tiny", "--file", "none.txt"], 2, "none.txt"),
     ],
 )
 def test_missing_inputs_are_errors(arguments, code, message):

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 from tests.commands import sleeping_process
 from wxb.cli.app import app
-from wxb.core.params import load
+from wxb.core.params import PARAMS, load, read_yaml
 from wxb.project import params_file
 from wxb.project.engines import PlanError, exclude_runs
 
@@ -93,12 +93,12 @@ def test_commands_fail_between_two_jobs_of_snakemake(project, kind):
         if kind == "run":
             assert_commands_fail()
         else:  # a dry run only reads
-            params_file.write(params_file.read())
+            params_file.write(read_yaml(PARAMS))
     finally:
         snakemake.kill()  # leaves its folder
         snakemake.communicate()
     assert len([*Path(".snakemake").iterdir()]) == 1
-    params_file.write(params_file.read())
+    params_file.write(read_yaml(PARAMS))
 
 
 def test_a_folder_without_dvc_has_no_runs(tmp_path, monkeypatch):
@@ -113,5 +113,5 @@ def test_the_file_of_a_plain_lock_counts_only_while_a_process_holds_it(project):
     with sleeping_process() as pid:
         Path(".dvc/tmp/lock").write_text(f" {pid}\n")
         with pytest.raises(PlanError, match=r"holds DVC's lock .dvc/tmp/lock"):
-            params_file.write(params_file.read())
-    params_file.write(params_file.read())
+            params_file.write(read_yaml(PARAMS))
+    params_file.write(read_yaml(PARAMS))

@@ -25,7 +25,8 @@ from wxb.corpora.records import Record, Reject
 from wxb.project.dag import steps
 from wxb.project.engines import repaired
 from wxb.project.inventory import Inventory
-from wxb.project.staleness import Change, Staleness, running, staleness
+from wxb.project.staleness import Change, Staleness, staleness
+from wxb.runtime import locks
 from wxb.tasks.ner.reading import Reading
 from wxb.tasks.ner.record import Span
 
@@ -108,7 +109,7 @@ def project(built_project, tmp_path, monkeypatch):
 def inventory(stale=None):
     """The inventory of the working folder; reading its staleness from DVC takes a second."""
     stages = read_yaml(Path("dvc.yaml"))["stages"]
-    return Inventory(load(), stages, stale or staleness(), running())
+    return Inventory(load(), stages, stale or staleness(), [*locks.holders()])
 
 
 def shown(name, stale=None):
@@ -201,9 +202,9 @@ def test_running_stages_are_shown(project):
     (locks / "train@ner-decoder.lock").touch()
     with sleeping_process("stages.train", "ner-encoder") as pid:
         (locks / "train@ner-encoder.lock").write_text(str(pid))
-        assert running() == ["train@ner-encoder"]
+        assert [*locks.holders()] == ["train@ner-encoder"]
         assert states()["ner-encoder"] == "running: train"
-    assert running() == []
+    assert not locks.holders()
 
 
 def test_all_stages_depend_on_the_check_of_parameters(project):

@@ -8,8 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from wxb.core.params import ParamsError
+from wxb.core.params import parse_yaml as parse
 from wxb.project import params_file
-from wxb.project.params_file import parse, to_yaml, update
+from wxb.project.params_file import to_yaml, update
 
 ROOT = Path(__file__).parents[2]
 PARAMS = (ROOT / "params.yaml").read_text(encoding="utf-8")
@@ -90,8 +91,10 @@ def test_a_shared_value_cannot_be_changed():
 def test_invalid_parameters_are_never_written(tmp_path):
     path = tmp_path / "params.yaml"
     path.write_text(PARAMS)
-    with pytest.raises(ParamsError, match="split"):
-        params_file.write(PARAMS.replace("    split:", "    splitt:", 1), path)
+    content = parse(PARAMS)
+    content["corpora"]["pii"]["splitt"] = {}
+    with pytest.raises(ParamsError, match="splitt"):
+        params_file.write(content, path)
     assert path.read_text() == PARAMS
     assert [*tmp_path.iterdir()] == [path]
 

@@ -18,7 +18,7 @@ def test_every_run_is_kept_in_the_run_cache(verb):
 
 def test_metrics_of_dvc_are_headlines():
     assert {verb: stage["metrics"] for verb, stage in STAGES.items() if "metrics" in stage} == {
-        "evaluate": [{paths.headline("${key}").as_posix(): {"cache": False}}]
+        "evaluate": [{(paths.HEADLINES / "${key}.json").as_posix(): {"cache": False}}]
     }
 
 
@@ -29,7 +29,7 @@ def test_committed_headlines_are_those_of_studies(file):
     study = read_json(file)
     for name, system in study["systems"].items():
         key = study["headline"]
-        assert read_json(ROOT / paths.headline(name)) == {key: system[key]["value"]}
+        assert read_json(ROOT / paths.HEADLINES / f"{name}.json") == {key: system[key]["value"]}
 
 
 @pytest.mark.parametrize("verb", STAGES)

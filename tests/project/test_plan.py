@@ -17,10 +17,8 @@ from wxb.project.engines import (
     Stage,
     Target,
     is_reading,
-    read_plan,
     require_supported,
     targets,
-    write_plan,
     write_stamps,
 )
 
@@ -41,12 +39,6 @@ def test_stages_that_are_not_due_have_stamps_in_order(
     write_stamps(stages, folder)
     stamps = sorted(folder.iterdir(), key=lambda path: path.stat().st_mtime)
     assert [stamp.name for stamp in stamps] == [s.name for s in stages if not s.is_due]
-
-
-def test_other_machines_read_the_plan(tmp_path):
-    stages = [Stage("check@a", (), False), Stage("train@a", ("check@a",), True)]
-    write_plan(stages, tmp_path / "plan.json")
-    assert read_plan(tmp_path / "plan.json") == stages
 
 
 ROWS = re.findall(

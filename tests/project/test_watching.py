@@ -10,7 +10,7 @@ from tests.project_copy import ROOT
 from wxb.core import paths, progress
 from wxb.core.errors import WxbError
 from wxb.core.params import load
-from wxb.project import engines, staleness, watching
+from wxb.project import engines, watching
 from wxb.project.dag import LOCKFILE
 from wxb.project.engines import Stage
 from wxb.project.watching import Running, Watch
@@ -50,7 +50,7 @@ def run(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(watching, "PAUSE", 0.0)
     monkeypatch.setattr(engines, "plan", Run.plan)
-    monkeypatch.setattr(staleness, "running", lambda: [*Run.running])
+    monkeypatch.setattr(locks, "holders", lambda: Run.running)
     return Run
 
 

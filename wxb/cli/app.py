@@ -7,7 +7,7 @@ import sys
 from contextlib import nullcontext
 from itertools import islice
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from rich.console import Console
@@ -21,8 +21,8 @@ from wxb.cli.new import command as new
 from wxb.cli.options import AsJson, Study, page_names
 from wxb.core import compatibility, paths
 from wxb.core.errors import WxbError, require_output, storage_error
-from wxb.core.files import read_json
-from wxb.core.params import load, missing_paths, read_yaml
+from wxb.core.files import read_json, remove
+from wxb.core.params import load, read_yaml
 from wxb.project import (
     comparison,
     doctor,
@@ -38,7 +38,7 @@ from wxb.project import (
 from wxb.project.completion import name_completer
 from wxb.project.root import at_root, require_own_code
 from wxb.reporting import terminal
-from wxb.runtime import signals
+from wxb.runtime import locks, signals
 from wxb.tasks import exports
 
 app = typer.Typer(
@@ -151,9 +151,8 @@ def examine(as_json: AsJson = False) -> None:
     findings = list(doctor.examine())
     healthy = all(finding.level != "problem" for finding in findings)
     if as_json:
-        terminal.show_json(
-            {"healthy": healthy, "checks": [finding._asdict() for finding in findings]}
-        )
+        checks = [finding._asdict() for finding in findings]
+        terminal.show_json({"healthy": healthy, "checks": checks})
     else:
         terminal.show(doctor.table(findings))
     if not healthy:
@@ -180,16 +179,19 @@ def table(
     console = Console(highlight=False)
     if not console.is_terminal:
         console.width = UNWRAPPED
+    status = staleness.staleness()
     for name in page_names(params, study):
-        if name in params.lessons:
-            metrics = _read_output(paths.metrics(paths.LESSONS, name), "lesson")
-            console.print(listing.metrics_table(params.lessons[name].title, metrics))
+        is_lesson = name in params.lessons
+        last = f"{'lesson' if is_lesson else 'report'}@{name}"
+        path = paths.metrics(paths.LESSONS, name) if is_lesson else paths.study(name)
+        require_output(path, last)
+        content = read_json(path)
+        if is_lesson:
+            console.print(listing.metrics_table(params.lessons[name].title, content))
         elif everything:
-            content = _read_output(paths.study(name), "report")
             text = tables.markdown(content, costs.read_training_seconds(content))
             console.print(TerminalMarkdown(text)) if console.is_terminal else print(text, end="")
         else:
-            content = _read_output(paths.study(name), "report")
             console.print(Text(content["title"], style="bold"))
             scores = tables.score_table(content, counts=False)
             required = len(tables.headline_table(content).header)
@@ -201,9 +203,6 @@ def table(
             console.print(Text(pairs.claim(content)))
         if everything:
             print(f"\n{comparison.page_line(name, params)}")
-    status = staleness.staleness()
-    for name in page_names(params, study):
-        last = f"{'lesson' if name in params.lessons else 'report'}@{name}"
         for stage, change in islice(status.reasons(last), 1):
             print(
                 f"wxb: {name} is stale: {stage} ran with another {change.what} ({change.how});"
@@ -282,7 +281,7 @@ def merge_(
 
 
 app.add_typer(new.app, name="new")
-app.command("compare")(comparison.compare_results)
+app.command("compare")(comparison.compare_command)
 app.command("verify")(verify.verify_command)
 # Further options are settings of the experiment.
 app.command(context_settings={"ignore_unknown_options": True})(prediction.predict)
@@ -310,13 +309,13 @@ def clean(
     uses. Removes nothing while dvc or snakemake runs in the project, or if git reports an error,
     and no metrics, headlines and studies unless git tracks some.
     """
-    items = list(leftovers.find(load(), staleness.running()))
+    items = list(leftovers.find(load(), [*locks.holders()]))
     removable = [item for item in items if not item.running and (unfinished or not item.use)]
     with nullcontext() if dry_run else engines.exclude_runs("nothing was removed"):
         for item in removable:
             print(item.path)
             if not dry_run:
-                leftovers.remove(item.path)
+                remove(item.path)
     print(f"{len(removable)} {'to remove' if dry_run else 'removed'}")
     kept = [item for item in items if item not in removable]
     for item in kept:
@@ -336,7 +335,7 @@ def refresh_readme() -> None:
 
     provenance.record(load(), revisions.index())
     for path in readme.pages():
-        readme.refresh(path)
+        readme.replace(path, readme.refreshed(path.read_text(encoding="utf-8")))
     readme.replace(reference.PATH, reference.page(app))
 
 
@@ -351,21 +350,17 @@ def _warn_of_missing_paths() -> None:
     """Check params.yaml with its local checkpoints; print corpora whose `path` does not exist."""
     content = load()
     compatibility.require_local(content)
-    for fault in missing_paths(content):
-        print(fault, file=sys.stderr)
+    for name, corpus in content.corpora.items():
+        if not Path(corpus.path).exists():
+            fault = f"{corpus.path} does not exist, so download@{name} fails"
+            print(f"corpora.{name}.path: {fault}", file=sys.stderr)
 
 
 def _project() -> inventory.Inventory:
     """The inventory of the project in this folder."""
     params = load()
     dag = read_yaml(Path("dvc.yaml"))["stages"]
-    return inventory.Inventory(params, dag, staleness.staleness(), staleness.running())
-
-
-def _read_output(path: Path, verb: str) -> Any:
-    """The JSON file that a stage wrote. Raises WxbError with the command if it does not exist."""
-    require_output(path, f"{verb}@{path.stem}")
-    return read_json(path)
+    return inventory.Inventory(params, dag, staleness.staleness(), [*locks.holders()])
 
 
 def main() -> None:

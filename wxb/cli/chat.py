@@ -88,7 +88,7 @@ class Console:
 
     @staticmethod
     def note(text: str) -> None:
-        """Print a note on the conversation to standard error."""
+        """Print to standard error."""
         print(text, file=sys.stderr, flush=True)
 
     def report_error(self, text: str) -> None:
@@ -99,13 +99,13 @@ class Console:
 
 
 def _read_line() -> str:
-    raw = sys.stdin.buffer.readline()
-    if not raw:
-        raise EOFError
     try:
-        return raw.decode().rstrip("\r\n")
+        line = sys.stdin.buffer.readline().decode()
     except UnicodeDecodeError as error:
         raise WxbError(f"standard input: expected UTF-8; {error}") from None
+    if not line:
+        raise EOFError
+    return line.rstrip("\r\n")
 
 
 class Conversation:
@@ -162,6 +162,5 @@ class Conversation:
                 self.messages = [{"role": "system", "content": argument}]
                 self.console.note("(conversation cleared, system prompt set)")
             case _:
-                self.console.report_error(
-                    f"{name}: no such command, or its text is missing; {HELP}"
-                )
+                fault = "no such command, or its text is missing"
+                self.console.report_error(f"{name}: {fault}; {HELP}")

@@ -12,14 +12,12 @@ from wxb import tasks
 from wxb.core import paths
 from wxb.core.errors import WxbError
 from wxb.core.files import read_json
-from wxb.core.params import PARAMS, load
 from wxb.core.params.corpora import Corpus
 from wxb.core.params.tasks import corpus_class
 from wxb.corpora import formats
 from wxb.corpora.layout import decode, has_records
 from wxb.corpora.records import RecordError
 from wxb.project import trained
-from wxb.project.root import find_root
 from wxb.tasks import recognition
 from wxb.tasks.recognition import Files, FlagError
 
@@ -45,16 +43,12 @@ class Texts:
 
         Raises WxbError for a record without a text.
         """
-        if has_records(file):
-            columns = getattr(self.corpus, "columns", None)
-            yield from self._texts(file, formats.raw_records(file, columns=columns), self.corpus)
-        elif corpus := self._corpus_of(file):
-            columns = getattr(corpus, "columns", None)
-            if columns:
-                raws = formats.raw_records(file, columns=columns)
-            else:
-                raws = self.reading.raw_records(file, corpus)
-            yield from self._texts(file, raws, corpus)
+        corpus = self.corpus if has_records(file) else self._corpus_of(file)
+        columns = getattr(corpus, "columns", None)
+        if has_records(file) or columns:
+            yield from self._texts(file, formats.raw_records(file, columns=columns), corpus)
+        elif corpus:
+            yield from self._texts(file, self.reading.raw_records(file, corpus), corpus)
         else:
             # Only line feeds separate lines: texts may have other separators of Unicode.
             lines = decode(file).removesuffix("\n").split("\n")
@@ -74,11 +68,7 @@ class Texts:
     @cached_property
     def corpus(self) -> Corpus | None:
         """The corpus of the experiment; None for a folder."""
-        root = find_root()
-        params = load(root / PARAMS) if root else None
-        block = params.experiments.get(self.experiment) if params else None
-        corpus: Corpus | None = params.corpora[block.corpus] if params and block else None
-        return corpus
+        return trained.corpus_of(self.experiment)
 
     def _corpus_of(self, file: Path) -> Corpus | None:
         """The block that reads a file without records; None if its lines are texts.

@@ -33,13 +33,6 @@ MISSING = {
 }
 UNCACHED = "not in cache"
 STYLES = {"stale": "yellow", UNCACHED: "yellow", "up to date": "green", "not run": "dim"}
-KINDS = {
-    "corpora": "Corpus",
-    "backbones": "Backbone",
-    "experiments": "Experiment",
-    "studies": "Study",
-    "lessons": "Lesson",
-}
 TEXT_KEYS = ("characters", "languages")  # of a split in profile.json, for any task
 NAME_WIDTH = 24  # columns of a description below its name
 NOTES = {
@@ -76,7 +69,7 @@ def overview(blocks: Mapping[str, Mapping[str, Facts]], unknown: str) -> Iterato
 
 def details(name: str, section: str, facts: Facts, unknown: str) -> Iterator[RenderableType]:
     """The parts of `wxb show` for one block, without empty ones; `unknown` as in `overview`."""
-    title = Text(f"{KINDS[section]} {name}: {_description(facts)}\n", style="bold")
+    title = Text(f"{name} ({section}): {_description(facts)}\n", style="bold")
     users = f"\nused by {listed(facts['users'])}" if facts["users"] else ""
     text = state(facts) + (f" ({unknown})" if unknown else "") + users
     yield title.append(text, style="not bold")

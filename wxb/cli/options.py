@@ -74,9 +74,8 @@ def existing_path(source: str | None) -> Path | None:
 
     Raises typer's usage error if there is no such path, but the argument looks like one.
     """
-    if source in (None, "-"):
+    if source is None or source == "-":
         return None
-    assert source is not None
     path = Path(source)
     try:
         if path.exists():
@@ -84,10 +83,7 @@ def existing_path(source: str | None) -> Path | None:
     except OSError:  # too long for a name
         return None
     if LIKE_A_PATH.fullmatch(source):
-        usage_error(
-            ARGUMENT,
-            f"no file {source!r}; to pass this as a text, use standard input",
-        )
+        usage_error(ARGUMENT, f"no file {source!r}; to pass this as a text, use standard input")
     try:
         source.encode()
     except UnicodeEncodeError:

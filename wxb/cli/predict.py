@@ -58,12 +58,10 @@ def predict(
     if not arguments and sys.stdin.isatty():
         usage_error("INPUT", "missing; expected a text, a file, a folder or -")
     sources = [(source, existing_path(source)) for source in arguments or ["-"]]
-    suffixes = trained.predictor_class(experiment).files
-    if suffixes:
-        items: Iterator[Any] = _files(sources, suffixes)
-    else:
-        items = _texts(sources, Texts(experiment, field))
-    size = FILES if suffixes else CHUNK
+    items: Iterator[Any] = _texts(sources, Texts(experiment, field))
+    size = CHUNK
+    if suffixes := trained.predictor_class(experiment).files:
+        items, size = _files(sources, suffixes), FILES
     chunks = iter(lambda: list(islice(items, size)), [])
     first = next(chunks, [])  # read before the model is loaded, as it may be unreadable
     predictor = trained.load(experiment, **options)
@@ -104,9 +102,8 @@ def _files(
         elif path.is_file():
             yield str(path)
         else:
-            files = [file for file in sorted(path.rglob("*")) if file.suffix.lower() in suffixes]
-            files = [file for file in files if file.is_file()]
-            if not files:
+            names = (file for file in sorted(path.rglob("*")) if file.suffix.lower() in suffixes)
+            if not (files := [*filter(Path.is_file, names)]):
                 raise WxbError(f"{path}: found no file in it that ends in {', '.join(suffixes)}")
             yield from map(str, files)
 
@@ -121,9 +118,8 @@ def _texts(sources: Iterable[tuple[str, Path | None]], texts: Texts) -> Iterator
         elif path is None:
             yield source
         elif path.is_dir():
-            files = [file for file in visible_files(path) if file.name not in DESCRIPTIONS]
-            files = [file for file in files if not is_description(file)]
-            if not files:
+            names = (file for file in visible_files(path) if file.name not in DESCRIPTIONS)
+            if not (files := [file for file in names if not is_description(file)]):
                 raise WxbError(f"{path}: found no file in it; expected files of texts or records")
             for file in files:
                 yield from texts.read(file)

@@ -51,7 +51,8 @@ def search(
         ),
     ] = None,
     file: Annotated[
-        Path | None, typer.Option(help="search the lines of this text file instead of a corpus")
+        Path | None,
+        typer.Option(exists=True, dir_okay=False, help="search its lines instead of a corpus"),
     ] = None,
     top: Annotated[int, typer.Option(min=1, help="how many texts to show")] = 5,
     as_json: AsJson = False,
@@ -64,6 +65,7 @@ def search(
 
     Example: wxb search "a lost credit card" --encoder minilm
     """
+    from wxb.corpora.layout import decode_lines
     from wxb.corpora.text.tokenizers import load as load_tokenizer
     from wxb.training.backbones import tuning
     from wxb.training.backbones.weights import load_backbone
@@ -72,7 +74,7 @@ def search(
         usage_error("QUERY", "is empty; expected words to look for")
     if file and corpus:
         usage_error("--corpus", "does not go with --file, which is searched instead")
-    texts = _lines(file) if file else _texts(corpus)
+    texts = [*filter(None, map(str.strip, decode_lines(file)))] if file else _texts(corpus)
     folder = encoder_folder(encoder)
     with hub.checkpoint(folder):
         model, tokenizer = tuning.load(folder, load_backbone).eval(), load_tokenizer(folder)
@@ -125,8 +127,8 @@ def embed(backbone: Any, tokenizer: Any, texts: Sequence[str]) -> Tensor:
 def center(vectors: Tensor) -> Tensor:
     """Vectors (N, H) minus the mean of all but the first, the query, scaled to length 1 again.
 
-    Without training for similarity, all vectors have a common direction and cosines near 1 (Mu and
-    Viswanath 2018, All-but-the-top). The vector of a single text is not centered.
+    It removes their common direction (Mu and Viswanath 2018, All-but-the-top). The vector of a
+    single text is not centered.
     """
     from torch.nn import functional as F  # noqa: N812
 
@@ -145,8 +147,7 @@ def encoder_folder(encoder: str) -> Path:
     params = load()
     known = [*params.backbones, *params.experiments]
     if encoder not in known:
-        fault = f"no folder, backbone or experiment {encoder!r}{choices(encoder, known)}"
-        raise WxbError(f"--encoder: {fault}")
+        raise WxbError(f"no folder, backbone or experiment {encoder!r}{choices(encoder, known)}")
     folder = paths.MODELS / encoder
     require_output(folder, f"{'pretrain' if encoder in params.backbones else 'train'}@{encoder}")
     return folder
@@ -162,12 +163,3 @@ def _texts(corpus: str | None) -> list[str]:
     path = paths.CLEAN / name / "test.parquet"
     require_output(path, f"preprocess@{name}")
     return list(dict.fromkeys(clean.input_texts(path)))
-
-
-def _lines(file: Path) -> list[str]:
-    """The lines of a file that are not blank."""
-    try:
-        lines = [line.strip() for line in file.read_text(encoding="utf-8").splitlines()]
-    except (OSError, UnicodeDecodeError) as error:
-        raise WxbError(f"{file}: expected a text file in UTF-8; {error}") from None
-    return [line for line in lines if line]

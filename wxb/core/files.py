@@ -42,7 +42,7 @@ def publish(*targets: str | Path) -> Iterator[tuple[Path, ...]]:
             locks.enter_context(write_lock(final))
         try:
             for draft in drafts:
-                _remove(draft)
+                remove(draft)
             yield tuple(drafts)
             for draft in drafts:
                 _share(draft)
@@ -51,12 +51,12 @@ def publish(*targets: str | Path) -> Iterator[tuple[Path, ...]]:
                 check()
             for draft, final in zip(drafts, finals, strict=True):
                 if final.is_dir() or draft.is_dir():
-                    _remove(final)
+                    remove(final)
                 draft.replace(final)
                 _fsync(final.parent)
         finally:
             for draft in drafts:
-                _remove(draft)
+                remove(draft)
 
 
 @contextmanager
@@ -94,10 +94,9 @@ def write_json(path: Path, content: Any) -> None:
     path.write_text(text + "\n", encoding="utf-8")
 
 
-def read_json(path: Path, *, finite: bool = False) -> Any:
-    """The content of a UTF-8 JSON file. If `finite`, raises ValueError for NaN and infinities."""
-    options: dict[str, Any] = {"parse_constant": _refuse_constant} if finite else {}
-    return json.loads(path.read_text(encoding="utf-8"), **options)
+def read_json(path: Path) -> Any:
+    """The content of a UTF-8 JSON file. Raises ValueError for NaN and infinities."""
+    return json.loads(path.read_text(encoding="utf-8"), parse_constant=_refuse_constant)
 
 
 def _refuse_constant(name: str) -> None:
@@ -136,17 +135,18 @@ def is_html(path: Path) -> bool:
     return start.startswith((b"<!doctype html", b"<html"))
 
 
-def sha256(path: Path) -> str:
-    """The SHA-256 hash of a file, in hexadecimal."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def _remove(path: Path) -> None:
+def remove(path: Path) -> None:
+    """Delete a file, a folder with its content, or a link but not its target, if it exists."""
     if path.is_dir() and not path.is_symlink():
         shutil.rmtree(path)
     else:
         path.unlink(missing_ok=True)
+
+
+def sha256(path: Path) -> str:
+    """The SHA-256 hash of a file, in hexadecimal."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _share(folder: Path) -> None:

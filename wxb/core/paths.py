@@ -16,7 +16,8 @@ FEATURES, TARGETS = DATA / "features", DATA / "targets"
 MODELS = Path("models")
 LOGS = Path("logs")
 REPORTS = Path("reports")
-HEADLINES, METRICS = REPORTS / "headlines", REPORTS / "metrics"
+HEADLINES = REPORTS / "headlines"  # the score that ranks each experiment; DVC's tables show it
+METRICS = REPORTS / "metrics"
 PREDICTIONS = REPORTS / "predictions"
 TRAINING, STUDIES, COST = REPORTS / "training", REPORTS / "studies", REPORTS / "cost"
 INDEX = REPORTS / "index.html"  # links to the pages of all studies and lessons
@@ -26,11 +27,6 @@ SEEDS = REPORTS / "seeds"  # studies with several seeds, which `make seeds` writ
 
 # Names used instead of a study's in paths below reports/.
 LESSONS, PRETRAIN = "lessons", "pretrain"
-
-
-def headline(experiment: str) -> Path:
-    """The file with the score that ranks an experiment in its study, which DVC's tables show."""
-    return HEADLINES / f"{experiment}.json"
 
 
 def metrics(study: str, name: str) -> Path:

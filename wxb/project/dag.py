@@ -159,8 +159,8 @@ def _steps() -> list[Step]:
                     name=stage.addressing,
                     upstream=tuple(sorted(other.addressing for other in graph.successors(stage))),
                     changes={path: how for path, how in changes.items() if path not in absent},
-                    before=_merged(entry.hash_info.value or {} for entry in params),
-                    after=_merged(map(_values, params)),
+                    before={k: v for p in params for k, v in (p.hash_info.value or {}).items()},
+                    after={k: v for p in params for k, v in _values(p).items()},
                     is_running=any(map(is_in_use, stage.outs)),
                     absent=absent,
                 )
@@ -205,10 +205,6 @@ def _values(entry: Any) -> dict[str, Any]:
         with suppress(LookupError, TypeError):  # absent
             values[key] = reduce(getitem, key.split("."), content)
     return values
-
-
-def _merged(blocks: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
-    return {key: value for block in blocks for key, value in block.items()}
 
 
 @contextmanager

@@ -9,7 +9,7 @@ import importlib
 import platform
 import shutil
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple
@@ -45,19 +45,11 @@ class Finding(NamedTuple):
 
 def examine() -> Iterator[Finding]:
     """Run all checks; one that raises an exception is a problem itself."""
-    checks: dict[str, Callable[[], Iterable[Finding]]] = {
-        "Python": python,
-        "packages": packages,
-        "torch": torch,
-        "git": git,
-        "DVC": dvc,
-        "disk": disk,
-    }
-    for name, check in checks.items():
+    for check in (python, packages, torch, git, dvc, disk):
         try:
             yield from check()
         except Exception as error:
-            yield Finding(name, "problem", error_line(error), INSTALL)
+            yield Finding(check.__name__, "problem", error_line(error), INSTALL)
 
 
 def python() -> Iterator[Finding]:

@@ -21,7 +21,6 @@ from typing import TYPE_CHECKING, NamedTuple
 import psutil  # type: ignore[import-untyped]
 
 from wxb.core import paths
-from wxb.core.files import read_json, write_json
 from wxb.project import dag, dvc, repair
 from wxb.project.dag import PlanError, unreadable
 from wxb.project.root import require_usable
@@ -79,11 +78,6 @@ class Stage(NamedTuple):
     upstream: tuple[str, ...]
     is_due: bool
     absent: tuple[str, ...] = ()
-
-    @property
-    def log(self) -> str:
-        """The path of the stage's log in the project: `logs/train@NAME.log`."""
-        return paths.log(self.name).as_posix()
 
 
 def plan() -> list[Stage]:
@@ -250,19 +244,6 @@ def write_stamps(stages: Iterable[Stage], folder: Path) -> None:
             stamp.parent.mkdir(parents=True, exist_ok=True)
             stamp.touch()
             os.utime(stamp, (timestamp, timestamp))
-
-
-def write_plan(stages: Iterable[Stage], path: Path) -> None:
-    """Write a plan as JSON, for jobs of the same run on other machines."""
-    write_json(path, list(stages))
-
-
-def read_plan(path: Path) -> list[Stage]:
-    """Read a plan that `write_plan` wrote."""
-    return [
-        Stage(name, tuple(upstream), is_due, tuple(absent))
-        for name, upstream, is_due, absent in read_json(path)
-    ]
 
 
 def is_helpful(record: logging.LogRecord) -> bool:

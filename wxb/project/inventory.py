@@ -22,7 +22,6 @@ from wxb.project import dag
 from wxb.project.staleness import Staleness
 from wxb.reporting.about import tuning_text
 
-SECTIONS = ("corpora", "backbones", "experiments", "studies", "lessons")
 # The stage that writes the main output of a block, and the last one.
 MAIN_STAGES = {
     "corpora": "preprocess",
@@ -31,6 +30,7 @@ MAIN_STAGES = {
     "studies": "report",
     "lessons": "lesson",
 }
+SECTIONS = tuple(MAIN_STAGES)
 LAST_STAGES = {**MAIN_STAGES, "experiments": "evaluate"}
 
 Facts = dict[str, Any]

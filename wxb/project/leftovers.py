@@ -6,7 +6,6 @@ tracks no result, none in a folder of committed results is a leftover.
 
 from __future__ import annotations
 
-import shutil
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
@@ -47,14 +46,6 @@ def find(params: Params, running: Sequence[str]) -> Iterator[Leftover]:
     yield from _checkpoints(params, running)
 
 
-def remove(path: Path) -> None:
-    """Delete a file, a folder with its content, or a link but not its target."""
-    if path.is_dir() and not path.is_symlink():
-        shutil.rmtree(path)
-    else:
-        path.unlink()
-
-
 def _unlisted(params: Params, tracked: Iterable[Path]) -> Iterator[Path]:
     """Outputs of blocks that params.yaml no longer has, and unfinished drafts of any block."""
     experiments, corpora, backbones = params.experiments, params.corpora, params.backbones
@@ -66,6 +57,9 @@ def _unlisted(params: Params, tracked: Iterable[Path]) -> Iterator[Path]:
         paths.TARGETS: experiments,
         paths.MODELS: {*backbones, *experiments},
         paths.HEADLINES: experiments,
+        paths.METRICS: {*params.studies, paths.PRETRAIN, paths.LESSONS},
+        paths.PREDICTIONS: params.studies,
+        paths.TRAINING: {*params.studies, paths.PRETRAIN},
         paths.METRICS / paths.PRETRAIN: backbones,
         paths.TRAINING / paths.PRETRAIN: backbones,
         paths.STUDIES: params.studies,
@@ -76,12 +70,6 @@ def _unlisted(params: Params, tracked: Iterable[Path]) -> Iterator[Path]:
             for study, block in params.studies.items()
         },
     }
-    for kind, others in (
-        (paths.METRICS, {paths.PRETRAIN, paths.LESSONS}),
-        (paths.PREDICTIONS, set()),
-        (paths.TRAINING, {paths.PRETRAIN}),
-    ):
-        known[kind] = {*params.studies, *others}
     used = {p.resolve() for path in (*_inputs(params), *tracked) for p in (path, *path.parents)}
     for folder, names in known.items():
         for path in sorted(folder.glob("[!.]*")):

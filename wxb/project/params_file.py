@@ -16,7 +16,7 @@ from ruamel.yaml.nodes import MappingNode
 from ruamel.yaml.scalarstring import DoubleQuotedScalarString
 
 from wxb.core.files import publish
-from wxb.core.params import PARAMS, ParamsError, check, parse_yaml, read_yaml
+from wxb.core.params import PARAMS, ParamsError, check, parse_yaml
 from wxb.project import engines
 
 PLAIN = re.compile(r"[\w./][\w./+ -]*")  # strings without quotes
@@ -26,26 +26,16 @@ PLAIN = re.compile(r"[\w./][\w./+ -]*")  # strings without quotes
 Span: TypeAlias = tuple[int, int, dict[str, "Span"]]
 
 
-def read(path: Path = PARAMS) -> str:
-    """Read params.yaml as text. Raises ParamsError if it is not YAML."""
-    read_yaml(path)
-    return path.read_text(encoding="utf-8")
+def write(content: Mapping[str, Any], path: Path = PARAMS) -> None:
+    """Change params.yaml atomically to `content`, while DVC's lock keeps runs from starting.
 
-
-def write(text: str, path: Path = PARAMS) -> None:
-    """Replace params.yaml atomically, while DVC's lock keeps runs from starting.
-
-    Raises ParamsError if `text` is invalid, and PlanError if a run is active; the file then stays
-    as it is.
+    Raises ParamsError as `update` does and if `content` is invalid, and PlanError if a run is
+    active; the file then stays as it is.
     """
-    check(parse(text), path)
+    text = update(path.read_text(encoding="utf-8"), content)
+    check(content, path)
     with engines.exclude_runs(f"{path} was not changed"), publish(path) as (draft,):
         draft.write_bytes(text.encode("utf-8"))
-
-
-def parse(text: str) -> Any:
-    """The content of a YAML text. Raises ParamsError as `parse_yaml` does."""
-    return parse_yaml(text, PARAMS)
 
 
 def to_yaml(content: Mapping[str, Any]) -> str:
@@ -60,7 +50,7 @@ def update(text: str, content: Mapping[str, Any]) -> str:
     has anchors, aliases or merged keys.
     """
     text += "" if text.endswith("\n") else "\n"
-    before, lines = parse(text), text.splitlines(keepends=True)
+    before, lines = parse_yaml(text), text.splitlines(keepends=True)
     if YAML().compose(text).flow_style:  # JSON: all is one value
         return _edited(lines, content)
     for section, (start, stop, blocks) in reversed(_spans(text).items()):
@@ -78,7 +68,7 @@ def update(text: str, content: Mapping[str, Any]) -> str:
         elif new != old:
             lines[start:stop] = [_edited(lines[start:stop], {section: new})]
     lines += [to_yaml({section: content[section]}) for section in content if section not in before]
-    if parse(changed := "".join(lines)) != content:
+    if parse_yaml(changed := "".join(lines)) != content:
         raise _shared()
     return changed
 

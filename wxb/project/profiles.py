@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path, PurePath
 from typing import Any, NamedTuple
 
-from wxb.core.params import PARAMS, ParamsError, parse_yaml
+from wxb.core.params import PARAMS, ParamsError, parse_yaml, read_yaml
 from wxb.project import params_file
 from wxb.project.revisions import Tree, WorkingTree
 
@@ -38,8 +38,7 @@ def switch(profile: str, path: Path = PARAMS) -> Switch:
     profiles = contents()
     if profile not in profiles:
         raise ParamsError(f"no profile {profile!r} in {FOLDER}/; choose from {', '.join(profiles)}")
-    text = params_file.read(path)
-    before = _blocks(content := params_file.parse(text))
+    before = _blocks(content := read_yaml(path))
     own = {name: _blocks(added) for name, added in additions(profiles).items()}
     others = {name: before.keys() & added.keys() - own[profile] for name, added in own.items()}
     after = dict(before)
@@ -57,7 +56,7 @@ def switch(profile: str, path: Path = PARAMS) -> Switch:
             result.setdefault(section, {})[names[0]] = block
         else:
             result[section] = block
-    params_file.write(params_file.update(text, result), path)
+    params_file.write(result, path)
     added = [".".join(key) for key in after if key not in before]
     removed = [".".join(key) for key in before if key not in after]
     return Switch(after != before, added, removed, kept)

@@ -98,7 +98,9 @@ def lockfile() -> Iterator[str]:
         blocks = [text[start:end] for start, end in pairwise(ends)]
         parsed = [_records(f"stages:\n{block}") for block in blocks]
         valid = {name: r for block in parsed for name, r in block.items() if _is_valid(r)}
-    if restored := {**_records(_committed()), **valid}:
+    head = revisions.find_commit("HEAD")
+    committed = ((head and head.read(str(LOCKFILE))) or b"").decode("utf-8")
+    if restored := {**_records(committed), **valid}:
         with publish(LOCKFILE) as (draft,):
             dump_yaml(str(draft), {"schema": "2.0", "stages": restored})
     else:
@@ -143,12 +145,6 @@ def _is_owner(pid: int, written: float) -> bool:
         return float(psutil.Process(pid).create_time()) <= written + 1
     except psutil.Error:
         return False
-
-
-def _committed() -> str:
-    """The text of dvc.lock in HEAD; empty if there is none."""
-    head = revisions.find_commit("HEAD")
-    return ((head and head.read(str(LOCKFILE))) or b"").decode("utf-8")
 
 
 def _is_valid(record: Any) -> bool:

@@ -1,4 +1,4 @@
-"""Which stages are stale and why, according to DVC; and which stages run now."""
+"""Which stages are stale and why, according to DVC."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from typing import NamedTuple
 from wxb.core.errors import WxbError
 from wxb.core.params.section import flatten
 from wxb.project import dag
-from wxb.runtime import locks
 
 # DVC's words for absent files. Absence makes nothing stale: a clone without data has valid metrics.
 ABSENT = {"deleted", dag.NOT_IN_CACHE}
@@ -60,11 +59,6 @@ def staleness() -> Staleness:
         ancestors = direct.union(*(upstream[name] for name in direct))
         upstream[step.name] = [name for name in upstream if name in ancestors]
     return Staleness({step.name: list(_changes(step)) for step in steps}, upstream)
-
-
-def running() -> list[str]:
-    """The stages of this project that run now, in any process."""
-    return [*locks.holders()]
 
 
 def _changes(step: dag.Step) -> Iterator[Change]:

@@ -17,6 +17,7 @@ from wxb.core.errors import WxbError
 from wxb.core.files import read_json
 from wxb.core.params import PARAMS, Params
 from wxb.core.params import load as load_params
+from wxb.core.params.corpora import Corpus
 from wxb.core.params.experiments import Prediction
 from wxb.core.params.tasks import prediction_class
 from wxb.project.root import find_root
@@ -91,14 +92,19 @@ def _from_params(experiment: str | Path, form: type[Prediction]) -> dict[str, An
     return block.prediction.model_dump() if block and isinstance(block.prediction, form) else {}
 
 
-def caveat(experiment: str) -> str:
-    """A warning about an experiment that was trained on generated texts; empty for others."""
+def corpus_of(experiment: str) -> Corpus | None:
+    """The corpus of an experiment in params.yaml; None for a folder."""
     params = _params()
     block = params.experiments.get(experiment) if params else None
-    if not params or not block or not params.corpora[block.corpus].generate:
-        return ""
+    corpus: Corpus | None = params.corpora[block.corpus] if params and block else None
+    return corpus
+
+
+def caveat(experiment: str) -> str:
+    """A warning about an experiment that was trained on generated texts; empty for others."""
+    corpus = corpus_of(experiment)
     warning = "was trained on generated texts. It misses more in real ones: check the output."
-    return f"{experiment} {warning}"
+    return f"{experiment} {warning}" if corpus and corpus.generate else ""
 
 
 def _params() -> Params | None:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from wxb.core import paths, progress
 from wxb.core.errors import WxbError
 from wxb.core.params import Params
-from wxb.project import dag, engines, staleness
+from wxb.project import dag, engines
 from wxb.runtime import locks
 
 PAUSE = 10.0  # least seconds between two plans, each of which takes a core for one
@@ -77,7 +77,7 @@ class Watch:
         is_rested = time.monotonic() - self.planned >= PAUSE
         if has_ended or (version != self.version and is_rested):
             self._plan(version)
-        running = staleness.running()
+        running = [*locks.holders()]
         self.started |= {*running}
         self.seen |= self.due | {*running}
         left = {name for name in self.due if not self._is_finished(name)} - {*running}

@@ -12,6 +12,7 @@ import os
 import signal
 import threading
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import psutil  # type: ignore[import-untyped]
@@ -43,13 +44,10 @@ def find(stage: str) -> psutil.Process | None:
 
     Also None if DVC's rwlock names no process. Raises WxbError if the engine has ended already.
     """
-    if os.environ.get("DVC_STAGE") != stage:
-        return None
-    try:
+    pids: set[int] = set()
+    with suppress(ValueError, OSError):  # DVC itself refuses to go on with a damaged file
         pids = {*writers().values()}
-    except (ValueError, OSError):  # DVC itself refuses to go on with a damaged file
-        return None
-    if not pids:
+    if os.environ.get("DVC_STAGE") != stage or not pids:
         return None
     for ancestor in psutil.Process().parents():
         if ancestor.pid in pids:

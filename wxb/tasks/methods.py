@@ -75,7 +75,7 @@ class Predictor(ABC):
     @classmethod
     def load(cls, folder: Path, prediction: Prediction | None = None) -> Self:
         """Load a folder that `save` wrote; by default with default `prediction` settings."""
-        settings = read_json(folder / paths.SETTINGS, finite=True)
+        settings = read_json(folder / paths.SETTINGS)
         tokenizer = SavedTokenizer(folder)
         predictor = cls(cls.load_model(folder, settings, tokenizer), tokenizer, **settings)
         predictor.prediction = prediction or cls.prediction

@@ -8,7 +8,8 @@ from hypothesis import given, reject
 from hypothesis import strategies as st
 
 from wxb.cli.new.corpus import new_corpus
-from wxb.project.params_file import parse, update
+from wxb.core.params import parse_yaml as parse
+from wxb.project.params_file import update
 from wxb.tasks.recognition import FlagError
 
 PROJECT = "corpora:\n  pii:\n    task: ner\nbackbones: {}\n"

@@ -14,7 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from wxb import tasks
-from wxb.core.params import Params, check, load
+from wxb.core.params import PARAMS, Params, check, load, read_yaml
 from wxb.core.params.corpora import Corpus
 from wxb.core.params.tasks import corpus_class, names
 from wxb.project import params_file
@@ -250,11 +250,10 @@ def sweep(
 
 def _change(edit: Callable[[dict[str, Any]], Any], dry_run: bool) -> Params:
     """Edit the content of params.yaml and write it, or only check it; prints what was added."""
-    text = params_file.read()
-    before, content = params_file.parse(text), params_file.parse(text)
+    before, content = read_yaml(PARAMS), read_yaml(PARAMS)
     edit(content)
     if not dry_run:
-        params_file.write(params_file.update(text, content))
+        params_file.write(content)
     params = check(content)
     added = {
         f"{section}.{name}": params_file.to_yaml({name: blocks[name]})

@@ -19,9 +19,13 @@ from wxb.cli.new.corpus import Trial, read_records
 from wxb.core import paths
 from wxb.core.errors import WxbError
 from wxb.core.files import read_json
+<<<<<<< HEAD
 from wxb.core.params import Params
+=======
+from wxb.core.params import Params, parse_yaml
+from wxb.core.params.backbones import PACKAGES
+>>>>>>> c7667e70 (wip)
 from wxb.core.params.corpora import Corpus
-from wxb.project.params_file import parse
 from wxb.tasks import recognition
 
 # Settings of every experiment; those that its template lacks are empty.
@@ -44,7 +48,7 @@ def first_study(task: str, study: str, corpus: str) -> Content:
             " the blocks of a file in params/"
         )
     template = Template(recognition.template(task)).substitute(study=study, corpus=corpus)
-    content: Content = parse(template)
+    content: Content = parse_yaml(template)
     shared = {"study": study, "corpus": corpus, "task": task}
     for name, block in content["backbones"].items():
         content["backbones"][name] = {"corpus": corpus, **block}
@@ -227,7 +231,7 @@ def parse_grid(settings: Sequence[str]) -> dict[str, list[Any]]:
                 f"--set: found {setting!r}; expected a key of an experiment and its values, such as"
                 " training.learning_rate=0.001,0.002"
             )
-        grid[key] = parse(f"[{values}]")
+        grid[key] = parse_yaml(f"[{values}]")
     return grid
 
 
