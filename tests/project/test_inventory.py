@@ -26,7 +26,7 @@ from wxb.project.dag import steps
 from wxb.project.engines import repaired
 from wxb.project.inventory import Inventory
 from wxb.project.staleness import Change, Staleness, staleness
-from wxb.runtime import locks
+from wxb.runtime.locks import holders
 from wxb.tasks.ner.reading import Reading
 from wxb.tasks.ner.record import Span
 
@@ -52,6 +52,8 @@ def make(folder):
                 path = out if isinstance(out, str) else next(iter(out))
                 path = path.replace("${key}", name).replace("${item.study}", block.get("study", ""))
                 write(folder / path, verb)
+    for name in blocks["backbones"]:  # as `check` does if no checkpoint is local
+        (folder / ".wxb/backbones" / name).touch()
     with chdir(folder), Repo() as repo:
         repo.commit(force=True)
 
@@ -109,7 +111,7 @@ def project(built_project, tmp_path, monkeypatch):
 def inventory(stale=None):
     """The inventory of the working folder; reading its staleness from DVC takes a second."""
     stages = read_yaml(Path("dvc.yaml"))["stages"]
-    return Inventory(load(), stages, stale or staleness(), [*locks.holders()])
+    return Inventory(load(), stages, stale or staleness(), [*holders()])
 
 
 def shown(name, stale=None):
@@ -202,9 +204,9 @@ def test_running_stages_are_shown(project):
     (locks / "train@ner-decoder.lock").touch()
     with sleeping_process("stages.train", "ner-encoder") as pid:
         (locks / "train@ner-encoder.lock").write_text(str(pid))
-        assert [*locks.holders()] == ["train@ner-encoder"]
+        assert [*holders()] == ["train@ner-encoder"]
         assert states()["ner-encoder"] == "running: train"
-    assert not locks.holders()
+    assert not holders()
 
 
 def test_all_stages_depend_on_the_check_of_parameters(project):

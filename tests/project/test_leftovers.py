@@ -11,6 +11,7 @@ from tests.commands import sleeping_process
 from tests.repository import git
 from wxb.cli.app import app
 from wxb.core.params import read_yaml
+from wxb.project.engines import PlanError
 from wxb.project.params_file import to_yaml
 
 ROOT = Path(__file__).parents[2]
@@ -43,20 +44,17 @@ def edit(change):
 CHECKPOINTS = ".wxb/checkpoints"
 
 
-def test_files_of_a_running_stage_are_kept():
+def test_nothing_is_removed_while_a_stage_runs():
     """Otherwise training would lose its best weights."""
-    files = (f"{CHECKPOINTS}/train@old-1", "models/.old.partial", "data/features/old")
-    make(*files, f"{CHECKPOINTS}/train@older-1", "models/.older.partial", "models/older")
+    make(f"{CHECKPOINTS}/train@old-1", "models/.old.partial", "data/features/old")
     locks = Path(".wxb/locks")
     locks.mkdir()
     with sleeping_process("stages.train", "old") as pid:
         (locks / "train@old.lock").write_text(str(pid))
-        output = clean("--unfinished")
-        assert all(Path(path).exists() for path in files)
-        assert all(f"kept: {path} (train@old is running)" in output for path in files)
-        assert "3 removed" in output
+        with pytest.raises(PlanError, match=rf"nothing was removed: .*\(PID {pid}: .*train old\)"):
+            clean("--unfinished")
+        assert "3 to remove" in clean("--dry-run")
     assert "3 removed" in clean()
-    assert not any(Path(path).exists() for path in files)
 
 
 def test_newest_checkpoints_are_kept_without_unfinished():

@@ -68,7 +68,7 @@ def test_no_run_starts_while_a_stage_runs(toy_project):
     path.parent.mkdir(parents=True)
     with sleeping_process("stages.train", "x") as pid:
         path.write_text(str(pid))
-        with pytest.raises(PlanError, match=rf"a stage is running \(train@x, PID {pid}: .*train x"):
+        with pytest.raises(PlanError, match=rf"active in this project \(PID {pid}: .*train x"):
             prepare()
     prepare()
 

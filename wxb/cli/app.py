@@ -18,7 +18,7 @@ from wxb.cli import listing, mask, reference, search
 from wxb.cli import predict as prediction
 from wxb.cli import watch as watching
 from wxb.cli.new import command as new
-from wxb.cli.options import AsJson, Study, page_names
+from wxb.cli.options import AsJson, Study, name_completer, page_names
 from wxb.core import compatibility, paths
 from wxb.core.errors import WxbError, require_output, storage_error
 from wxb.core.files import read_json, remove
@@ -35,7 +35,6 @@ from wxb.project import (
     staleness,
     verify,
 )
-from wxb.project.completion import name_completer
 from wxb.project.root import at_root, require_own_code
 from wxb.reporting import terminal
 from wxb.runtime import locks, signals
@@ -305,24 +304,21 @@ def clean(
 ) -> None:
     """Remove outputs of blocks that are no longer in params.yaml, and of killed runs.
 
-    Keeps outputs of blocks in params.yaml, files that git tracks, and files that a running stage
-    uses. Removes nothing while dvc or snakemake runs in the project, or if git reports an error,
-    and no metrics, headlines and studies unless git tracks some.
+    Keeps outputs of blocks in params.yaml, and files that git tracks. Removes nothing while a stage
+    runs in the project, or if git reports an error, and no metrics, headlines and studies unless
+    git tracks some.
     """
-    items = list(leftovers.find(load(), [*locks.holders()]))
-    removable = [item for item in items if not item.running and (unfinished or not item.use)]
+    items = dict(leftovers.find(load()))
+    removable = [path for path, is_resumable in items.items() if unfinished or not is_resumable]
     with nullcontext() if dry_run else engines.exclude_runs("nothing was removed"):
-        for item in removable:
-            print(item.path)
+        for path in removable:
+            print(path)
             if not dry_run:
-                remove(item.path)
+                remove(path)
     print(f"{len(removable)} {'to remove' if dry_run else 'removed'}")
-    kept = [item for item in items if item not in removable]
-    for item in kept:
-        reason = f"{item.running} is running" if item.running else item.use
-        print(f"kept: {item.path} ({reason})")
-    if any(not item.running for item in kept):
-        print("`wxb clean --unfinished` also removes what no running stage uses")
+    if kept := [path for path in items if path not in removable]:
+        print(*(f"kept: {path} (a stopped run would resume from it)" for path in kept), sep="\n")
+        print("`wxb clean --unfinished` also removes these")
 
 
 @app.command("readme")

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, NoReturn
 
 import typer
 
 from wxb.core.errors import WxbError, choices
-from wxb.core.params import Params
-from wxb.project.completion import name_completer
+from wxb.core.params import PARAMS, Params, read_yaml
+from wxb.project.root import find_root
 
 AsJson = Annotated[bool, typer.Option("--json", help="as JSON, for other programs")]
 ARGUMENT = "TEXT | FILE | FOLDER | -"
@@ -20,6 +21,22 @@ EMPTY = "found an empty argument (a shell variable that is not set?)"
 # An argument without blanks that has a folder or a suffix. If it is mistyped, it must not become a
 # text that is masked and reported as a success.
 LIKE_A_PATH = re.compile(r"~\S*|\S*[/\\]\S*|\S*\.[A-Za-z]\w{0,7}")
+
+
+def name_completer(*sections: str, extra: tuple[str, ...] = ()) -> Callable[[str], list[str]]:
+    """A function that completes block names of sections of params.yaml, and the words in `extra`.
+
+    It shows no errors, as it runs while the user types; `wxb --install-completion` sets it up.
+    """
+
+    def complete(incomplete: str) -> list[str]:
+        words = [*extra]
+        with suppress(WxbError, AttributeError):  # no params.yaml, or no mapping
+            content = read_yaml((find_root() or Path()) / PARAMS)
+            words += [name for section in sections for name in content.get(section) or ()]
+        return [word for word in dict.fromkeys(words) if word.startswith(incomplete)]
+
+    return complete
 
 
 def require_value(value: str | None) -> str | None:

@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from wxb.cli.options import AsJson, usage_error
+from wxb.cli.options import AsJson, name_completer, usage_error
 from wxb.core import hub, paths
 from wxb.core.errors import WxbError, choices, require_output
 from wxb.core.packages import package_files
 from wxb.core.params import load
-from wxb.project.completion import name_completer
 from wxb.reporting.charts.formatting import rounded
 from wxb.reporting.terminal import grid, show, show_json
 
@@ -65,7 +64,7 @@ def search(
 
     Example: wxb search "a lost credit card" --encoder minilm
     """
-    from wxb.corpora.layout import decode_lines
+    from wxb.corpora.layout import decode
     from wxb.corpora.text.tokenizers import load as load_tokenizer
     from wxb.training.backbones import tuning
     from wxb.training.backbones.weights import load_backbone
@@ -74,7 +73,7 @@ def search(
         usage_error("QUERY", "is empty; expected words to look for")
     if file and corpus:
         usage_error("--corpus", "does not go with --file, which is searched instead")
-    texts = [*filter(None, map(str.strip, decode_lines(file)))] if file else _texts(corpus)
+    texts = [*filter(None, map(str.strip, decode(file).splitlines()))] if file else _texts(corpus)
     folder = encoder_folder(encoder)
     with hub.checkpoint(folder):
         model, tokenizer = tuning.load(folder, load_backbone).eval(), load_tokenizer(folder)

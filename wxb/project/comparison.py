@@ -27,9 +27,10 @@ import typer
 
 from wxb.core import paths
 from wxb.core.errors import WxbError, choices
-from wxb.core.params import PARAMS, Params, load, parse_yaml
+from wxb.core.params import Params, load, parse_yaml
 from wxb.metrics import DIGITS, LEVEL
 from wxb.project import revisions
+from wxb.project.dag import LOCKFILE
 from wxb.project.inventory import headlines
 from wxb.project.revisions import Tree, WorkingTree, read_json
 from wxb.reporting.terminal import show, show_json, table
@@ -165,7 +166,7 @@ class Results:
     @cached_property
     def models(self) -> dict[str, str]:
         """The hash of each model in dvc.lock by experiment or backbone."""
-        lock = parse_yaml((self.tree.read("dvc.lock") or b"{}").decode(), PARAMS)
+        lock = parse_yaml(self.tree.read(str(LOCKFILE)) or b"{}", LOCKFILE)
         outs = [out for stage in lock.get("stages", {}).values() for out in stage.get("outs", [])]
         hashes = {PurePath(out["path"]): out["md5"] for out in outs}
         return {path.name: hashes[path] for path in hashes if path.parent == paths.MODELS}

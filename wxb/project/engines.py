@@ -118,13 +118,10 @@ def prepare() -> None:
     """Check that a run may start, repair what a killed one left, and run `check` if it is due.
 
     `check` runs first because all other stages depend on it: Snakemake would plan them all. Raises
-    PlanError if another run or a stage is active in the project, or if `check` fails.
+    PlanError if another run is active in the project, or if `check` fails.
     """
     from dvc.stage.exceptions import StageNotFound
 
-    if stages := locks.holders():
-        evidence = ", ".join(f"{stage}, {_process(held.pid)}" for stage, held in stages.items())
-        raise PlanError(f"no run started: a stage is running ({evidence}); wait, or stop it")
     is_due = False
     # Not every dvc.yaml has the stage.
     with repaired(lambda line: print(line, file=sys.stderr)) as repo, suppress(StageNotFound):
@@ -162,9 +159,10 @@ def exclude_runs(consequence: str = "no run started") -> Iterator["Repo | None"]
 
     Yields None if the working folder has no DVC project. A `dvc` that starts meanwhile retries for
     3 seconds. Raises PlanError if DVC cannot read the project. If a run of DVC or Snakemake is
-    active, it begins with `consequence`.
+    active, or a stage whose engine was killed, it begins with `consequence`.
     """
-    if processes := {*dag.paths_in_use().values(), *_snakemake_pids()}:
+    stages = (process.pid for process in locks.holders().values())
+    if processes := {*dag.paths_in_use().values(), *_snakemake_pids(), *stages}:
         raise ActiveRunError(consequence, ", ".join(map(_process, sorted(processes))))
     from dvc.exceptions import DvcException, NotDvcRepoError
     from dvc.lock import LockError

@@ -7,9 +7,8 @@ tracks no result, none in a folder of committed results is a leftover.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
-from typing import NamedTuple
 
 from wxb.core import paths
 from wxb.core.params import Params
@@ -18,32 +17,20 @@ from wxb.training.checkpoints import FOLDER as CHECKPOINTS
 
 # The folders of committed results.
 COMMITTED = (paths.METRICS, paths.STUDIES, paths.HEADLINES, paths.SEEDS, paths.BENCHMARKS)
-RESUMABLE = "a stopped run would resume from it"
 
 
-class Leftover(NamedTuple):
-    """A file or folder that no block of params.yaml needs."""
-
-    path: Path
-    running: str = ""  # the running stage that uses it; empty if none
-    use: str = ""  # what it could still be used for; empty if nothing
-
-
-def find(params: Params, running: Sequence[str]) -> Iterator[Leftover]:
-    """Yield all leftovers in the working folder, those that a stage is using included.
+def find(params: Params) -> Iterator[tuple[Path, bool]]:
+    """Yield leftover files and folders, and whether a stopped run would resume from each.
 
     They are outputs of blocks that params.yaml no longer has, unfinished drafts, and checkpoints.
-    `running` are the stages that run now. Raises WxbError if git cannot list the committed results.
+    Raises WxbError if git cannot list the committed results.
     """
-    blocks = {stage.partition("@")[2]: stage for stage in running}
     tracked = [Path(file) for file in revisions.tracked("data", "models", "reports")]
     has_results = any(map(_is_committed, tracked))
     for path in _unlisted(params, tracked):
-        if _is_committed(path) and not has_results:
-            continue
-        name = path.name.removeprefix(".").removesuffix(".partial")
-        yield Leftover(path, blocks.get(name) or blocks.get(Path(name).stem, ""))
-    yield from _checkpoints(params, running)
+        if has_results or not _is_committed(path):
+            yield path, False
+    yield from _checkpoints(params)
 
 
 def _unlisted(params: Params, tracked: Iterable[Path]) -> Iterator[Path]:
@@ -92,26 +79,17 @@ def _inputs(params: Params) -> Iterator[Path]:
                 yield Path(path)
 
 
-def _checkpoints(params: Params, running: Sequence[str]) -> Iterator[Leftover]:
-    """The checkpoints of all stages, newest first.
+def _checkpoints(params: Params) -> Iterator[tuple[Path, bool]]:
+    """The checkpoints of all stages, newest first, and whether a stage would resume from each.
 
-    A stage could resume from its newest one, or training from its newest one of each seed.
+    A stage resumes from its newest one, training from its newest one of each seed.
     """
-    sections: dict[str, Collection[str]] = {
-        "pretrain": params.backbones,
-        "train": params.experiments,
-        "lesson": params.lessons,
-    }
-    needed = {
-        f"train@{name}": len(params.studies[experiment.study].seeds)
-        for name, experiment in params.experiments.items()
-    }
+    needed = {f"pretrain@{name}": 1 for name in params.backbones}
+    needed |= {f"lesson@{name}": 1 for name in params.lessons}
+    for name, experiment in params.experiments.items():
+        needed[f"train@{name}"] = len(params.studies[experiment.study].seeds)
     counts: Counter[str] = Counter()
     for path in sorted(CHECKPOINTS.glob("*"), key=lambda p: p.stat().st_mtime, reverse=True):
         stage = path.name.rpartition("-")[0]
-        verb, _, name = stage.partition("@")
-        is_listed = name in sections.get(verb, {})
-        is_newest = counts[stage] < needed.get(stage, 1)
-        use = RESUMABLE if is_listed and is_newest else ""
-        yield Leftover(path, stage if stage in running else "", use)
+        yield path, counts[stage] < needed.get(stage, 0)
         counts[stage] += 1

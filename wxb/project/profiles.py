@@ -70,7 +70,7 @@ def contents(tree: Tree | None = None) -> dict[str, Any]:
     tree = WorkingTree() if tree is None else tree
     files = [file for file in map(PurePath, tree.files(str(FOLDER))) if file.suffix == ".yaml"]
     return {
-        file.stem: parse_yaml((tree.read(str(file)) or b"{}").decode("utf-8"), Path(file))
+        file.stem: parse_yaml(tree.read(str(file)) or b"{}", Path(file))
         for file in sorted(files, key=lambda file: file.stem)
     }
 

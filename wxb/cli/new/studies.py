@@ -19,12 +19,7 @@ from wxb.cli.new.corpus import Trial, read_records
 from wxb.core import paths
 from wxb.core.errors import WxbError
 from wxb.core.files import read_json
-<<<<<<< HEAD
-from wxb.core.params import Params
-=======
 from wxb.core.params import Params, parse_yaml
-from wxb.core.params.backbones import PACKAGES
->>>>>>> c7667e70 (wip)
 from wxb.core.params.corpora import Corpus
 from wxb.tasks import recognition
 

@@ -86,19 +86,16 @@ class Params(Section):
 def read_yaml(path: Path) -> Any:
     """The content of a YAML file. Raises ParamsError if it is missing or not valid YAML."""
     try:
-        text = path.read_text(encoding="utf-8")
+        return parse_yaml(path.read_bytes(), path)
     except FileNotFoundError:
         raise ParamsError(
             f"{path}: no such file in {Path.cwd()}; run this from the project's root"
         ) from None
-    except UnicodeDecodeError as error:
-        raise ParamsError(f"{path}: not readable as YAML\n{error}") from None
     except OSError as error:
         raise ParamsError(f"{path}: cannot be read ({error.strerror})") from None
-    return parse_yaml(text, path)
 
 
-def parse_yaml(text: str, path: Path = PARAMS) -> Any:
+def parse_yaml(text: str | bytes, path: Path = PARAMS) -> Any:
     """The content of a YAML text. Raises ParamsError, which names `path`, if it is not valid."""
     try:
         return YAML(typ="safe").load(text)
@@ -108,13 +105,7 @@ def parse_yaml(text: str, path: Path = PARAMS) -> Any:
 
 def load(path: Path = PARAMS) -> Params:
     """Read and check the parameters. Raises ParamsError that lists all errors of the file."""
-    content = read_yaml(path)
-    if content is None:
-        raise ParamsError(
-            f"{path} is empty; expected {', '.join(Params.model_fields)}; `git checkout {path}`"
-            " restores the file of the last commit"
-        )
-    return check(content, path)
+    return check(read_yaml(path), path)
 
 
 def check(content: Any, path: Path = PARAMS) -> Params:

@@ -82,7 +82,10 @@ class Backbone(Section):
             )
         if self.tokenizer and self.tokenizer.kind == "words" and not self.is_tokenizer_only:
             raise ValueError("tokenizer.kind words is for backbones without `architecture`")
-        _check_revision(self.checkpoint, self.revision)
+        if self.revision is not None and self.checkpoint is None:
+            raise ValueError("`revision` pins a `checkpoint`: add one, or remove `revision`")
+        if self.revision is not None and self.checkpoint in PACKAGES:
+            raise ValueError("`revision` pins a checkpoint of the hub, not of a package: remove it")
         if (self.objective == "none") != (self.pretraining is None):
             raise ValueError("`pretraining` settings go with an objective other than none")
         if self.pretraining and self.is_tokenizer_only:
@@ -92,15 +95,3 @@ class Backbone(Section):
             if self.pretraining.max_length > longest:
                 raise ValueError(f"pretraining.max_length is over {longest} positions")
         return self
-
-
-def _check_revision(checkpoint: str | None, revision: str | None) -> None:
-    if revision is None:
-        return
-    if checkpoint is None:
-        raise ValueError("`revision` pins a `checkpoint`: add one, or remove `revision`")
-    if checkpoint in PACKAGES:
-        raise ValueError(
-            f"`revision` pins a checkpoint of the hub; {checkpoint!r} comes with a package, whose"
-            " version pins it: remove `revision`"
-        )

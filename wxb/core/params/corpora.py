@@ -128,7 +128,7 @@ class Split(Section):
         }
 
     @model_validator(mode="after")
-    def _one_way(self) -> Split:
+    def _consistent(self) -> Split:
         if self.files:
             if (self.by, self.test, self.valid) != (None, None, None):
                 raise ValueError("`files` divide the records: leave `by`, `test` and `valid` out")
@@ -140,18 +140,10 @@ class Split(Section):
         elif sum([self.test, self.valid, *(s for _, s in self.held_out_fields.values())]) >= 1:
             shares = " + ".join(["test", "valid", *self.held_out_fields])
             raise ValueError(f"{shares} must stay below 1: the rest is for training")
-        return self
-
-    @model_validator(mode="after")
-    def _limits_sets_of_files(self) -> Split:
         if unknown := {*(self.max_records or ())} - ({*self.file_patterns} - {"train"}):
             raise ValueError(f"max_records: {sorted(unknown)[0]!r} is no held-out set of `files`")
-        return self
-
-    @model_validator(mode="after")
-    def _unique_names(self) -> Split:
-        if name := _duplicate([*RESERVED, *(self.further or {})]):
-            raise ValueError(f"a further test set cannot be called {name!r}: the name is taken")
+        if taken := _duplicate([*RESERVED, *(self.further or {})]):
+            raise ValueError(f"a further test set cannot be called {taken!r}: the name is taken")
         return self
 
 
@@ -193,14 +185,10 @@ class Corpus(Section):
         return f"compare `{self.format_key}` of the corpus with the file"
 
     @model_validator(mode="after")
-    def _one_origin(self) -> Corpus:
+    def _consistent(self) -> Corpus:
         origins = [name for name in ("generate", "hub", "urls") if getattr(self, name)]
         if len(origins) > 1:
             raise ValueError(f"a corpus has one origin; found {' and '.join(origins)}")
-        return self
-
-    @model_validator(mode="after")
-    def _unique_files(self) -> Corpus:
         if name := _duplicate([download.file for download in self.urls or ()]):
             raise ValueError(f"two of `urls` are called {name!r}; give one another `name`")
         return self

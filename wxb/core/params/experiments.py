@@ -37,13 +37,9 @@ class Tuning(Section):
     neftune_padded: bool = False  # scale noise by padded length, as the authors' code does
 
     @model_validator(mode="after")
-    def _four_bit_needs_lora(self) -> Tuning:
+    def _consistent(self) -> Tuning:
         if self.four_bit and self.lora is None:
             raise ValueError("4-bit weights cannot be trained: `four_bit` needs `lora`")
-        return self
-
-    @model_validator(mode="after")
-    def _frozen_alone(self) -> Tuning:
         if self.frozen and (self.lora or self.gradient_checkpointing or self.neftune_alpha):
             raise ValueError("`frozen` trains nothing: remove the other keys of `tuning`")
         return self
