@@ -51,16 +51,6 @@ def test_token_scores_count_a_part_of_a_token_as_right():
     assert counts(*by_token)["correct"] == [1]
 
 
-@given(st.sets(st.integers(0, 40)), st.integers(0, 40))
-def test_gold_after_the_limit_is_removed(edges, length):
-    edges = sorted(edges)
-    spans = [Span(a, b, "AGE") for a, b in zip(edges[::2], edges[1::2], strict=False)]
-    truncated = scoring.truncate_spans(spans, length)
-    covered = {i for span in spans for i in range(span.start, span.end) if i < length}
-    assert {i for span in truncated for i in range(span.start, span.end)} == covered
-    assert {span for span in spans if span.end <= length} <= {*truncated}
-
-
 def test_spans_are_extended_by_a_space_before_them():
     spans = [Span(0, 3, "NAME"), Span(4, 5, "AGE"), Span(6, 7, "AGE")]
     assert scoring.with_space("Ann 9,8", spans) == [spans[0], Span(3, 5, "AGE"), spans[2]]

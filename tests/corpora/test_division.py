@@ -65,17 +65,6 @@ def test_every_record_is_kept_once_or_rejected(items):
     assert {r.input for r in kept if r.gold is not None} == labelled_texts
 
 
-def test_a_text_that_is_held_out_is_not_kept_even_labelled():
-    held_out = [record(4, "a", None)]
-    records = [record(1, "a"), record(2, "b"), record(3, "a")]
-    kept, rejects = drop_duplicates(records, Reading().wording, held_out)
-    assert [r.id for r in kept] == ["2"]
-    assert rows(rejects) == [
-        ("1", "duplicate text", "same text as 4"),
-        ("3", "duplicate text", "same text as 4"),
-    ]
-
-
 def test_a_wording_that_is_held_out_is_not_kept():
     held_out = [
         record("first", "Ann is 7 .", (Span(0, 3, "NAME"),)),

@@ -5,7 +5,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from PIL import Image
 
 from wxb.core.params import check, read_yaml
 from wxb.lessons import images as lesson
@@ -44,19 +43,6 @@ def test_two_epochs_on_digits_are_accurate_and_deterministic():
     assert np.trace(counts) == round(metrics["accuracy"] * 360)
     curve = training.blocks[1].charts["Validation accuracy"].data[0]
     assert len(curve.y) == 2
-
-
-def test_a_folder_of_two_colours_is_classified():
-    rng = np.random.default_rng(0)
-    for name, channel in (("blue", 2), ("red", 0)):
-        Path("pictures", name).mkdir(parents=True)
-        for index in range(30):
-            pixels = rng.integers(0, 100, (8, 8, 3), dtype=np.uint8)
-            pixels[..., channel] += 150
-            Image.fromarray(pixels).save(f"pictures/{name}/{index}.png")
-    result = lesson.run(params(path="pictures", source="folder"), "images")
-    assert result.metrics["accuracy"] == 1
-    assert [row[0] for row in result.sections[0].blocks[1].rows] == ["blue", "red"]
 
 
 def test_split_sizes_are_shares_of_all_and_depend_on_the_seed():

@@ -7,10 +7,8 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from torch.nn import functional as F  # noqa: N812
 
 from tests.benchmarks.script import script
-from wxb.models import decoding
 from wxb.models.seq2seq import AdditiveAttention, Config, Seq2Seq, teacher_forcing
 from wxb.models.transformer import Config as TransformerConfig
 from wxb.models.transformer import Translator
@@ -95,16 +93,6 @@ def test_teacher_forcing_is_the_share_of_labels_read():
     assert not torch.equal(logits(0.3, seed=1), mixed)
 
 
-def test_without_teacher_forcing_predictions_equal_greedy_search():
-    model = build()
-    ids, mask, labels = reversals(4)
-    predictions = model(ids, mask, labels, teacher_forcing=0.0)["logits"].argmax(dim=-1)
-    generated = decoding.generate(model, ids, mask, max_new_tokens=labels.shape[1])
-    for ours, greedy in zip(predictions.tolist(), generated.tolist(), strict=True):
-        end = greedy.index(2) + 1 if 2 in greedy else len(greedy)
-        assert ours[:end] == greedy[:end]
-
-
 @given(st.integers(1, 10_000), st.integers(1, 10**9))
 @settings(deadline=None)
 def test_teacher_forcing_falls_from_one_to_zero(decay, step):
@@ -112,17 +100,6 @@ def test_teacher_forcing_falls_from_one_to_zero(decay, step):
     assert 0 <= teacher_forcing(step, decay=decay) <= teacher_forcing(step - 1, decay=decay)
     half = decay * math.log(decay)
     assert teacher_forcing(half, decay=decay) == pytest.approx(0.5)
-
-
-def test_attention_helps_to_reverse_texts_with_any_padding():
-    model, plain = errata.reverser(), errata.reverser(attention=False)
-    ids, mask, labels = reversals(300, generator=torch.Generator().manual_seed(9))
-    right = errata.correct_reversals(model, ids, mask, labels)
-    assert right > 270
-    assert errata.correct_reversals(model, ids, mask, labels, beams=3) >= right - 6
-    assert errata.correct_reversals(plain, ids, mask, labels) <= right
-    wide = F.pad(ids, (0, 50)), F.pad(mask, (0, 50))
-    assert errata.correct_reversals(model, *wide, labels) == right
 
 
 @pytest.mark.parametrize("make", [build, transformer])

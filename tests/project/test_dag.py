@@ -11,7 +11,7 @@ from dvc.output import Output
 from dvc.repo import Repo
 
 from wxb.project import dag
-from wxb.project.dag import LOCKFILE, PlanError, paths_in_use, steps
+from wxb.project.dag import LOCKFILE, PlanError, steps
 from wxb.runtime.engine import RWLOCK
 
 DVC_YAML = """
@@ -147,14 +147,3 @@ def test_a_project_that_dvc_cannot_read_is_an_error(project):
     Path("dvc.yaml").write_text("stages: [")
     with pytest.raises(PlanError, match=r"DVC cannot read this project: .*dvc\.yaml"):
         steps()
-
-
-def test_paths_in_use_are_read_from_dvc_rwlock(project, monkeypatch):
-    monkeypatch.setattr(dag, "SECONDS_BETWEEN", 0)
-    assert paths_in_use() == {}
-    lock_paths("made", pid=os.getpid())
-    assert paths_in_use() == {str(project / "made"): os.getpid()}
-    RWLOCK.write_text('{"write": {')  # half written, as by a killed DVC
-    assert paths_in_use() == {}
-    RWLOCK.unlink()
-    assert paths_in_use() == {}

@@ -159,28 +159,6 @@ def test_planning_does_not_disturb_a_run(project: Path) -> None:
     assert not any(stage.is_due for stage in plan())
 
 
-def test_a_check_of_parameters_reruns_nothing_after_it(project: Path) -> None:
-    check = """stages:
-  check:
-    cmd: mkdir -p data && echo valid > data/checked
-    deps: [params.yaml]
-    outs: [data/checked]
-"""
-    edit(project, "dvc.yaml", "stages:\n", check)
-    edit(project, "dvc.yaml", 'deps: [stages/lower.py, "raw', 'deps: [data/checked, "raw')
-    assert stages_run(snakemake(project)) == {"check", "download@a", "download@b"}
-
-    changed = {"check", "train@x", "compare@s", "report@s"}
-    edit(project, "params.yaml", "rate: 1,", "rate: 5,")
-    planned = set(re.findall(r"--single-item (\S+)", snakemake(project, "-n")))
-    assert planned == changed - {"check"}  # it runs before planning
-    assert stages_run(snakemake(project)) == changed
-    assert "Data and pipelines are up to date." in dvc(project)
-
-    edit(project, "params.yaml", "studies:", "studies:  # a comment\n ")
-    assert stages_run(snakemake(project, "t")) == {"check"}
-
-
 def test_a_failure_names_its_stage_and_can_be_repaired(project: Path) -> None:
     edit(project, "params.yaml", "rate: 1,", "rate: -1,")
     edit(project, "params.yaml", "rate: 3, seconds: 0", "rate: 7, seconds: 1")

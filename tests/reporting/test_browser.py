@@ -199,25 +199,6 @@ def test_every_figure_has_marks_and_a_label_and_fits(look):
         assert chart["label"]
 
 
-def test_every_label_of_a_matrix_is_shown(look):
-    if look.name not in ("attention", "translation"):
-        pytest.skip("has no matrix")
-    matrix = look.page.locator(".figure:has(.heatmaplayer .hm)").first
-    for axis in ("xtick", "ytick"):
-        assert matrix.locator(f".{axis} text").all_text_contents() == WORDS
-
-
-def test_figures_use_the_colours_of_the_scheme(look):
-    fills, ink, quiet = look.page.evaluate(
-        """() => [
-          [...document.querySelectorAll(".figure text")].map((text) => getComputedStyle(text).fill),
-          getComputedStyle(document.body).color,
-          getComputedStyle(document.querySelector("footer")).color,
-        ]"""
-    )
-    assert {*fills} <= {ink, quiet}
-
-
 def test_there_is_one_first_heading_and_every_table_has_a_caption_and_headers(look):
     headings = "[...document.querySelectorAll('h1, h2, h3, h4')].map((heading) => heading.tagName)"
     levels = [int(h[1]) for h in look.page.evaluate(headings)]

@@ -71,7 +71,11 @@ def project(tmp_path_factory):
             clean.write(corpus / f"{name}.parquet", members, Labelling())
         write_json(
             corpus / "profile.json",
-            {**profile(splits, [], Reading()), "test_groups": dict.fromkeys(splits)},
+            {
+                **profile(splits, [], Reading()),
+                "test_groups": dict.fromkeys(splits),
+                "fields_not_read": {},
+            },
         )
         params = params_of([3, 5])
         for stage, name in ((tokenizer, "encoder"), (pretrain, "encoder")):

@@ -1,6 +1,4 @@
 import json
-import re
-from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -8,9 +6,6 @@ from hypothesis import strategies as st
 
 from tests.reporting.conftest import BLEU, CER, F1, contrast
 from wxb.reporting.charts import figures
-from wxb.reporting.charts.parts import DEEPEST
-
-STYLE = Path(figures.__file__).with_name("templates").joinpath("style.css").read_text()
 
 SCORES = {
     "a": {"value": 0.5, "low": 0.25, "high": 0.625},
@@ -22,21 +17,6 @@ SCORES = {
 @pytest.mark.parametrize("paper", ["#ffffff", "#15171b"])
 def test_colours_are_legible_in_both_schemes(colour, paper):
     assert contrast(colour, paper) >= 3
-
-
-@pytest.mark.parametrize("scheme", [0, 1], ids=["light", "dark"])
-@pytest.mark.parametrize("fill", figures.SERIES[:2])
-def test_text_is_legible_on_the_deepest_shade(fill, scheme):
-    paper, ink = (re.findall(rf"--{name}: (#\w+)", STYLE)[scheme] for name in ("paper", "ink"))
-    paper = paper if len(paper) == 7 else "#" + "".join(digit * 2 for digit in paper[1:])
-    mixed = [
-        round(
-            (DEEPEST * int(fill[i : i + 2], 16) + (100 - DEEPEST) * int(paper[i : i + 2], 16)) / 100
-        )
-        for i in (1, 3, 5)
-    ]
-    assert f"--c: {fill}" in STYLE
-    assert contrast("#" + "".join(f"{part:02x}" for part in mixed), ink) >= 4.5
 
 
 def test_forest_draws_each_interval_from_low_to_high():

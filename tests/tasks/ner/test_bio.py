@@ -209,24 +209,6 @@ def test_the_best_tags_have_the_highest_score_of_all_valid_sequences(inner, type
     assert sum(scores[token, tag] for token, tag in enumerate(best)) == pytest.approx(highest)
 
 
-def best_tags_of_one(scores, continues):
-    """The Viterbi algorithm for one text, one token at a time."""
-    inside = np.arange(2, scores.shape[1], 2)
-    previous, total = [], scores[0].astype(np.float64)
-    total[inside] = -np.inf
-    for token in range(1, len(scores)):
-        before = np.full(len(total), 0 if continues[token] else total.argmax())
-        before[inside] = np.where(total[inside - 1] >= total[inside], inside - 1, inside)
-        previous.append(before)
-        total = total[before] + scores[token]
-        if continues[token]:
-            total[inside - 1] = -np.inf
-    path = [total.argmax()]
-    for before in reversed(previous):
-        path.append(before[path[-1]])
-    return path[::-1]
-
-
 @settings(deadline=None)
 @given(
     st.lists(st.integers(0, 9), max_size=6),
@@ -243,4 +225,4 @@ def test_texts_decoded_together_have_the_tags_of_each_alone(lengths, types, digi
     together = best_tags(scores, continues)
     assert [len(tags) for tags in together] == lengths
     for tags, own, inner in zip(together, scores, continues, strict=True):
-        assert not len(tags) or tags.tolist() == best_tags_of_one(own, inner)
+        assert tags.tolist() == best_tags([own], [inner])[0].tolist()

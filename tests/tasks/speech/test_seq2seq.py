@@ -1,9 +1,5 @@
 """A small Whisper learns tones for syllables, and is saved in Hugging Face's format."""
 
-import json
-import subprocess
-import sys
-
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -17,7 +13,6 @@ from wxb.core.errors import WxbError
 from wxb.core.files import read_json
 from wxb.corpora.text.encoded import read_columns
 from wxb.corpora.text.tokenizers import SavedTokenizer, load, train
-from wxb.tasks.speech.models.predictor import read, windows
 from wxb.tasks.speech.models.whisper import mask_features
 from wxb.tasks.speech.params import SpecAugment
 from wxb.tasks.speech.record.audio import RATE, write
@@ -71,6 +66,8 @@ def test_a_trained_model_transcribes(project):
     write(silence, np.zeros(RATE, np.float32), RATE)
     (nothing,) = predictor.predict([str(silence)])
     assert predictor.describe("", nothing) == {"text": "", "segments": []}
+    extractor = WhisperFeatureExtractor.from_pretrained(folder / "models/base")
+    assert (extractor.feature_size, extractor.nb_max_frames) == (20, 100)
 
 
 def test_native_training_gives_the_same_weights(project):
@@ -120,33 +117,6 @@ def test_a_frozen_model_is_unchanged(project):
     assert texts(predictor, records) == texts(
         WhisperMethod.PREDICTOR.load(folder / "models/base"), records
     )
-
-
-@pytest.mark.slow
-def test_the_pipeline_of_transformers_runs_the_folder(project):
-    folder, records = project
-    code = """
-import json, numpy
-from transformers import pipeline
-transcribe = pipeline("automatic-speech-recognition", "models/base")
-greedy = {"num_beams": 1, "max_new_tokens": 8}  # as ours; its default is five beams
-windows = numpy.load("windows.npz").values()
-inputs = [{"raw": window, "sampling_rate": 16000} for window in windows]
-print(json.dumps([transcribe(input_, generate_kwargs=greedy)["text"] for input_ in inputs]))
-"""
-    trimmed = []
-    for record in records[:6]:  # without the silence at the ends, which the pipeline keeps
-        samples = read(record.input)
-        (window,) = windows(samples, 1, pause=0.2)
-        trimmed.append(samples[slice(*window)])
-    np.savez(folder / "windows.npz", *trimmed)
-    process = subprocess.run(
-        [sys.executable, "-c", code], cwd=folder, check=True, capture_output=True, text=True
-    )
-    expected = texts(WhisperMethod.PREDICTOR.load(folder / "models/base"), records[:6])
-    assert json.loads(process.stdout.splitlines()[-1]) == expected
-    extractor = WhisperFeatureExtractor.from_pretrained(folder / "models/base")
-    assert (extractor.feature_size, extractor.nb_max_frames) == (20, 100)
 
 
 def test_every_transcript_is_counted(project):
