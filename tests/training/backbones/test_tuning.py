@@ -206,7 +206,8 @@ def test_an_adapter_is_saved_without_its_base_and_deterministically(bases, kind,
         train(tagger(bases, kind)).save_pretrained(tmp_path / name)
     files = {p.name: p.read_bytes() for p in (tmp_path / "a").iterdir()}
     assert files == {p.name: p.read_bytes() for p in (tmp_path / "b").iterdir()}
-    assert set(files) == {tuning.ADAPTER, "adapter_model.safetensors", "head.safetensors"}
+    weights = {"adapter_model.safetensors", "head.safetensors"}
+    assert set(files) == {tuning.ADAPTER, tuning.BASE, *weights}
     config = json.loads(files[tuning.ADAPTER])
     assert config["target_modules"] == sorted(config["target_modules"])
     assert (config["r"], config["lora_alpha"]) == (LORA.r, LORA.alpha)
