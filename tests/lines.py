@@ -8,15 +8,15 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 BUDGET = {
     "stages": 642,
-    "wxb/core": 2202,
+    "wxb/core": 2124,
     "wxb/corpora": 2360,
     "wxb/metrics": 570,
     "wxb/models": 2720,
     "wxb/training": 1617,
     "wxb/tasks": 9590,
     "wxb/reporting": 1580,
-    "wxb/project": 3149,
-    "wxb/cli": 2683,
+    "wxb/project": 3147,
+    "wxb/cli": 2682,
     "wxb/lessons": 725,
     "wxb/runtime": 575,
     "wxb/masking": 857,

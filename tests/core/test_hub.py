@@ -106,9 +106,7 @@ def response(status):
 FAULTS = [
     errors.GatedRepoError("x", response=response(403)),
     errors.RevisionNotFoundError("x", response=response(404)),
-    errors.HFValidationError("x"),
     httpx.ConnectError("x"),
-    RuntimeError("x"),
 ]
 
 

@@ -118,7 +118,6 @@ def test_dvc_lock_has_the_same_bytes_if_only_blocks_are_written(lockfile, origin
     }[original]
     expected = written(lockfile, text, *CHANGES)
     dvc.split_lockfile()
-    dvc.split_lockfile()  # once is enough
     assert written(lockfile, text, *CHANGES) == expected
 
 

@@ -47,10 +47,9 @@ CHECKPOINTS = ".wxb/checkpoints"
 def test_nothing_is_removed_while_a_stage_runs():
     """Otherwise training would lose its best weights."""
     make(f"{CHECKPOINTS}/train@old-1", "models/.old.partial", "data/features/old")
-    locks = Path(".wxb/locks")
-    locks.mkdir()
+    Path(".wxb/locks").mkdir()
     with sleeping_process("stages.train", "old") as pid:
-        (locks / "train@old.lock").write_text(str(pid))
+        Path(".wxb/locks/train@old.lock").write_text(str(pid))
         with pytest.raises(PlanError, match=rf"nothing was removed: .*\(PID {pid}: .*train old\)"):
             clean("--unfinished")
         assert "3 to remove" in clean("--dry-run")

@@ -20,7 +20,7 @@ from wxb.reporting.terminal import grid, show, show_json
 if TYPE_CHECKING:
     from torch import Tensor
 
-SENTENCE_ENCODER = "minilm"  # of PACKAGES: the default
+SENTENCE_ENCODER = "minilm"  # the default
 MODULES = "modules.json"  # a file of sentence-transformers, with encoders trained for similarity
 MAX_LENGTH = 512  # tokens of a text, if the model has as many positions
 BATCH = 32
