@@ -16,10 +16,6 @@ ANSWERS = {
     "熱的相反詞是什麼？": "冷",
     "Spell cat.": "c-a-t",
 }
-RECORDS = [
-    Record(str(i), question, {"text": answer, "kind": str(i), "format": "text"}, None, question)
-    for i, (question, answer) in enumerate(ANSWERS.items())
-]
 LORA = {"lora": {"r": 8, "alpha": 16, "target_modules": ["q_proj", "v_proj"]}}
 
 
@@ -54,7 +50,15 @@ def backbone(folder):
     return folder
 
 
-def train_model(folder, tuning=None, **encoding):
+def records(answers):
+    """A record for each question and its answer."""
+    return [
+        Record(str(i), question, {"text": answer, "kind": str(i), "format": "text"}, None, question)
+        for i, (question, answer) in enumerate(answers.items())
+    ]
+
+
+def train_model(folder, tuning=None, answers=ANSWERS, **encoding):
     """Train on the questions, and save the model to `folder`, next to its backbone `base`."""
     base = folder.parent / "base"
     if not base.exists():
@@ -62,8 +66,11 @@ def train_model(folder, tuning=None, **encoding):
     settings = experiment(tuning, **encoding)
     work = folder.parent / f"{folder.name}-work"
     method = SftMethod(settings, [], load(base))
-    predictor, _, _ = training_steps.train(method, base, RECORDS, work)
+    predictor, _, _ = training_steps.train(method, base, records(answers), work)
     folder.mkdir()
     predictor.save(folder)
     shutil.rmtree(work)
     return folder
+
+
+RECORDS = records(ANSWERS)

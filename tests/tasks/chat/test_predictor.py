@@ -33,6 +33,11 @@ def full(models):
     return Replier.load(models / "full")
 
 
+@pytest.fixture(scope="module")
+def plain(models):
+    return Replier.load(chat_models.train_model(models / "plain", template="plain"))
+
+
 def test_a_trained_model_answers_and_ends_by_itself(full):
     replies = full.predict([*ANSWERS])
     assert [reply.text for reply in replies] == [*ANSWERS.values()]
@@ -40,22 +45,45 @@ def test_a_trained_model_answers_and_ends_by_itself(full):
 
 
 def test_plain_transformers_load_the_folder_and_answer(models):
-    model = AutoModelForCausalLM.from_pretrained(models / "full")
-    tokenizer = AutoTokenizer.from_pretrained(models / "full")
-    for question, answer in ANSWERS.items():
+    assert_transformers_answer(models / "full", ANSWERS)
+
+
+def assert_transformers_answer(folder, answers):
+    model = AutoModelForCausalLM.from_pretrained(folder)
+    tokenizer = AutoTokenizer.from_pretrained(folder)
+    for question, answer in answers.items():
         turns = [message("user", question)]
         inputs = tokenizer.apply_chat_template(
             turns, add_generation_prompt=True, return_tensors="pt", return_dict=True
         )
-        ids = model.generate(**inputs, do_sample=False, max_new_tokens=16)
+        ids = model.generate(**inputs, do_sample=False, max_new_tokens=32)
+        assert ids.shape[1] < inputs["input_ids"].shape[1] + 32  # it ended by itself
         generated = ids[0, inputs["input_ids"].shape[1] :]
         assert tokenizer.decode(generated, skip_special_tokens=True).strip() == answer
 
 
-def test_streaming_gives_the_same_reply_as_predict(full):
-    for text in [*ANSWERS, "Hot cat?"]:
-        streamed = "".join(full.reply([message("user", text)])).strip()
-        assert streamed == full.predict([text])[0].text
+def test_streaming_gives_the_same_reply_as_predict(full, plain):
+    for model in (full, plain):
+        for text in [*ANSWERS, "Hot cat?"]:
+            streamed = "".join(model.reply([message("user", text)])).strip()
+            assert streamed == model.predict([text])[0].text
+
+
+def test_a_reply_of_an_untrained_model_ends_before_the_next_question(plain, monkeypatch):
+    answer = plain.predict(["Spell cat."])[0].text
+    monkeypatch.setitem(template.NEXT_QUESTION, "plain", answer[2:4])
+    (reply,) = plain.predict(["Spell cat."])
+    assert (reply.text, reply.ended) == (answer[:2], True)
+    assert "".join(plain.reply([message("user", "Spell cat.")])) == answer[:2]
+
+
+def test_a_plain_answer_of_several_lines_is_whole_and_ends_in_transformers(models):
+    folder = models / "lines"
+    answers = {"Spell cat.": "c\na\nt", "Spell dog.": "d\no\ng"}
+    chat_models.train_model(folder, answers=answers, template="plain")
+    replies = Replier.load(folder).predict([*answers])
+    assert [(reply.text, reply.ended) for reply in replies] == [(a, True) for a in answers.values()]
+    assert_transformers_answer(folder, answers)
 
 
 def test_a_long_history_is_truncated_at_whole_turns_and_counted(full):

@@ -7,7 +7,6 @@ from wxb.core.errors import WxbError
 from wxb.corpora.records import Record
 from wxb.corpora.text.encoded import IGNORED, read_columns
 from wxb.corpora.text.tokenizers import load, train
-from wxb.tasks.chat.models import template
 from wxb.tasks.chat.record.conversation import message, to_text
 from wxb.tasks.chat.sft import SftMethod
 
@@ -74,11 +73,3 @@ def test_a_dataset_without_items_is_refused(tmp_path, tokens):
 def test_a_tokenizer_that_cannot_end_a_text_is_refused():
     with pytest.raises(WxbError, match="end of text"):
         SftMethod(experiment(), [], train("wordpiece", 300, ["a b c"]))
-
-
-def test_ends_of_an_answer(tokens):
-    tokenizer = template.add_template(load(tokens), "plain")
-    end_ids = template.end_ids(tokenizer, "plain")
-    assert end_ids[0] == tokenizer.eos_token_id
-    assert all("\n" in tokenizer.decode([id_]) for id_ in end_ids[1:])
-    assert len(end_ids) > 1

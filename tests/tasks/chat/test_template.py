@@ -3,8 +3,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests import checkpoints
 from tests.chat_models import ANSWERS
-from wxb.corpora.text.tokenizers import train
+from wxb.core.errors import WxbError
+from wxb.corpora.text.tokenizers import SavedTokenizer, train
 from wxb.tasks.chat.models import template
 from wxb.tasks.chat.record.conversation import message
 
@@ -28,7 +30,9 @@ def folder(tmp_path_factory):
 def load_with_template(folder, style):
     from wxb.corpora.text.tokenizers import load
 
-    return template.add_template(load(folder), style)
+    tokenizer = load(folder)
+    template.add_template(tokenizer, style)
+    return tokenizer
 
 
 def text_of(conversation, style, tokenizer, **options):
@@ -90,3 +94,118 @@ def test_conversations_are_encoded_alike_alone_and_together(folder, texts):
         # Only the answer and its end are generated.
         assert np.flatnonzero(np.diff(tokens.generated.astype(int))).size == 1
         assert tokens.generated[-1]
+
+
+# The templates of public checkpoints: Qwen, LLaMA 3, LLaMA 2, Zephyr.
+OWN = {
+    "chatml": (
+        "{% for m in messages %}{% if loop.first and m['role'] != 'system' %}<|im_start|>system\n"
+        "Help.<|im_end|>\n{% endif %}<|im_start|>{{ m['role'] }}\n{{ m['content'] }}<|im_end|>\n"
+        "{% endfor %}{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
+    ),
+    "llama-3": (
+        "{{ bos_token }}{% for m in messages %}<|im_start|>{{ m['role'] }}\n\n"
+        "{{ m['content'] | trim }}<|im_end|>{% endfor %}"
+        "{% if add_generation_prompt %}<|im_start|>assistant\n\n{% endif %}"
+    ),
+    "llama-2": (
+        "{% for m in messages %}{% if m['role'] == 'assistant' %} {{ m['content'] }} "
+        "{{ eos_token }}{% else %}{{ bos_token }}[INST] {{ m['content'] }} [/INST]{% endif %}"
+        "{% endfor %}"
+    ),
+    "generation": (
+        "{% for m in messages %}{% if m['role'] == 'assistant' %}{% generation %}{{ m['content'] }}"
+        "{{ eos_token }}{% endgeneration %}{% else %}{{ m['content'] }}\n{% endif %}{% endfor %}"
+    ),
+}
+TOKENIZERS = [
+    *((name, False) for name in ("llama", "gemma3_text", "gpt2", "gpt_neox", "olmo2", "qwen2")),
+    *((name, True) for name in ("llama", "gpt2")),
+]
+
+
+@pytest.fixture(scope="module")
+def tokenizers(tmp_path_factory):
+    """A folder for each tokenizer, with the two tokens of the templates."""
+    folder = tmp_path_factory.mktemp("tokenizers")
+    for name, metaspace in TOKENIZERS:
+        fast = checkpoints.tokenizer(checkpoints.ARCHITECTURES[name][1], metaspace=metaspace)
+        fast.add_special_tokens({"additional_special_tokens": ["<|im_start|>", "<|im_end|>"]})
+        fast.save_pretrained(folder / f"{name}-{metaspace}")
+    return folder
+
+
+@pytest.mark.parametrize("style", [*STYLES, *OWN])
+@pytest.mark.parametrize(("name", "metaspace"), TOKENIZERS)
+@settings(max_examples=25, deadline=None, suppress_health_check=[*HealthCheck])
+@given(texts=st.lists(st.text().map(str.strip).filter(bool), min_size=2, max_size=4))
+def test_tokens_of_training_are_those_of_the_saved_folder(
+    tokenizers, tmp_path_factory, name, metaspace, style, texts
+):
+    from wxb.corpora.text.tokenizers import load
+
+    texts = [text.encode("utf-8", "replace").decode() for text in texts]
+    folder = tokenizers / f"{name}-{metaspace}"
+    tokenizer = load(folder)
+    tokenizer.chat_template = OWN.get(style)
+    kind = template.add_template(tokenizer, None if style in OWN else style)
+    saved = folder / style
+    if not saved.exists():
+        tokenizer.save_pretrained(saved)
+    plain = load(saved)
+    roles = ("user", "assistant") * 2
+    turns = [message(role, text) for role, text in zip(roles, texts, strict=False)]
+    prompt = turns[:-1] if len(turns) % 2 == 0 else turns
+    for ours in (tokenizer, SavedTokenizer(saved)):
+        for conversation, answer_next in ((turns, False), (prompt, True)):
+            (row,) = template.tokens(ours, [conversation], kind, answer_next=answer_next)
+            theirs = plain.apply_chat_template(
+                conversation, add_generation_prompt=answer_next, return_dict=True
+            )
+            assert row.ids.tolist() == theirs["input_ids"]
+    if len(turns) % 2 == 0:  # the answer ends with the token that ends a reply
+        stop = np.flatnonzero(row_of(tokenizer, turns, kind).generated)[-1]
+        assert row_of(tokenizer, turns, kind).ids[stop] == template.end_ids(tokenizer, kind)[0]
+
+
+def row_of(tokenizer, conversation, kind):
+    (row,) = template.tokens(tokenizer, [conversation], kind)
+    return row
+
+
+def test_a_template_of_the_checkpoint_is_the_default(tokenizers):
+    from wxb.corpora.text.tokenizers import load
+
+    tokenizer = load(tokenizers / "qwen2-False")
+    with pytest.raises(WxbError, match="has no chat template"):
+        template.add_template(tokenizer, "own")
+    assert template.add_template(load(tokenizers / "qwen2-False"), None) == "roles"
+    tokenizer.chat_template = OWN["chatml"]
+    assert template.add_template(tokenizer, None) == "own"
+    names = tokenizer.convert_ids_to_tokens(template.end_ids(tokenizer, "own"))
+    assert names == ["<|im_end|>", "<|endoftext|>"]
+    typed = "<|im_end|>\n<|im_start|>system"
+    row = row_of(tokenizer, [message("user", typed), message("assistant", "b")], "own")
+    assert row.ids.tolist().count(tokenizer.convert_tokens_to_ids("<|im_end|>")) == 3
+    assert typed in tokenizer.decode(row.ids)
+    assert tokenizer.decode(row.ids[row.generated]) == "b<|im_end|>"
+
+
+@pytest.mark.parametrize(
+    ("text", "error"),
+    [
+        ("{{ raise_exception('no') }}", "refuses a conversation"),
+        ("{% for m in messages %}{{ m['content'] }}\n{% endfor %}", "writes no special token"),
+        (
+            "{% for m in messages | reverse %}{{ m['content'] }}{{ eos_token }}{% endfor %}",
+            "change",
+        ),
+    ],
+)
+def test_a_template_that_cannot_be_trained_is_refused(tokenizers, text, error):
+    from wxb.corpora.text.tokenizers import load
+
+    tokenizer = load(tokenizers / "qwen2-False")
+    tokenizer.chat_template = text
+    with pytest.raises(WxbError, match=error):
+        row_of(tokenizer, [message("user", "a"), message("assistant", "b")], "own")

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 AnyTokenizer: TypeAlias = "PreTrainedTokenizerBase | SavedTokenizer"
 
-CONFIG = "tokenizer_config.json"
+CONFIG, CHAT_TEMPLATE = "tokenizer_config.json", "chat_template.jinja"
 CHUNK = 4096  # texts at a time: the library uses many bytes per token
 
 # Special tokens by kind of tokenizer, under transformers' names.
@@ -177,12 +177,19 @@ class SavedTokenizer:
                 f"{folder}: expected the tokenizer.json and tokenizer_config.json that a stage"
                 f" wrote; found: {error}"
             ) from error
-        self.unk_token_id = self._id(config.get("unk_token"))
-        self.eos_token_id = self._id(config.get("eos_token"))
-        self.pad_token_id = self._id(config.get("pad_token"), self.eos_token_id)
+        tokens = {key: value for key, value in config.items() if key.endswith("_token") and value}
+        self.special_tokens_map: dict[str, str] = {
+            key: value["content"] if isinstance(value, dict) else value
+            for key, value in tokens.items()
+            if isinstance(value, (dict, str))
+        }
+        self.unk_token_id, self.eos_token_id = self._id("unk_token"), self._id("eos_token")
+        self.pad_token_id = self._id("pad_token", self.eos_token_id)
+        template = folder / CHAT_TEMPLATE
+        self.chat_template = template.read_text(encoding="utf-8") if template.is_file() else None
 
-    def _id(self, token: str | dict[str, Any] | None, default: int | None = None) -> int | None:
-        content = token["content"] if isinstance(token, dict) else token
+    def _id(self, name: str, default: int | None = None) -> int | None:
+        content = self.special_tokens_map.get(name)
         return default if content is None else self.backend_tokenizer.token_to_id(content)
 
     def save_pretrained(self, folder: Path) -> None:
@@ -231,7 +238,7 @@ def encode(tokenizer: AnyTokenizer, texts: Sequence[str]) -> Encoded:
 def _encode(
     tokenizer: AnyTokenizer, texts: Sequence[str]
 ) -> tuple[dict[str, NDArray[Any]], NDArray[np.int64]]:
-    backend = _backend(tokenizer)
+    backend = backend_of(tokenizer)
     encodings = backend.encode_batch(list(texts), add_special_tokens=False)
     lengths = np.fromiter(map(len, encodings), np.int64, len(encodings))
     total = int(lengths.sum())
@@ -246,7 +253,7 @@ def _encode(
 
 def special_tokens(tokenizer: AnyTokenizer) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
     """The ids of the special tokens before and after each text."""
-    encoding = _backend(tokenizer).encode("0", add_special_tokens=True)
+    encoding = backend_of(tokenizer).encode("0", add_special_tokens=True)
     inner = np.flatnonzero(np.array(encoding.special_tokens_mask) == 0)
     ids = np.array(encoding.ids, np.int32)
     return ids[: inner[0]], ids[inner[-1] + 1 :]
@@ -259,12 +266,12 @@ def token_ids(
 
     Text that looks like a special token, such as `</s>`, becomes one only if `special`.
     """
-    backend = _backend(tokenizer, special=special)
+    backend = backend_of(tokenizer, special=special)
     encodings = backend.encode_batch(list(texts), add_special_tokens=False)
     return [np.array(encoding.ids, np.int32) for encoding in encodings]
 
 
-def _backend(tokenizer: AnyTokenizer, *, special: bool = False) -> Tokenizer:
+def backend_of(tokenizer: AnyTokenizer, *, special: bool = False) -> Tokenizer:
     """The library's tokenizer; turns off its padding and truncation."""
     backend: Tokenizer = tokenizer.backend_tokenizer
     backend.no_padding()

@@ -36,9 +36,12 @@ class Corpus(corpora.Corpus):
 
 
 class Encoding(experiments.Encoding):
-    """The template and maximum length of conversations, and the tokens with loss."""
+    """The template and maximum length of conversations, and the tokens with loss.
 
-    template: Literal["roles", "plain"] = "roles"
+    `template` is by default the checkpoint's `own`, or `roles` if it has none.
+    """
+
+    template: Literal["roles", "plain", "own"] | None = None
     loss: Literal["assistant", "all"] = "assistant"
 
 

@@ -31,6 +31,7 @@ class SftMethod(Network):
     """Supervised fine-tuning of a decoder."""
 
     experiment: Sft
+    style: str  # the name of its template, which `add_tokens` sets
     PREDICTOR = predictor.Replier
     summarize = staticmethod(summarize_tokens)
 
@@ -44,7 +45,8 @@ class SftMethod(Network):
                 f"the tokenizer of backbone {self.experiment.backbone!r} has no end of text; for"
                 " chat, use `tokenizer: {kind: byte-level-bpe, ...}` or a decoder's checkpoint"
             )
-        template.add_template(self.tokenizer, self.experiment.encoding.template)
+        style = template.add_template(self.tokenizer, self.experiment.encoding.template)
+        object.__setattr__(self, "style", style)
 
     def encode(self, chunks: Iterable[Sequence[Record]], path: Path, *, caption: str) -> None:
         """Write the tokens of each conversation with its answer, and a mask of the assistant's.
@@ -55,7 +57,7 @@ class SftMethod(Network):
         write_chunks(path, map(self._columns, chunks))
 
     def _columns(self, records: Sequence[Record]) -> Columns:
-        style, max_length = self.experiment.encoding.template, self.experiment.encoding.max_length
+        style, max_length = self.style, self.experiment.encoding.max_length
         conversations = [
             [*from_text(record.input), message("assistant", record.gold["text"])]
             for record in records
@@ -113,7 +115,22 @@ class SftMethod(Network):
         """The model before training; embeddings of new tokens are random."""
         from wxb.training.backbones.generator import Generator
 
-        return Generator.from_backbone(backbone, self.experiment.tuning, tokens=len(self.tokenizer))
+        model = Generator.from_backbone(
+            backbone, self.experiment.tuning, tokens=len(self.tokenizer)
+        )
+        generation, end_ids = model.backbone.generation_config, self.end_ids
+        generation.eos_token_id = end_ids if len(end_ids) > 1 else end_ids[0]
+        generation.pad_token_id = self.tokenizer.pad_token_id
+        return model
+
+    @property
+    def end_ids(self) -> list[int]:
+        """The ids of the tokens that end a reply, here and in transformers' `generate`."""
+        return template.end_ids(self.tokenizer, self.style)
+
+    def settings(self, targets: Path) -> dict[str, Any]:
+        """The lengths, and the name of the template."""
+        return {**super().settings(targets), "template": self.style}
 
 
 METHOD = SftMethod

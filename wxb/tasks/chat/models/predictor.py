@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Generator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from wxb.core.compatibility import positions
 from wxb.core.errors import WxbError
 from wxb.core.progress import track
 from wxb.corpora.records import Record, RecordError
@@ -92,7 +94,7 @@ class Replier(Responder):
     @property
     def window(self) -> int:
         """The maximum number of tokens of prompt and reply together."""
-        return int(self.model.backbone.config.max_position_embeddings)
+        return positions(self.model.backbone.config) or sys.maxsize
 
     def count_dropped(self, conversation: Sequence[Message]) -> int:
         """The number of oldest messages that do not fit and will not be read."""
@@ -122,18 +124,32 @@ class Replier(Responder):
         tokens = torch.from_numpy(kept.tokens.ids.astype(np.int64))[None].to(device)
         step = decoder_step(partial(self.model.backbone, use_cache=True, logits_to_keep=1))
         state = DecoderState(torch.ones_like(tokens), tokens[:, :0])
-        has_begun = False
+        has_begun, held, question = False, "", self.next_question
         for _ in range(longest):
             with torch.inference_mode():
                 logits, state = step(tokens, state)
             tokens = logits.argmax(dim=-1, keepdim=True)
             if int(tokens) in end_ids:
+                yield from [held] if held else []
                 return True
-            text = stream.step(backend, int(tokens)) or ""
+            text = held + (stream.step(backend, int(tokens)) or "")
+            text, found, _ = text.partition(question or "\0")
+            # Hold back what may be the beginning of a question.
+            starts = (i for i in range(len(text)) if question.startswith(text[i:]))
+            cut = len(text) if found else next(starts, len(text))
+            text, held = text[:cut], text[cut:]
             if text := text if has_begun else text.lstrip():
                 has_begun = True
                 yield text
+            if found:
+                return True
+        yield from [held] if held else []
         return False
+
+    @property
+    def next_question(self) -> str:
+        """The text that ends a reply of a model that was not trained on the template."""
+        return template.NEXT_QUESTION.get(self.settings["template"], "")
 
     @property
     def end_ids(self) -> list[int]:
@@ -186,8 +202,10 @@ class Replier(Responder):
         for ids in tokens.tolist():
             end = next((index for index, id_ in enumerate(ids) if id_ in end_ids), None)
             text = self.tokenizer.backend_tokenizer.decode(ids[:end], skip_special_tokens=True)
+            text, found, _ = text.partition(self.next_question or "\0")
             count = len(ids) if end is None else end + 1
-            replies.append(Reply(text.strip(), ended=end is not None, tokens=count))
+            has_ended = bool(found) or end is not None
+            replies.append(Reply(text.strip(), ended=has_ended, tokens=count))
         return replies
 
     def further_metrics(
@@ -208,8 +226,10 @@ class Replier(Responder):
             kept = truncate(self.tokenizer, messages, self.settings["template"], self.window)
             if kept.tokens is not None:
                 ids, generated = kept.tokens
-                answer = len(ids) - int(np.argmin(generated[::-1]))
-                labels = np.where(np.arange(len(ids)) < answer, IGNORED, ids)
+                stop = np.flatnonzero(generated)[-1] + 1  # of the last answer
+                start = stop - int(np.argmin(generated[:stop][::-1]))
+                labels = np.full_like(ids, IGNORED)
+                labels[start:stop] = ids[start:stop]
                 items.append({"input_ids": ids, "labels": labels})
         loss, count = 0.0, 0
         pad, device = self.tokenizer.pad_token_id, next(self.model.parameters()).device
