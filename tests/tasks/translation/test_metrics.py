@@ -57,6 +57,23 @@ def test_chinese_references_are_split_into_characters():
     assert "case:mixed" in metrics.Scorer().SIGNATURE
 
 
+@pytest.mark.parametrize(
+    ("reference", "predicted"),
+    [
+        ("猫がソファで寝ています。", "猫がソファで座っています。"),
+        ("แมวนอนบนโซฟา", "แมวนั่งบนโซฟา"),
+        ("ឆ្មាដេកលើសាឡុង", "ឆ្មាអង្គុយលើសាឡុង"),
+    ],
+)
+def test_scripts_without_spaces_are_split_into_characters(reference, predicted):
+    expected = BLEU(tokenize="char").corpus_score([predicted], [[reference]]).score
+    scorer = metrics.Scorer()
+    scores = scorer.scores(scorer.sums(rows_of([predicted], [[reference]])))
+    assert float(scores["bleu"]) == pytest.approx(expected)
+    assert expected > 30
+    assert "tok:char where they are Japanese" in scorer.SIGNATURE
+
+
 def test_many_sums_at_once_have_the_scores_of_each():
     rng = np.random.default_rng(0)
     table = metrics.Scorer().statistics(

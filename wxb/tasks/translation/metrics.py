@@ -20,13 +20,14 @@ from sacrebleu.metrics import BLEU, CHRF, TER
 from wxb.metrics import DIGITS, Metric, scorer
 from wxb.metrics.intervals import Sums
 from wxb.tasks.translation.record.bleu import (
+    CHARACTERS,
     CHINESE,
-    HAN,
     SPACED,
     bleu,
     bleu_statistics,
     metric_of_sums,
     streams,
+    tokenizer_of,
 )
 
 if TYPE_CHECKING:
@@ -80,7 +81,10 @@ def _signature() -> str:
     metric = BLEU(tokenize=SPACED)
     metric.corpus_score(["a"], [["a"]])
     signature = str(metric.get_signature()).replace("nrefs:1", "nrefs:var")
-    return f"{signature} (tok:{CHINESE} where references are Chinese)"
+    return (
+        f"{signature} (tok:{CHINESE} where references are Chinese, tok:{CHARACTERS} where they are"
+        " Japanese or in another script without spaces)"
+    )
 
 
 class Scorer(scorer.Scorer):
@@ -170,9 +174,9 @@ class Scorer(scorer.Scorer):
 def _edits(predicted: str, references: tuple[str, ...]) -> list[float]:
     """TER's edits and words of the references; cached, as TER is the slowest metric.
 
-    For Chinese references a character is a word, which sacrebleu needs normalization for.
+    For references without spaces a character is a word, which sacrebleu needs normalization for.
     """
-    is_chinese = bool(HAN.search(references[0]))
-    metric = TER(normalized=is_chinese, asian_support=is_chinese)
+    has_no_spaces = tokenizer_of(references[0]) != SPACED
+    metric = TER(normalized=has_no_spaces, asian_support=has_no_spaces)
     counts: list[float] = metric._extract_corpus_statistics([predicted], streams([references]))[0]
     return counts

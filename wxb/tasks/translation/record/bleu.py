@@ -10,17 +10,27 @@ import regex
 from numpy.typing import NDArray
 from sacrebleu.metrics import BLEU, CHRF, TER
 
-# As in WMT: mteval-v13a for languages with spaces, characters for Chinese.
-SPACED, CHINESE = "13a", "zh"
+# As in WMT: mteval-v13a for languages with spaces, its version for Chinese; characters for others.
+SPACED, CHINESE, CHARACTERS = "13a", "zh", "char"
 HAN = regex.compile(r"\p{Han}")
+NO_SPACES = regex.compile(
+    r"[\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}\p{Tibetan}]"
+)
+
+
+def tokenizer_of(text: str) -> str:
+    """sacrebleu's tokenizer for the script of a text."""
+    if NO_SPACES.search(text):
+        return CHARACTERS
+    return CHINESE if HAN.search(text) else SPACED
 
 
 def bleu_statistics(predicted: Sequence[str], gold: Sequence[Sequence[str]]) -> NDArray[np.float64]:
     """BLEU's statistics (N, 10), with the tokenizer that suits each first reference."""
-    is_chinese = np.array([bool(HAN.search(refs[0])) for refs in gold], bool)
+    kinds = [tokenizer_of(refs[0]) for refs in gold]
     table = np.zeros((len(predicted), 10))
-    for tokenizer, mask in ((SPACED, ~is_chinese), (CHINESE, is_chinese)):
-        if indices := np.flatnonzero(mask).tolist():
+    for tokenizer in (SPACED, CHINESE, CHARACTERS):
+        if indices := [index for index, kind in enumerate(kinds) if kind == tokenizer]:
             table[indices] = BLEU(tokenize=tokenizer)._extract_corpus_statistics(
                 [predicted[i] for i in indices], streams([gold[i] for i in indices])
             )
