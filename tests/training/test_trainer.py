@@ -168,6 +168,50 @@ def test_schedules_equal_their_formulas(tmp_path, schedule):
 # Early stopping and the best checkpoint
 
 
+@pytest.mark.parametrize("on_all", [False, True])
+@pytest.mark.parametrize("count", [16, 13])
+def test_accumulated_batches_make_the_update_of_one_batch(tmp_path, llama, count, on_all):
+    """With answers of two lengths, and a shorter last batch."""
+    rng = np.random.default_rng(0)
+    items = []
+    for index in range(count):
+        ids = rng.integers(3, 40, 20 if index % 2 else 9)
+        labels = ids if on_all else np.where(np.arange(len(ids)) < 6, IGNORED, ids)
+        items.append({"input_ids": ids, "labels": labels})
+    results = []
+    for size, accumulation in ((16, 1), (8, 2), (4, 4)):
+        set_seed(0)
+        model = Generator(language_model(llama, tokens=40))
+        settings = Training(
+            epochs=1, batch_size=size, gradient_accumulation=accumulation, learning_rate=RATE
+        )
+        folder = tmp_path / f"{size}"
+        options = {"seed": 0, "checkpoints": folder, "caption": "fit", "metric": "loss"}
+        history = fit(model, settings, items, items, collate=partial(collate, pad=0), **options)
+        row = {key: value for row in history for key, value in row.items()}
+        results.append([row["loss"], row["grad_norm"]])
+    for result in results[1:]:
+        assert result == pytest.approx(results[0], rel=1e-5)
+
+
+@pytest.mark.parametrize("spoiled", ["gradient", "weights"])
+def test_a_last_update_without_numbers_is_an_error(tmp_path, monkeypatch, spoiled):
+    set_seed(3)
+    model = Linear()
+    if spoiled == "gradient":
+        model.layer.weight.register_hook(lambda gradient: gradient * torch.nan)
+    else:
+
+        def spoil(*_, **__):
+            model.layer.weight.data.mul_(torch.nan)
+
+        name = "wxb.training.trainer._ProgressCallback.on_pre_optimizer_step"
+        monkeypatch.setattr(name, spoil)
+    items = points(16), points(8)
+    with pytest.raises(WxbError, match="learning_rate"):
+        fit_items(model, training(epochs=1, batch_size=16), tmp_path, *items, metric="loss")
+
+
 def test_early_stopping_ends_with_the_best_weights(tmp_path):
     scores = [0.1, 0.5, 0.4, 0.5, 0.9]
     settings = training(epochs=5, early_stopping_patience=2)

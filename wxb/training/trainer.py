@@ -1,8 +1,8 @@
 """Training with transformers' Trainer, for fine-tuning and pretraining.
 
-Several processes together make the same updates as a single one. Each reads a part of every batch,
-and its loss is weighted by its number of targets. So the gradient and the logged loss are those of
-the full batch, up to rounding.
+Several processes together make the same updates as a single one, and accumulated batches those of
+one batch. Each process reads a part of every batch, and the loss of each part is weighted by its
+number of targets. So the gradient and the logged loss are those of the full batch, up to rounding.
 """
 
 from __future__ import annotations
@@ -119,6 +119,8 @@ def fit(
             # A resumed Trainer would continue although it had stopped early.
             trainer.args.max_steps = state.global_step
     trainer.train(resume_from_checkpoint=None if resumable is None else str(resumable))
+    if not all(bool(weight.isfinite().all()) for weight in trainer.trainable_weights().values()):
+        raise WxbError("the last updates left weights that are no numbers; lower learning_rate")
     if metric is not None:
         step = trainer.state.best_global_step
         # The Trainer would only warn, and end with the last weights.
@@ -225,19 +227,34 @@ class _Trainer(Trainer):
         return_outputs: bool = False,
         num_items_in_batch: Any = None,
     ) -> Any:
-        """The loss, weighted by the share of this process in the targets of all processes."""
+        """The loss, weighted by its share of the targets in an update.
+
+        An update has all batches that it accumulates, of all processes. So splitting a batch
+        changes nothing.
+        """
         loss, outputs = super().compute_loss(
             model, inputs, return_outputs=True, num_items_in_batch=num_items_in_batch
         )
-        if processes.count() > 1:
-            assert self.args.label_names is not None
-            column: torch.Tensor = inputs[self.args.label_names[0]]
-            if column.ndim > 1:
-                column = column[:, getattr(self.model, "unpredicted_labels", 0) :]
-            targets = (column != IGNORED).sum().float().to(self.args.device)
+        batches = self.batches if model.training else [inputs]
+        if processes.count() > 1 or len(batches) > 1:
+            targets = self._targets(inputs)
+            total = torch.stack([self._targets(batch) for batch in batches]).mean()
             loss = torch.where(targets > 0, loss, loss.nan_to_num())  # the mean of no targets
-            loss = loss * targets / self.accelerator.reduce(targets, "mean").clamp(min=1)
+            loss = loss * targets / self.accelerator.reduce(total, "mean").clamp(min=1e-9)
         return (loss, outputs) if return_outputs else loss
+
+    def get_batch_samples(self, epoch_iterator: Any, num_batches: int, device: Any) -> Any:
+        """The batches of the next update, which `compute_loss` needs."""
+        self.batches, count = super().get_batch_samples(epoch_iterator, num_batches, device)
+        return self.batches, count
+
+    def _targets(self, inputs: Any) -> torch.Tensor:
+        """The number of targets of a batch, whose mean is the loss."""
+        assert self.args.label_names is not None
+        column: torch.Tensor = inputs[self.args.label_names[0]]
+        if column.ndim > 1:
+            column = column[:, getattr(self.model, "unpredicted_labels", 0) :]
+        return (column != IGNORED).sum().float().to(self.args.device)
 
     def _save(self, output_dir: str | None = None, state_dict: Any = None) -> None:
         # Frozen weights do not change, and may be large and in 4 bits.
@@ -245,7 +262,7 @@ class _Trainer(Trainer):
             return
         assert output_dir is not None
         Path(output_dir).mkdir(parents=True, exist_ok=True)
-        save_file(self._trainable_weights(), Path(output_dir, SAFE_WEIGHTS_NAME))
+        save_file(self.trainable_weights(), Path(output_dir, SAFE_WEIGHTS_NAME))
 
     def _save_checkpoint(self, model: Any, trial: Any) -> None:
         super()._save_checkpoint(model, trial)
@@ -253,12 +270,13 @@ class _Trainer(Trainer):
         if self.args.should_save:
             seal(Path(self.args.output_dir or "", f"checkpoint-{self.state.global_step}"))
 
-    def _trainable_weights(self) -> dict[str, torch.Tensor]:
+    def trainable_weights(self) -> dict[str, torch.Tensor]:
+        """The weights that an update changes, by name."""
         assert self.model is not None
         return {name: p.data for name, p in self.model.named_parameters() if p.requires_grad}
 
     def _issue_warnings_after_load(self, load_result: Any) -> None:
-        missing = self._trainable_weights().keys() & set(load_result.missing_keys)
+        missing = self.trainable_weights().keys() & set(load_result.missing_keys)
         if missing or load_result.unexpected_keys:
             raise WxbError(f"a checkpoint does not fit the model: {load_result}")
 
@@ -318,11 +336,11 @@ class _ProgressCallback(TrainerCallback):
         metrics = _without_timings(row)
         listed = ", ".join(f"{key} {value:.4g}" for key, value in metrics.items())
         print(f"step {state.global_step}: {listed}", flush=True)
-        if not math.isfinite(loss := row.get("loss", 0.0)):
-            raise WxbError(
-                f"the training loss is {loss} at step {state.global_step}; try a lower"
-                " learning_rate"
-            )
+        for key, name in (("loss", "training loss"), ("grad_norm", "norm of the gradient")):
+            if not math.isfinite(value := row.get(key, 0.0)):
+                raise WxbError(
+                    f"the {name} is {value} at step {state.global_step}; try a lower learning_rate"
+                )
         self.metrics |= {k: f"{v:.3f}" for k, v in metrics.items() if k in self.shown}
 
 

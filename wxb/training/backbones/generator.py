@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 class Generator(tuning.BackboneModel):
     """A causal language model; saved as a plain Hugging Face or peft folder."""
 
+    unpredicted_labels = 1  # the first label of a row has no token before it
+
     @classmethod
     def from_backbone(cls, folder: Path, settings: Tuning, *, tokens: int) -> Self:
         """Load the language model of a folder for training.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ from transformers import (
 from transformers.utils import logging
 
 from wxb.core import hub, pretrained
+from wxb.core.errors import WxbError
 from wxb.core.params.backbones import Architecture, Backbone
 from wxb.training.backbones.native import Native
 
@@ -110,6 +112,8 @@ def load_backbone(
         # BERT's pooler is pretrained for NSP only.
         options["add_pooling_layer"] = False
     if four_bit:
+        if find_spec("bitsandbytes") is None:
+            raise WxbError("tuning.four_bit: bitsandbytes is not installed; run make install")
         options["quantization_config"] = BitsAndBytesConfig(
             load_in_4bit=True,
             bnb_4bit_quant_type="nf4",
