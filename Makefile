@@ -7,6 +7,10 @@ CORES ?= 2
 INSTALL = .venv/bin/python install.py
 
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
+# Snakemake needs a cache folder, also if HOME is not writable, as in containers.
+ifneq ($(shell test -w "$$HOME" && echo yes),yes)
+export XDG_CACHE_HOME ?= $(CURDIR)/.wxb/cache
+endif
 # What was installed is compiled when it is first imported, and must be kept: see install.py.
 unexport PYTHONDONTWRITEBYTECODE
 

@@ -102,8 +102,10 @@ def read(path, content):
     st.lists(st.tuples(*[st.text(st.characters(codec="utf-8", exclude_characters="\0"))] * 2)),
 )
 def test_any_cell_comes_back(tmp_path_factory, delimiter, rows):
-    if delimiter in "\t|":  # their cells have no line ends
-        rows = [tuple(re.sub(r"[\r\n]", "", cell) for cell in row) for row in rows]
+    def without_ends(cell):  # cells with delimiters, which may be rows that a mark encloses
+        return re.sub(r"[\r\n]", "", cell) if delimiter in cell else cell
+
+    rows = [tuple(map(without_ends, row)) for row in rows]
     path = tmp_path_factory.getbasetemp() / "any.csv"
     assert [tuple(row.values()) for row in read(path, table(rows, delimiter).encode())] == rows
 

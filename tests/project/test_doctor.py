@@ -68,6 +68,15 @@ def test_problems_are_printed_with_remedies(folder):
     assert "-> dvc status" in process.stdout
 
 
+def test_permissions_are_no_matter_of_packages(monkeypatch):
+    def disk():
+        raise PermissionError(13, "Permission denied", "lock")
+
+    monkeypatch.setattr(doctor, "disk", disk)
+    last = [*doctor.examine()][-1]
+    assert (last.message[:23], last.remedy) == ("lock: Permission denied", "")
+
+
 def test_another_python_on_the_path_is_a_problem(monkeypatch):
     assert "problem" not in levels(doctor.python)
     monkeypatch.setenv("PATH", "/nowhere")

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from packaging.version import Version
 
-from wxb.core.errors import WxbError, error_line
+from wxb.core.errors import WxbError, error_line, storage_error
 from wxb.core.wording import counted
 from wxb.reporting.charts.formatting import shortened, size
 
@@ -49,7 +49,9 @@ def examine() -> Iterator[Finding]:
         try:
             yield from check()
         except Exception as error:
-            yield Finding(check.__name__, "problem", error_line(error), INSTALL)
+            storage = storage_error(error)
+            remedy = "" if storage else INSTALL
+            yield Finding(check.__name__, "problem", storage or error_line(error), remedy)
 
 
 def python() -> Iterator[Finding]:

@@ -4,14 +4,11 @@ import csv
 import json
 import shutil
 from collections import Counter
-from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
 import pytest
 import soundfile
-from hypothesis import given
-from hypothesis import strategies as st
 
 from stages.preprocess import preprocess
 from tests.corpora.records import to_letters
@@ -216,13 +213,6 @@ def test_columns(rows, conll, suffix):
     assert cleaned(f"town.{suffix}", content)["labels"]
 
 
-def test_two_columns_of_tags_are_a_question():
-    path = write("town.txt", "Ann\tB-PER\tO\nRome\tB-PER\tB-LOC\n\n")
-    with pytest.raises(FlagError, match=r"--tag: found 1 \(B-PER\) and 2 \(O, B-LOC\)"):
-        block(path)
-    assert block(path, tag="2")["conll"] == {"token": 0, "tag": 2, "join": " "}
-
-
 @pytest.mark.parametrize(
     ("content", "error", "message"),
     [
@@ -247,17 +237,6 @@ def test_names_and_paths():
     assert block("../outside.json")["path"] == "../outside.json"
     with pytest.raises(WxbError, match="no such file or folder"):
         block("nowhere.json")
-
-
-@given(st.lists(st.dictionaries(st.sampled_from(["text", "label", "spans", "a"]), st.recursive(
-    st.one_of(st.none(), st.booleans(), st.integers(-1, 9), st.sampled_from(["x", "to x", ""])),
-    lambda inner: st.one_of(st.lists(inner), st.dictionaries(
-        st.sampled_from(["start", "end", "label", "role"]), inner)),
-)), max_size=4))  # fmt: skip
-def test_any_file_is_read_or_an_error(rows):
-    write("any.json", rows)
-    with suppress(WxbError):
-        assert read("any.json")[1].records
 
 
 @pytest.mark.parametrize(

@@ -122,6 +122,8 @@ CASES = [
         for x in NAMES]})}, f"[{LAST}](NAME) left."),
     refused("two layers of tags", {"own.tsv": columns(
         "1\t#\tB-A\tO", "2\tB\tO\tB-C")}, r"--tag: found 2 \(B-A, O\) and 3 \(O, B-C\)"),
+    Case("two layers, one named", {"own.tsv": columns("#\tB-A\tO", "B\tO\tB-C")},
+         f"{LAST} [B](C)", {}, {}, {"tag": "2"}),
     Case("one -DOCSTART-", {"own.conll": columns("# -X- _ B-A", "left -X- _ O",
                                                  header="-DOCSTART- -X- O\n")},
          f"[{LAST}](A) left"),
@@ -198,7 +200,7 @@ CASES = [
         {"data": {"audio": f"/data/upload/1/{x}.wav"}, "annotations": [{"result": [
             {"type": "textarea", "from_name": "transcription", "value": {"text": [x]}}]}]}
         for x in NAMES]), **LJ}, f"x.json:record {COUNT} -> 0.5 s, {LAST}"),
-    refused("Kaldi", {"own/text": "".join(f"{x} A {x}\n" for x in NAMES), **LJ}, "found the lines"),
+    refused("Kaldi", {"own/text": "Ann A B\n", **LJ}, "found the lines"),
     Case("the same names of files", {"own/l.csv": table(
         *(f"/home/x/wav/{s}/{n}.wav" for s in (2, 1) for n in range(3))), **WAVS},
         "l.csv:line 7 -> 0.6 s, 5 one"),
