@@ -1,5 +1,7 @@
 """A small Whisper learns tones for syllables, and is saved in Hugging Face's format."""
 
+import shutil
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -13,6 +15,7 @@ from wxb.core.errors import WxbError
 from wxb.core.files import read_json
 from wxb.corpora.text.encoded import read_columns
 from wxb.corpora.text.tokenizers import SavedTokenizer, load, train
+from wxb.project import sharing
 from wxb.tasks.speech.models.whisper import mask_features
 from wxb.tasks.speech.params import SpecAugment
 from wxb.tasks.speech.record.audio import RATE, write
@@ -101,6 +104,22 @@ def test_a_loaded_adapter_transcribes_as_the_trained_one(project, four_bit):
     assert (out / "adapter_model.safetensors").exists()
     assert not (out / "model.safetensors").exists()
     assert texts(loaded, records[:8]) == texts(trained, records[:8])
+
+
+def test_a_merged_adapter_keeps_the_generation_settings_of_training(project, tmp_path):
+    """A base model without them would let transformers guess language and task."""
+    folder, records = project
+    shutil.copytree(folder / "models/base", folder / "models/bare")
+    (folder / "models/bare/generation_config.json").unlink()
+    brief = tones.experiment(
+        backbone="bare", model={"shape": None}, tuning=LORA, training={"epochs": 1}
+    )
+    out, _, _ = fit(folder, records[:8], "bare-lora", "bare", brief)
+    sharing.merge(out, tmp_path / "merged")
+    settings = read_json(tmp_path / "merged/generation_config.json")
+    expected = read_json(folder / "models/base/generation_config.json")
+    for key in ("decoder_start_token_id", "no_timestamps_token_id", "is_multilingual"):
+        assert settings[key] == expected[key]
 
 
 def test_a_frozen_model_is_unchanged(project):

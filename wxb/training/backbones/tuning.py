@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 BASE = "base_model.json"  # the hashes of the weights that an adapter was trained on
 
+GENERATION = "generation_config.json"
+
 Model: TypeAlias = "PreTrainedModel | PeftModel"
 
 
@@ -138,6 +140,8 @@ def save(backbone: Model, folder: Path) -> None:
     config = read_json(folder / ADAPTER)
     config["target_modules"].sort()  # a set: peft writes it in any order
     write_json(folder / ADAPTER, config)
+    if generation := adapter.get_base_model().generation_config:  # of training, not of the base
+        generation.save_pretrained(str(folder))
     write_json(folder / BASE, _weight_hashes(Path(config["base_model_name_or_path"])))
 
 
@@ -199,11 +203,15 @@ def merge_adapter(adapter: Any, folder: Path) -> Any:
 
     `adapter` was loaded from `folder`; it cannot be used afterwards.
     """
+    from transformers import GenerationConfig
+
     backbone: PreTrainedModel = adapter.unload()
     if getattr(backbone, "is_quantized", False):
         # The sum does not fit into 4 bits.
         backbone = backbone.dequantize()
     merged: PreTrainedModel = pretrained.adapter(backbone, folder).merge_and_unload()
+    if (folder / GENERATION).is_file():
+        merged.generation_config = GenerationConfig.from_pretrained(folder)
     return merged
 
 
