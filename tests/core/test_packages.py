@@ -27,10 +27,6 @@ from wxb.training.backbones.weights import initial_model
 TEXT = "Call Ann Smith at 112 in Zürich."
 
 
-def package(name):
-    return Backbone(corpus="c", objective="none", checkpoint=str(name))
-
-
 @pytest.fixture(scope="module")
 def llama(tmp_path_factory):
     """A folder with a causal language model and its tokenizer."""
@@ -82,7 +78,8 @@ def to_gguf(folder, file, architecture="llama"):
 
 
 def test_a_gguf_file_is_a_checkpoint_with_the_same_weights_and_tokens(llama, tmp_path):
-    backbone = package(to_gguf(llama, tmp_path / "tiny.gguf"))
+    file = to_gguf(llama, tmp_path / "tiny.gguf")
+    backbone = Backbone(corpus="c", objective="none", checkpoint=str(file))
     tokenizer = tokenizers.load(backbone.checkpoint)
     expected = tokenizers.load(llama)
     assert tokenizer(TEXT)["input_ids"][-5:] == expected(TEXT)["input_ids"][-5:]

@@ -2,7 +2,7 @@
 
 Configuration files may request custom Python code, and transformers then asks on standard input
 whether to run it. Such folders are rejected before a library reads them. Weights are read from
-safetensors only, and must be complete and finite.
+safetensors or GGUF, and must be complete and finite.
 """
 
 from __future__ import annotations
