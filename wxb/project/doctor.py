@@ -1,7 +1,4 @@
-"""Checks of `wxb doctor`: can this machine and this folder run the project?
-
-Checks use no network. That of DVC repairs what a killed run left; the others change no file.
-"""
+"""Checks of `wxb doctor`, without network; that of DVC repairs what a killed run left."""
 
 from __future__ import annotations
 
@@ -48,10 +45,10 @@ def examine() -> Iterator[Finding]:
     for check in (python, packages, torch, git, dvc, disk):
         try:
             yield from check()
+        except OSError as error:
+            yield Finding(check.__name__, "problem", storage_error(error) or error_line(error))
         except Exception as error:
-            storage = storage_error(error)
-            remedy = "" if storage else INSTALL
-            yield Finding(check.__name__, "problem", storage or error_line(error), remedy)
+            yield Finding(check.__name__, "problem", error_line(error), INSTALL)
 
 
 def python() -> Iterator[Finding]:
