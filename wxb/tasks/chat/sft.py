@@ -89,6 +89,11 @@ class SftMethod(Network):
             status = "kept" if kept == answers else "shortened" if end > start else "lost"
             counts["gold"] += 1
             counts[status] += 1
+        if counts["kept"] < counts["gold"]:
+            print(
+                f"{path.stem}: of {counts['gold']} conversations, {counts['lost']} are too long and"
+                f" lost, and {counts['shortened']} lost their oldest turns (encoding.max_length)"
+            )
         has_loss = on_all | (columns["generated"] == 1)
         labels = np.where(has_loss, columns["ids"], IGNORED).astype(np.int32)
         return {"labels": labels}, splits, counts

@@ -140,7 +140,8 @@ def save(backbone: Model, folder: Path) -> None:
     config = read_json(folder / ADAPTER)
     config["target_modules"].sort()  # a set: peft writes it in any order
     write_json(folder / ADAPTER, config)
-    if generation := adapter.get_base_model().generation_config:  # of training, not of the base
+    model = adapter.get_base_model()
+    if generation := getattr(model, "generation_config", None):  # of training, not of the base
         generation.save_pretrained(str(folder))
     write_json(folder / BASE, _weight_hashes(Path(config["base_model_name_or_path"])))
 
