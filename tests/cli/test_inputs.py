@@ -24,6 +24,13 @@ def texts_of(task, block=None):
     return texts
 
 
+def read(texts, path):
+    """The texts of a file without errors."""
+    items = [*texts.read(Path(path))]
+    assert not any(item.error for item in items)
+    return [item.input for item in items]
+
+
 @pytest.mark.parametrize(
     "case", [case for case in CASES if case.path != "own"], ids=lambda case: case.name
 )
@@ -32,7 +39,7 @@ def test_the_inputs_are_those_of_the_records(case):
     path = Path(case.path)
     block, _ = new_corpus(path, None, case.flags)
     expected = sorted(text for text, _ in case.records)
-    assert sorted(texts_of(case.task, block).read(path)) == expected
+    assert sorted(read(texts_of(case.task, block), path)) == expected
 
 
 @pytest.mark.parametrize("name", ["fastText", "Tatoeba"])
@@ -40,19 +47,19 @@ def test_files_of_lines_need_no_corpus(name):
     case = next(case for case in CASES if case.name == name)
     write(case.files)
     expected = [text for text, _ in case.records]
-    assert list(texts_of(case.task).read(Path(case.path))) == expected
+    assert read(texts_of(case.task), case.path) == expected
 
 
 def test_a_task_that_new_corpus_does_not_know_reads_a_text_per_line():
     write({"own.txt": "Ann.\nBo.\n"})
-    assert list(texts_of("no-new").read(Path("own.txt"))) == ["Ann.", "Bo."]
+    assert read(texts_of("no-new"), "own.txt") == ["Ann.", "Bo."]
 
 
 @pytest.mark.parametrize("tag", ["O", "B-PER"])
 def test_columns_are_no_lines(tag):
     rows = "\n".join("".join(f"{token} {tag}\n" for token in row) for row in TOKENS)
     write({"own.txt": rows})
-    assert list(texts_of("ner").read(Path("own.txt"))) == [" ".join(row) for row in TOKENS]
+    assert read(texts_of("ner"), "own.txt") == [" ".join(row) for row in TOKENS]
 
 
 @pytest.mark.parametrize(
@@ -70,7 +77,7 @@ def test_tokens_are_read_with_the_fields_of_any_corpus():
     block = {"task": "ner", "path": "x", "fields": fields, "split": {"test": 0.2, "valid": 0.1}}
     write({"own.jsonl": as_lines({"tokens": row, "ner_tags": TAGS} for row in TOKENS)})
     expected = [" ".join(row) for row in TOKENS]
-    assert list(texts_of("ner", block).read(Path("own.jsonl"))) == expected
+    assert read(texts_of("ner", block), "own.jsonl") == expected
 
 
 def test_a_conversation_needs_no_answer():
@@ -82,16 +89,23 @@ def test_a_conversation_needs_no_answer():
     ]
     write({"own.jsonl": as_lines(rows)})
     expected = ["Where is Ann?", "Spell it.\ncat", "Who?"]
-    assert list(texts_of("chat", block).read(Path("own.jsonl"))) == expected
+    assert read(texts_of("chat", block), "own.jsonl") == expected
 
 
-def test_a_record_without_a_text_names_the_fields():
+def test_records_have_their_id_or_line_and_a_bad_one_its_reason():
+    fields = {"input": "review"}
     block = {
         "task": "classification",
         "path": "x",
-        "fields": {"input": "review"},
+        "fields": fields,
         "split": {"test": 0.2, "valid": 0.1},
     }
-    write({"own.jsonl": as_lines([{"body": "Good."}])})
-    with pytest.raises(WxbError, match=r"own.jsonl: line 1: .*'review' or 'input' or 'text'"):
-        list(texts_of("classification", block).read(Path("own.jsonl")))
+    rows = [{"id": "a", "review": "Good."}, {"id": 7, "body": "Bad."}, {"review": "So."}, None]
+    write({"own.jsonl": as_lines(rows)})
+    items = [*texts_of("classification", block).read(Path("own.jsonl"))]
+    places = [{"line": 1, "id": "a"}, {"line": 2, "id": 7}, {"line": 3}, {"line": 4}]
+    assert [item.place for item in items] == [{"file": "own.jsonl", **place} for place in places]
+    assert [item.input for item in items] == ["Good.", None, "So.", None]
+    for number, item in enumerate(items, start=1):
+        assert item.error.startswith(f"own.jsonl: line {number}: ") == (number in (2, 4))
+    assert "'review' or 'input' or 'text'" in items[1].error

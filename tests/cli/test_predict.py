@@ -38,9 +38,14 @@ def expected(project, monkeypatch):
     ]
 
 
-def lines(result):
+def rows(result):
     assert result.returncode == 0, result.stderr
     return [json.loads(line) for line in result.stdout.rstrip("\n").split("\n")]
+
+
+def lines(result):
+    """The rows without their places."""
+    return [{key: row[key] for key in ("input", "spans")} for row in rows(result)]
 
 
 def test_inputs_of_every_kind_have_the_same_predictions(predict, project, expected):
@@ -48,7 +53,9 @@ def test_inputs_of_every_kind_have_the_same_predictions(predict, project, expect
     folder.mkdir(exist_ok=True)
     (folder / "a.txt").write_text("".join(f"{text}\n" for text in TEXTS))
     assert lines(predict("--json", *TEXTS)) == expected
-    assert lines(predict("--json", stdin="\n".join(TEXTS))) == expected
+    places = [{"line": number} for number in range(1, 5)]
+    merged = [{**place, **row} for place, row in zip(places, expected, strict=True)]
+    assert rows(predict("--json", stdin="\n".join(TEXTS))) == merged
     assert lines(predict("--json", "-", stdin="\r\n".join(TEXTS))) == expected
     assert lines(predict("--json", "inputs")) == expected
     records = [{"input": text, "n": n} for n, text in enumerate(TEXTS)]
@@ -57,6 +64,16 @@ def test_inputs_of_every_kind_have_the_same_predictions(predict, project, expect
     with (project / "r.csv").open("w", newline="") as file:
         csv.writer(file).writerows([["sentence"], *([text] for text in TEXTS)])
     assert lines(predict("--json", "r.csv", "--field", "sentence")) == expected
+
+
+def test_a_record_without_a_text_is_a_row_with_its_reason(predict, project):
+    (project / "bad.jsonl").write_text('{"id": 5, "input": "Ann"}\nnull\n{"input": "Bo"}\n')
+    result = predict("--json", "bad.jsonl")
+    first, bad, last = [json.loads(line) for line in result.stdout.splitlines()]
+    assert (first["id"], first["line"], last["line"], last["input"]) == (5, 1, 3, "Bo")
+    assert {**bad, "error": ""} == {"file": "bad.jsonl", "line": 2, "input": None, "error": ""}
+    assert result.returncode == 1
+    assert bad["error"] in result.stderr
 
 
 def test_predictions_go_to_standard_output_and_progress_does_not(predict, expected):
@@ -108,8 +125,8 @@ def test_hidden_files_and_descriptions_of_a_folder_are_not_read(predict, project
 
 
 def test_a_text_may_begin_with_a_dash(predict):
-    rows = lines(predict("--json", "- Ann", "-5 of Ann"))
-    assert [row["input"] for row in rows] == ["- Ann", "-5 of Ann"]
+    inputs = lines(predict("--json", "- Ann", "-5 of Ann"))
+    assert [row["input"] for row in inputs] == ["- Ann", "-5 of Ann"]
     assert predict("-x", "Ann").returncode == 2
 
 

@@ -45,6 +45,7 @@ def test_it_finds_similar_texts():
     result = run("A dog is running.", "--file", "lines.txt", "--json")
     rows = json.loads(result.stdout)
     assert [row["text"] for row in rows] == LINES
+    assert [row["line"] for row in rows] == [1, 3, 5]
     assert rows[0]["cosine"] > 0.5 > 0.2 > rows[1]["cosine"]
     assert result.stderr == ""
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from wxb import tasks
 from wxb.core import paths
@@ -28,6 +28,14 @@ if TYPE_CHECKING:
 FIELDS = ("input", "text")
 
 
+class Item(NamedTuple):
+    """An input, with its file, and its id or line; or the reason why it cannot be read."""
+
+    place: dict[str, Any]
+    input: str | bytes | None
+    error: str = ""
+
+
 @dataclass(frozen=True)
 class Texts:
     """Reads the texts of files for a trained experiment: a name in params.yaml, or a folder.
@@ -38,11 +46,8 @@ class Texts:
     experiment: str
     field: str | None = None
 
-    def read(self, file: Path) -> Iterator[str]:
-        """Yield the texts of a file: of records, of columns that its task reads, or of lines.
-
-        Raises WxbError for a record without a text.
-        """
+    def read(self, file: Path) -> Iterator[Item]:
+        """Yield the texts of a file: of records, of columns that its task reads, or of lines."""
         corpus = self.corpus if has_records(file) else self._corpus_of(file)
         columns = getattr(corpus, "columns", None)
         if has_records(file) or columns:
@@ -52,7 +57,8 @@ class Texts:
         else:
             # Only line feeds separate lines: texts may have other separators of Unicode.
             lines = decode(file).removesuffix("\n").split("\n")
-            yield from (line.rstrip("\r") for line in lines)
+            for number, line in enumerate(lines, start=1):
+                yield Item({"file": str(file), "line": number}, line.rstrip("\r"))
 
     @cached_property
     def task(self) -> str:
@@ -89,14 +95,18 @@ class Texts:
                 )
         return None
 
-    def _texts(self, file: Path, raws: Iterator[Raw], corpus: Corpus | None) -> Iterator[str]:
-        for raw in raws:
+    def _texts(self, file: Path, raws: Iterator[Raw], corpus: Corpus | None) -> Iterator[Item]:
+        for place, content, *_ in raws:
+            kind, _, number = place.rpartition(" ")
+            where = {"file": str(file), kind or "place": int(number) if kind else place}
+            if isinstance(content, Mapping) and isinstance(content.get("id"), str | int):
+                where["id"] = content["id"]
             try:
-                if isinstance(raw.content, RecordError):
-                    raise raw.content
-                yield self._text(raw.content, corpus)
+                if isinstance(content, RecordError):
+                    raise content
+                yield Item(where, self._text(content, corpus))
             except RecordError as error:
-                raise WxbError(f"{file}: {raw.place}: {error.reason}: {error.detail}") from None
+                yield Item(where, None, f"{file}: {place}: {error.reason}: {error.detail}")
 
     def _text(self, content: Any, corpus: Corpus | None) -> str:
         """The text of a record. Raises RecordError."""

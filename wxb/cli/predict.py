@@ -15,7 +15,7 @@ from wxb.core.errors import WxbError
 from wxb.tasks.exports import json_line
 
 if TYPE_CHECKING:
-    from wxb.cli.inputs import Texts
+    from wxb.cli.inputs import Item, Texts
 
 CHUNK = 512  # inputs that are predicted before the first of them is printed
 FILES = 32  # the same for inputs that are files
@@ -46,8 +46,9 @@ def predict(
     """Print one prediction per input, in order.
 
     Progress goes to standard error, predictions to standard output. Inputs keep their line breaks;
-    with --json each prediction is one line. The settings of `prediction` are options, such as
-    --batch-size 8.
+    with --json each prediction is one line, with the file, and the id or line of the record. An
+    input that cannot be read has an error instead, and the exit code is 1. The settings of
+    `prediction` are options, such as --batch-size 8.
 
     Example: wxb predict -e ner-encoder "My name is Ann." --json
     """
@@ -67,56 +68,63 @@ def predict(
     predictor = trained.load(experiment, **options)
     errors: list[str] = []  # printed at the end, where users see them
     for chunk in chain([first], chunks):
-        for item, prediction in _predict(predictor, chunk, errors):
-            described = predictor.describe(item, prediction)
-            name = item if isinstance(item, str) else "-"
-            line = json_line({"input": name, **described}).rstrip("\n")
-            print(line if as_json else predictor.show(item, prediction), flush=True)
+        for (place, item, error), prediction in _predict(predictor, chunk):
+            errors += [error] if error else []
+            name = "-" if isinstance(item, bytes) else item
+            if as_json:
+                described = {"error": error} if error else predictor.describe(item, prediction)
+                line = json_line({**place, "input": name, **described}).rstrip("\n")
+            else:
+                line = f"error: {error}" if error else predictor.show(item, prediction)
+            print(line, flush=True)
     if errors:
         raise WxbError("\n".join(errors))
 
 
-def _predict(predictor: Any, chunk: list[Any], errors: list[str]) -> Iterator[tuple[Any, Any]]:
-    """Inputs with their predictions; files that cannot be read are skipped and add an error."""
+def _predict(predictor: Any, items: list[Item]) -> Iterator[tuple[Item, Any]]:
+    """Items with their predictions; a file that the model cannot read becomes an error."""
     try:
-        yield from zip(chunk, predictor.predict(chunk, caption="predict"), strict=True)
+        inputs = [item.input for item in items if not item.error]
+        predictions = iter(predictor.predict(inputs, caption="predict"))
+        yield from ((item, None if item.error else next(predictions)) for item in items)
     except WxbError as error:
         if not predictor.files:
             raise
-        if len(chunk) == 1:
-            errors.append(str(error))
+        if len(items) == 1:
+            yield items[0]._replace(error=str(error)), None
             return
-        for item in chunk:
-            yield from _predict(predictor, [item], errors)
+        for item in items:
+            yield from _predict(predictor, [item])
 
 
-def _files(
-    sources: Iterable[tuple[str, Path | None]], suffixes: Sequence[str]
-) -> Iterator[str | bytes]:
+def _files(sources: Iterable[tuple[str, Path | None]], suffixes: Sequence[str]) -> Iterator[Item]:
     """The paths of all files in arguments with their paths, or the bytes of standard input."""
+    from wxb.cli.inputs import Item
+
     for source, path in sources:
         if source == "-":
-            yield sys.stdin.buffer.read()
+            yield Item({}, sys.stdin.buffer.read())
         elif path is None:
             raise WxbError(f"{source}: no such file or folder; this model reads files, not texts")
         elif path.is_file():
-            yield str(path)
+            yield Item({}, str(path))
         else:
             names = (file for file in sorted(path.rglob("*")) if file.suffix.lower() in suffixes)
             if not (files := [*filter(Path.is_file, names)]):
                 raise WxbError(f"{path}: found no file in it that ends in {', '.join(suffixes)}")
-            yield from map(str, files)
+            yield from (Item({}, str(file)) for file in files)
 
 
-def _texts(sources: Iterable[tuple[str, Path | None]], texts: Texts) -> Iterator[str]:
+def _texts(sources: Iterable[tuple[str, Path | None]], texts: Texts) -> Iterator[Item]:
     """The texts in arguments with their paths."""
+    from wxb.cli.inputs import Item
     from wxb.corpora.layout import DESCRIPTIONS, is_description
 
-    for source, path in sources:
+    for number, (source, path) in enumerate(sources, start=1):
         if source == "-":
             yield from _texts_from_standard_input()
         elif path is None:
-            yield source
+            yield Item({"argument": number}, source)
         elif path.is_dir():
             names = (file for file in visible_files(path) if file.name not in DESCRIPTIONS)
             if not (files := [file for file in names if not is_description(file)]):
@@ -127,9 +135,11 @@ def _texts(sources: Iterable[tuple[str, Path | None]], texts: Texts) -> Iterator
             yield from texts.read(path)
 
 
-def _texts_from_standard_input() -> Iterator[str]:
+def _texts_from_standard_input() -> Iterator[Item]:
+    from wxb.cli.inputs import Item
+
     for number, line in enumerate(sys.stdin.buffer, start=1):
         try:
-            yield line.decode().rstrip("\r\n")
+            yield Item({"line": number}, line.decode().rstrip("\r\n"))
         except UnicodeDecodeError as error:
             raise WxbError(f"standard input, line {number}: expected UTF-8; {error}") from None

@@ -22,7 +22,7 @@ DIGITS = 4  # decimals of scores in the metadata
 
 
 def card(params: Params, name: str, folder: Path | None = None) -> str:
-    """The card of a scored experiment, as Markdown; its example loads the model from `folder`.
+    """The card of a scored experiment, as Markdown; its example loads the folder.
 
     Raises WxbError if the experiment is unknown, a baseline, not trained or not scored.
     """
@@ -61,7 +61,7 @@ def card(params: Params, name: str, folder: Path | None = None) -> str:
         data,
         template_path=str(FOLDER / "card.md"),
         name=name,
-        folder=folder or model,
+        folder=folder.name if folder else model,
         experiment=experiment,
         checkpoint=params.backbone_of(experiment).checkpoint,
         tuning=tuning_text(experiment),
