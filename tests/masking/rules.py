@@ -24,6 +24,8 @@ class ScoredSpan(NamedTuple):
 class Rules:
     """Predicts addresses at *.org, capitalised words, and numbers, as a `SpanFinder` would."""
 
+    has_scores = True
+
     def __init__(self):
         self.types, self.threshold = list(RULES), 0.0
 

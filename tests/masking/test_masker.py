@@ -8,7 +8,8 @@ import pytest
 
 from tests.masking.rules import Rules, ScoredSpan
 from wxb.core.errors import WxbError
-from wxb.masking.masker import Masker
+from wxb.masking.files import cuts
+from wxb.masking.masker import SIZE, Masker
 from wxb.masking.placeholders import Edit, Placeholders
 from wxb.tasks.ner.models.predictor import SpanFinder
 from wxb.tasks.ner.record import Span
@@ -30,10 +31,11 @@ def test_types_have_their_operator_or_the_default():
     ("text", "options", "left"),
     [
         ("bob@x.com", {}, ["e-mail address"]),  # this recognizer finds .org only
-        ("a.bob@x.org", {}, ["e-mail address"]),
+        ("a.bob@x.org", {}, []),
+        ("a.bob@x.org", {"only": ["AGE"]}, ["e-mail address"]),
         ("bob@x.com", {"allow": ["bob@x.com"]}, []),
         ("bob@x.com", {"deny": ["/.*com/"]}, []),
-        ("bob@x.com", {"deny": ["x.com"]}, ["e-mail address"]),
+        ("bob@x.com", {"deny": ["x.com"]}, []),
         ("to bob@x.org", {"operators": {"EMAIL": {"operator": "keep"}}}, ["e-mail address"]),
         ("4111 1111 1111 1111", {}, []),
         ("4111 1111 1111 1111", {"threshold": 0.6}, ["card number"]),
@@ -41,7 +43,22 @@ def test_types_have_their_operator_or_the_default():
 )
 def test_verification_finds_values_that_are_not_masked_completely(text, options, left):
     masker = Masker(Rules(), **options)
-    assert masker.unmasked_values(text, *masker.edits([text])) == left
+    assert [kind for _, kind in masker.left(text, *masker.edits([text]))] == left
+
+
+def test_a_part_of_a_value_is_masked_whole_and_a_span_ends_with_its_line():
+    assert masked("a.bob@x.org", allow=["a.bob@x.org"]) == ["a.bob@x.org"]
+    assert masked("Ann\n\nBob\r\n", deny=["/A[^x]*/"]) == ["<DENIED>\n\n<DENIED>\r\n"]
+    mapping = Placeholders({"<CITY_1>": "rio  Bob"})
+    new = masked("rio", "x rio Bob", "rio\nBob", operators="number", mapping=mapping)
+    assert new == ["rio", "x <NAME_1>", "<NAME_2>\n<NAME_3>"]
+
+
+@pytest.mark.parametrize("end", ["\n\n", "\r\n", " "])
+def test_a_long_text_is_masked_as_its_lines_are(end):
+    lines = [f"Ann{number} of Bob" + "-" * (number % 7) for number in range(2_000)]
+    assert max(last - first for first, last in cuts(end.join(lines), SIZE)) <= SIZE
+    assert masked(end.join(lines)) == [end.join(masked(*lines))]
 
 
 def test_the_threshold_filters_spans_of_any_recognizer():

@@ -12,9 +12,7 @@ from wxb.masking import operators
 from wxb.masking.operators import (
     DEFAULT,
     FAKER_METHODS,
-    Fake,
-    Number,
-    Replace,
+    Operator,
     read_operators,
 )
 from wxb.masking.placeholders import Placeholders
@@ -56,10 +54,10 @@ def test_operators_replace_values(config, parameters, new):
 
 
 def test_a_name_is_for_all_types_and_the_default_of_a_file_is_replace(config):
-    assert read_operators("number") == {DEFAULT: Number()}
+    assert read_operators("number") == {DEFAULT: Operator(operator="number")}
     assert read_operators(config("AGE: {operator: number}")) == {
-        DEFAULT: Replace(),
-        "AGE": Number(),
+        DEFAULT: Operator(operator="replace"),
+        "AGE": Operator(operator="number"),
     }
 
 
@@ -76,18 +74,19 @@ def test_the_salt_may_come_from_the_environment(monkeypatch, config):
 @pytest.mark.parametrize(
     ("text", "faults"),
     [
-        ("NAME: {operator: masc}", ["NAME", "'masc'", "'mask'"]),
-        ("NAME: {operator: mask, masking_chr: x}", ["NAME.mask.masking_chr"]),
-        ("NAME: {operator: mask, masking_char: xy}", ["NAME.mask.masking_char"]),
-        ("NAME: {operator: mask, chars_to_mask: 0}", ["NAME.mask.chars_to_mask"]),
+        ("NAME: {operator: masc}", ["NAME", "'mask'"]),
+        ("NAME: {operator: mask, masking_chr: x}", ["NAME.masking_chr"]),
+        ("NAME: {operator: mask, masking_char: xy}", ["NAME.masking_char"]),
+        ("NAME: {operator: mask, chars_to_mask: 0}", ["NAME.chars_to_mask"]),
+        ("NAME: {operator: redact, locale: de_DE}", ["NAME", "redact has no option 'locale'"]),
         ("NAME: mask", ["NAME"]),
         ("NAME: {mask: 1}", ["NAME"]),
-        ("NAME: {operator: fake, method: frist_name}", ["NAME.fake", "frist_name"]),
-        ("NAME: {operator: fake, locale: xx_XX}", ["NAME.fake", "xx_XX"]),
-        ("A: {operator: a}\nB: {operator: b}", ["A: ", "B: "]),
+        ("NAME: {operator: fake, method: frist_name}", ["NAME", "frist_name"]),
+        ("NAME: {operator: fake, locale: xx_XX}", ["NAME", "xx_XX"]),
+        ("A: {operator: a}\nB: {operator: b}", ["A.operator: ", "B.operator: "]),
         ("[]", ["expected operators by type"]),
         ("", ["expected operators by type"]),
-        ("NAME: {operator: fake, method: add_provider}", ["NAME.fake", "add_provider"]),
+        ("NAME: {operator: fake, method: add_provider}", ["NAME", "add_provider"]),
         ("A: {operator: redact}\nA: {operator: mask}", ["operators.yaml: not readable"]),
     ],
 )
@@ -114,17 +113,16 @@ def test_no_error_shows_a_salt(config, text):
 
 
 def fake(value, type_="NAME", placeholders=None, **options):
-    return Fake(**options)(value, type_, placeholders or Placeholders())
+    return Operator(operator="fake", **options)(value, type_, placeholders or Placeholders())
 
 
-@given(st.text(min_size=1), st.sampled_from([*FAKER_METHODS.values(), ["IDCARDNUM"]]))
-def test_fakes_differ_from_their_values_and_are_on_one_line(value, types):
-    for type_ in types:
-        new = fake(value, type_)
-        assert new
-        assert new != value
-        assert len(new.splitlines()) == 1
-        assert fake(value, type_) == new
+@given(st.text(min_size=1), st.sampled_from([*FAKER_METHODS, "IDCARDNUM"]))
+def test_fakes_differ_from_their_values_and_are_on_one_line(value, type_):
+    new = fake(value, type_)
+    assert new
+    assert new != value
+    assert len(new.splitlines()) == 1
+    assert fake(value, type_) == new
 
 
 def test_fakes_depend_on_value_type_seed_locale_and_method():

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections import Counter
 from itertools import chain, combinations, product
 from pathlib import Path
 from typing import Annotated, Any
@@ -42,9 +41,10 @@ Output = Annotated[
     ),
 ]
 FormatOption = Annotated[
-    Format | None, typer.Option("--format", help="default: from the suffix, else text")
+    Format | None,
+    typer.Option("--format", help="default: from the suffix, else text; markup: HTML or XML"),
 ]
-Lines = Annotated[bool, typer.Option("--lines", help="text format: each line is a document")]
+Lines = Annotated[bool, typer.Option("--lines", help="text: each line is a document")]
 Field = Annotated[
     list[str] | None,
     typer.Option(
@@ -87,18 +87,21 @@ def mask(
     lines: Lines = False,
     field: Field = None,
     column: Column = None,
+    brackets: Annotated[
+        str | None,
+        typer.Option(help="around placeholders: <>, [] or {}; default: <>, in markup []"),
+    ] = None,
     verify: Annotated[
-        bool,
-        typer.Option("--verify", help="search the texts with rules, too; exit code 3 for misses"),
+        bool, typer.Option("--verify", help="list values left in clear; exit code 1 if there are")
     ] = False,
 ) -> None:
     """Find personal data with a trained experiment, and replace it.
 
     Example: wxb mask -e ner-encoder --mapping secret.json letters --output masked
 
-    A document is a FILE, a line (--lines), a string of JSON (.json, .jsonl) or a cell of a column
-    (.csv, .tsv). Files must be UTF-8. JSON and CSV are parsed and written again, so spaces, escapes
-    and quotes may change. Files of a FOLDER keep their names. Hidden files are skipped.
+    A document is a FILE, a line (--lines), a string of JSON or a cell of a CSV column, in UTF-8.
+    JSON and CSV are parsed and written again, so spaces, escapes and quotes may change. Hidden
+    files of a FOLDER are skipped; --format is for those with a suffix of no format.
 
     \b
     A YAML file for --operators has an operator for each type, and DEFAULT for all others:
@@ -108,22 +111,17 @@ def mask(
       SURNAME: {operator: hash}           # salt: here or in WXB_MASK_SALT
       AGE: {operator: keep}               # also: redact; replace, with new_value
 
-    The same options give the same bytes. Placeholders are numbered through all documents, with
-    --mapping also through all runs. Placeholders of the mapping that are already in a text are
-    masked too, so that unmask restores the text. The mapping also keeps the fakes of two values
-    apart. No path may be inside another one of the call.
+    Placeholders are numbered through all documents, with --mapping also through all runs. Those of
+    the mapping that are already in a text are masked too, so that unmask restores it. A span ends
+    with its line. A part of an e-mail address, card number, IBAN, international phone number or
+    value of the mapping is masked as a whole. --verify lists such values in clear, and masked
+    values of three or more characters that stand elsewhere in clear, whatever their case.
 
-    --verify counts e-mail addresses, card numbers, IBANs and international phone numbers that are
-    not masked completely, except values of --allow.
-
-    A file that is not UTF-8 or not in its format stops the command: it and later files are not
-    written.
-
-    Exit code: 0 success, 1 error, 2 usage, 3 --verify found values, 130 interrupted.
+    Exit code: 0 success, 1 error or values left in clear, 2 usage, 130 interrupted.
     """
     from wxb.masking.masker import Masker
-    from wxb.masking.operators import Fake, Number
-    from wxb.masking.placeholders import Mapping, apply_edits
+    from wxb.masking.placeholders import BRACKETS, Mapping, apply_edits
+    from wxb.masking.verify import Check
     from wxb.project import trained
 
     secrets = [("--mapping", mapping)]
@@ -131,8 +129,8 @@ def mask(
         secrets.append(("--operators", Path(operators)))
     for option, items in (("--allow", allow), ("--deny", deny)):
         secrets += [(option, Path(item[1:])) for item in items or () if item.startswith("@")]
-    layout = Layout(format_, lines, field or (), column or ())
-    sources = _sources(source, output, layout, secrets)
+    layout = Layout(lines, field or (), column or ())
+    sources = _sources(source, output, format_, layout, secrets)
     if mapping:
         context.with_resource(write_lock(mapping.resolve()))
     recognizer: Any = wxb.load(experiment)
@@ -146,26 +144,29 @@ def mask(
         only=only or (),
         allow=allow or (),
         deny=deny or (),
+        brackets=brackets or BRACKETS[0],
     )
-    if mapping and not any(isinstance(o, Number | Fake) for o in masker.operators.values()):
+    if mapping and not any(o.operator in ("number", "fake") for o in masker.operators.values()):
         usage_error("--mapping", "requires the operator number or fake, which --operators lacks")
     if caveat := trained.caveat(experiment):
         print(caveat, file=sys.stderr)
-    left: Counter[str] = Counter()
+    check = Check(masker) if verify else None
 
-    def masked(texts: list[str]) -> list[str]:
+    def masked(batch: files.Batch) -> list[str]:
+        texts = [text for _, record in batch for text in record.texts]
         rows = masker.edits(texts)
-        if verify:
-            left.update(chain.from_iterable(map(masker.unmasked_values, texts, rows)))
-        if isinstance(masker.mapping, Mapping):
-            masker.mapping.save()
-        return [*map(apply_edits, texts, rows)]
+        if check:
+            check.add(batch, texts, rows)
+        pairs = (
+            brackets or BRACKETS[source.format == "markup"]
+            for source, record in batch
+            for _ in record.texts
+        )
+        return files.rendered(batch, map(apply_edits, texts, rows, pairs))
 
-    files.rewrite(sources, layout, masked)
-    if left:
-        by_kind = ", ".join(f"{kind} {count}" for kind, count in sorted(left.items()))
-        print(f"wxb: --verify: {counted(left.total(), 'values')} left: {by_kind}", file=sys.stderr)
-        raise typer.Exit(3)
+    files.rewrite(sources, layout, masked, getattr(masker.mapping, "save", lambda: None))
+    if check and (report := "\n".join(check.report())):
+        raise WxbError(f"--verify: {report}")
 
 
 def unmask(
@@ -178,14 +179,17 @@ def unmask(
     lines: Lines = False,
     field: Field = None,
     column: Column = None,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="exit code 1 if placeholders look altered")
+    ] = False,
 ) -> None:
     """Replace placeholders by their values from a mapping.
 
     Example: wxb unmask --mapping secret.json masked --output letters
 
-    Reads and writes files like mask; use the same --lines, --field and so on. Only the operator
-    number can be undone: the output of replace, redact, mask, hash and fake is kept. Placeholders
-    that the mapping lacks are kept, and counted on standard error.
+    Reads and writes files like mask; use the same --field and so on. Only the operator number can
+    be undone. Other brackets, case, width, blanks and escapes of placeholders are read, too, as
+    language models change them; strings that only look like them are kept and counted.
 
     Exit code: 0 success, 1 error, 2 usage, 130 interrupted.
     """
@@ -193,27 +197,30 @@ def unmask(
 
     if not mapping.is_file():
         raise WxbError(f"{mapping}: no such file; expected one that `wxb mask --mapping` wrote")
-    layout = Layout(format_, lines, field or (), column or ())
-    sources = _sources(source, output, layout, [("--mapping", mapping)])
+    layout = Layout(lines, field or (), column or ())
+    sources = _sources(source, output, format_, layout, [("--mapping", mapping)])
     values = Mapping(mapping)
-    unknown = 0
 
-    def restored(texts: list[str]) -> list[str]:
-        nonlocal unknown
-        unknown += sum(map(values.unknown, texts))
-        return [*map(values.restore, texts)]
+    def restored(batch: files.Batch) -> list[str]:
+        texts = (text for _, record in batch for text in record.texts)
+        return files.rendered(batch, map(values.restore, texts))
 
-    files.rewrite(sources, layout, restored)
-    if unknown:
+    files.rewrite(sources, layout._replace(lines=True), restored)  # a placeholder is on one line
+    if values.altered:
         print(
-            f"wxb: {mapping} lacks {counted(unknown, 'placeholders')}, which are kept; were they"
-            " written with another mapping?",
+            f"wxb: {counted(values.restored, 'placeholders')} restored,"
+            f" {values.altered} look altered or are not in {mapping}, and are kept",
             file=sys.stderr,
         )
+        raise typer.Exit(int(strict))
 
 
 def _sources(
-    argument: str | None, output: Path | None, layout: Layout, others: list[tuple[str, Path | None]]
+    argument: str | None,
+    output: Path | None,
+    format_: Format | None,
+    layout: Layout,
+    others: list[tuple[str, Path | None]],
 ) -> list[Source]:
     """The inputs of a text, file, folder or standard input, each with its output file.
 
@@ -227,21 +234,24 @@ def _sources(
             usage_error(ARGUMENT, "missing; expected a text, a file, a folder or -")
         is_text = argument not in (None, "-")
         content = f"{argument}\n".encode() if is_text else None
-        sources = [Source(content, "the text" if is_text else "standard input", output)]
-    elif path.is_file() or not path.is_dir():
-        sources = [Source(path, str(path), output)]
+        name = "the text" if is_text else "standard input"
+        sources = [Source(content, name, format_, output)]
+    elif not path.is_dir():
+        sources = [Source(path, str(path), files.format_of(path, format_, None), output)]
     elif output is None:
         usage_error(ARGUMENT, f"{path} is a folder, so --output is required: a folder")
     else:
         sources = [
-            Source(file, str(file), output / file.relative_to(path)) for file in visible_files(path)
+            Source(file, str(file), files.format_of(file, None, format_), output / name)
+            for file in visible_files(path)
+            for name in [file.relative_to(path)]
         ]
     named = [(option, other) for option, other in [("--output", output), *others] if other]
     inputs = [path, *(s.content for s in sources if isinstance(s.content, Path))] if path else []
     _require_apart(named, inputs)
-    formats = {layout.format_of(source) for source in sources}
+    formats = {source.format or "text" for source in sources}
     for option, value, used in (
-        ("--lines", layout.lines, {"text"}),
+        ("--lines", layout.lines, {"text", "markup"}),
         ("--field", layout.fields, {"json", "jsonl"}),
         ("--column", layout.columns, {"csv"}),
     ):
@@ -253,11 +263,10 @@ def _sources(
 def _require_apart(named: list[tuple[str, Path]], inputs: list[Path]) -> None:
     """Raise typer's usage error if two paths, of which an option names one, overlap."""
     all_inputs = [("the input", path) for path in inputs]
-    places = {path: path.resolve() for _, path in [*named, *all_inputs]}
     for (option, path), (other, other_path) in chain(
         combinations(named, 2), product(named, all_inputs)
     ):
-        place, other_place = places[path], places[other_path]
+        place, other_place = path.resolve(), other_path.resolve()
         if (
             place.is_relative_to(other_place)
             or other_place.is_relative_to(place)

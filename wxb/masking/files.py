@@ -1,7 +1,7 @@
 """Files of texts: the inputs of a command, the texts in them, and the outputs.
 
 CSV and JSON are parsed and written again: values stay the same, but white space between JSON
-tokens, JSON escapes and optional CSV quotes may change.
+tokens, JSON escapes and optional CSV quotes may change. All but JSON is read in parts.
 """
 
 from __future__ import annotations
@@ -10,12 +10,12 @@ import csv
 import io
 import json
 import os
+import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import chain, groupby, islice
 from pathlib import Path
-from typing import Any, BinaryIO, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, TypeVar
 
 from tqdm import tqdm
 
@@ -23,49 +23,51 @@ from wxb import WxbError
 from wxb.core.errors import did_you_mean
 from wxb.core.files import publish
 
-Format = Literal["text", "jsonl", "json", "csv"]
+Format = Literal["text", "markup", "jsonl", "json", "csv"]  # markup: a text with tags
 SUFFIXES: dict[str, Format] = {
-    ".jsonl": "jsonl",
-    ".ndjson": "jsonl",
-    ".json": "json",
-    ".csv": "csv",
-    ".tsv": "csv",
-    ".tab": "csv",
+    **{".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "json"},
+    **dict.fromkeys((".csv", ".tsv", ".tab"), "csv"),
+    **dict.fromkeys((".txt", ".text", ".md", ".log"), "text"),
+    **dict.fromkeys((".html", ".htm", ".xhtml", ".xml"), "markup"),
 }
+# Formats whose structure would break, or hide values, if they were read as text.
+OTHERS = re.compile(
+    r"\.(jsonlines|geojson|ipynb|ya?ml|toml|psv|sql|parquet|arrow|xlsx?|ods|docx|odt|pdf|rtf|spacy)"
+)
 DELIMITERS = ",;\t|"
+_NAME = r'"?[^\W\d][\w .#/()-]*"?'
+STRUCTURES = {  # of the first two lines
+    "JSON": re.compile(r'\s*(?:\{\s*"|\[\s*["{])'),
+    "CSV": re.compile(rf"{_NAME}([,;\t|]){_NAME}(?:\1{_NAME})*\r?\n[^\n]*\1"),
+}
+BLOCK = 1 << 20  # bytes
 # A batch ends at one of these limits; all of it is in memory.
 DOCUMENTS, CHARACTERS = 256, 100_000
-
-_BOM = "\ufeff"
+ENDS = ("\n\n", "\n\r\n", "\n", ". ", "。", " ")  # where a text is cut, the best first
+T = TypeVar("T")
 
 
 class Source(NamedTuple):
-    """An input, its name in errors, and its output file."""
+    """An input, its name in errors, its format, and its output file."""
 
     content: Path | bytes | None  # None: standard input
     name: str
-    target: Path | None  # None: standard output
+    format: Format | None = None  # None: text, or an error if it looks like JSON or CSV
+    target: Path | None = None  # None: standard output
 
-    def open(self) -> BinaryIO:
+    def open(self) -> Any:
         """The content as a binary stream."""
         if isinstance(self.content, Path):
             return self.content.open("rb")
         return sys.stdin.buffer if self.content is None else io.BytesIO(self.content)
 
 
-@dataclass(frozen=True)
-class Layout:
+class Layout(NamedTuple):
     """Where the texts are in a file."""
 
-    format: Format | None = None  # None: from the suffix
     lines: bool = False  # of text: each line is a document
     fields: Sequence[str] = ()  # of JSON: see `_json`; none: "text" in JSONL, all in JSON
     columns: Sequence[str] = ()  # of CSV; none: "text"
-
-    def format_of(self, source: Source) -> Format:
-        """The format of an input."""
-        path = source.content if isinstance(source.content, Path) else Path()
-        return self.format or SUFFIXES.get(path.suffix.lower(), "text")
 
 
 class Record(NamedTuple):
@@ -75,48 +77,121 @@ class Record(NamedTuple):
     render: Callable[[Sequence[str]], str]
 
 
-def read(source: Source, layout: Layout) -> Iterator[Record]:
-    """The records of an input.
+Batch = list[tuple[Source, Record]]
 
-    Raises WxbError if it cannot be read, is not UTF-8 or not in its format. Errors have the line
-    number, never the content.
+
+def format_of(path: Path, chosen: Format | None, default: Format | None) -> Format | None:
+    """The format of a file: chosen, from its suffix, or the default.
+
+    Raises WxbError for suffixes of formats that cannot be read.
     """
-    format_ = layout.format_of(source)
-    try:
-        with source.open() as file:
-            is_whole = format_ == "json" or (format_ == "text" and not layout.lines)
-            parts = iter([file.read()]) if is_whole else file  # only line feeds separate lines
-            decoded = (_decode(part, source, number) for number, part in enumerate(parts, 1))
-            first = next(decoded, "")
-            if first.startswith(_BOM):
-                yield _constant(_BOM)
-            lines = chain(filter(None, [first.removeprefix(_BOM)]), decoded)
-            if format_ == "text":
-                yield from map(_text, lines)
-            elif format_ == "csv":
-                yield from _csv(lines, source, layout.columns or ["text"])
-            else:
-                fields = [field.replace("[]", "") for field in layout.fields]
-                fields = fields or (["text"] if format_ == "jsonl" else [])
-                for number, line in enumerate(lines, 1):
-                    yield _json(line, f"{source.name}: line {number}", fields)
-    except OSError as error:
-        raise WxbError(f"{source.name}: cannot be read ({error.strerror})") from None
+    suffix = path.suffix.lower()
+    format_ = chosen or SUFFIXES.get(suffix) or default
+    if not format_ and OTHERS.fullmatch(suffix):
+        raise WxbError(f"{path}: {suffix} is no format of masking; choose one with --format")
+    return format_
 
 
-def _decode(content: bytes, source: Source, line: int) -> str:
-    try:
-        return content.decode()
-    except UnicodeDecodeError as error:
-        line += content.count(b"\n", 0, error.start)
-        raise WxbError(
-            f"{source.name}: line {line}: byte 0x{content[error.start]:02x} is not UTF-8; convert"
-            " the file first, e.g. with iconv --to-code UTF-8"
-        ) from None
+class Lines:
+    """The lines of an input, with their ends. Only line feeds end lines.
+
+    `is_waiting`: standard input has no more lines yet.
+    """
+
+    def __init__(self, source: Source) -> None:
+        self.source, self.is_waiting = source, False
+
+    def __iter__(self) -> Iterator[str]:
+        """Raise WxbError if the input cannot be read, or is not UTF-8."""
+        number = 0
+        try:
+            for left, line in self._split():
+                number += 1
+                self.is_waiting = left == 0 and self.source.content is None
+                yield line.decode()
+        except UnicodeDecodeError as error:
+            fault = f"line {number}: byte 0x{error.object[error.start]:02x} is not UTF-8"
+            advice = "convert the file first, e.g. with iconv --to-code UTF-8"
+            raise WxbError(f"{self.source.name}: {fault}; {advice}") from None
+        except OSError as error:
+            raise WxbError(f"{self.source.name}: cannot be read ({error.strerror})") from None
+
+    def _split(self) -> Iterator[tuple[int, bytes]]:
+        """Lines, each with the number of those that were read after it."""
+        rest, block = b"", b"\n"
+        with self.source.open() as file:
+            while block:
+                block = file.read1(BLOCK)
+                *lines, rest = (rest + block).split(b"\n")
+                lines = [line + b"\n" for line in lines] if block else [rest][: len(rest)]
+                yield from zip(range(len(lines))[::-1], lines, strict=True)
 
 
-def _constant(content: str) -> Record:
-    return Record([], lambda _: content)
+def read(source: Source, layout: Layout) -> Iterator[Record | None]:
+    """The records of an input; None if it pauses.
+
+    Raises WxbError if it is not in its format. Errors have the line number, never the content.
+    """
+    lines = Lines(source)
+    rest = iter(lines)
+    first = next(rest, "")
+    mark = first[: first.startswith("\ufeff")]
+    yield Record([], lambda _: mark)
+    rest = chain(filter(None, [first[len(mark) :]]), rest)
+    if source.format == "csv":
+        records = _csv(rest, source, layout.columns or ["text"])
+    elif source.format in ("json", "jsonl"):
+        default = ["text"] if source.format == "jsonl" else []
+        fields = [field.replace("[]", "") for field in layout.fields] or default
+        values = ["".join(rest)] if source.format == "json" else rest
+        records = (
+            _json(line, f"{source.name}: line {number}", fields)
+            for number, line in enumerate(values, start=1)
+        )
+    else:
+        records = map(_text, rest if layout.lines else _parts(rest, source))
+    for record in records:
+        yield record
+        if lines.is_waiting:
+            yield None
+
+
+def _parts(lines: Iterator[str], source: Source) -> Iterator[str]:
+    """The text of some lines, in parts. Raises WxbError if it may be JSON or CSV."""
+    text = "".join(islice(lines, 2))
+    for format_, pattern in STRUCTURES.items():
+        if not source.format and pattern.match(text):
+            raise WxbError(f"{source.name}: looks like {format_}; choose a format with --format")
+    for line in lines:
+        text += line
+        if len(text) > CHARACTERS:
+            *parts, text = (text[start:end] for start, end in cuts(text, CHARACTERS // 2))
+            yield from parts
+    yield text
+
+
+def cuts(text: str, size: int) -> Iterator[tuple[int, int]]:
+    """Start and end of parts of a text of up to `size` characters, whole paragraphs if possible."""
+    start = 0
+    while start < len(text):
+        ends = ((text.rfind(end, start + size // 2, start + size), len(end)) for end in ENDS)
+        end = next((index + length for index, length in ends if index >= 0), start + size)
+        end = len(text) if len(text) - start <= size else end
+        yield start, end
+        start = end
+
+
+def batches(items: Iterable[T | None], size: Callable[[T], int]) -> Iterator[list[T]]:
+    """Items in lists of up to DOCUMENTS items or about CHARACTERS characters; None ends a list."""
+    batch: list[T] = []
+    characters = 0
+    for item in chain(items, [None]):
+        if item is not None:
+            batch.append(item)
+            characters += size(item)
+        if batch and (item is None or len(batch) >= DOCUMENTS or characters >= CHARACTERS):
+            yield batch
+            batch, characters = [], 0
 
 
 def _text(content: str) -> Record:
@@ -125,47 +200,50 @@ def _text(content: str) -> Record:
     return Record([text], lambda new: new[0] + content[len(text) :])
 
 
-def _json(content: str, where: str, fields: Sequence[str]) -> Record:
+def _json(content: str, place: str, fields: Sequence[str]) -> Record:
     """The strings of a JSON value in some fields; without fields, all of them.
 
-    A field is a path of keys, such as `meta.text`; positions in lists do not count.
+    A field is a path of keys, such as `meta.text`; positions in lists do not count. An empty list
+    or null may stand instead of a text, or of an object with texts.
     """
     if not content.strip():
-        return _constant(content)
-    root: list[Any] = []
+        return Record([], lambda _: content)
     try:
-        root.append(json.loads(content, object_pairs_hook=_object))
+        root = [json.loads(content, object_pairs_hook=_object)]
+        leaves = [*_leaves(root, "")]
         json.dumps(root, ensure_ascii=False).encode()  # fails for half a surrogate pair
     except (ValueError, RecursionError) as error:
         reason = error.msg if isinstance(error, json.JSONDecodeError) else type(error).__name__
-        raise WxbError(f"{where}: no JSON ({reason}), or a key twice") from None
-    strings: list[_Leaf] = []
-    empty: set[str] = set()
-    others: set[str] = set()
-    for leaf in _leaves(root, ""):
-        if isinstance(leaf.value, str):
-            strings.append(leaf)
-        else:
-            (empty if leaf.value in (None, [], {}) else others).add(leaf.path)
-    paths = {leaf.path for leaf in strings} | empty
+        raise WxbError(f"{place}: no JSON ({reason}), a key twice or a long number") from None
+    strings = [(path, *leaf) for path, *leaf in leaves if isinstance(leaf[-1], str)]
     for field in fields:
-        # An empty list or null may stand instead of a text, or of an object with texts.
-        is_known = field in paths or field.startswith(tuple(f"{path}." for path in empty))
-        if field in others or not is_known:
+        own = [(path, leaf[-1]) for path, *leaf in leaves if f"{field}.".startswith(f"{path}.")]
+        if not own or any(v not in (None, [], {}) and (p, type(v)) != (field, str) for p, v in own):
+            similar = did_you_mean(field, {path for path, *_ in strings})
             raise WxbError(
-                f"{where}: no text in the field {field!r}{did_you_mean(field, paths)}; name the"
-                " text's field with --field"
+                f"{place}: no text in the field {field!r}{similar}; name it with --field"
             )
-    strings = [leaf for leaf in strings if not fields or leaf.path in fields]
-    end = content[len(content.rstrip()) :]
+    texts = [leaf for path, *leaf in strings if not fields or path in fields]
 
-    def render(texts: Sequence[str]) -> str:
-        for leaf, text in zip(strings, texts, strict=True):
-            leaf.container[leaf.key] = text
-        indent = 2 if "\n" in content.strip() else None
-        return json.dumps(root[0], ensure_ascii=False, indent=indent) + end
+    def render(new: Sequence[str]) -> str:
+        for (box, key, _), text in zip(texts, new, strict=True):
+            box[key] = text
+        json_ = json.dumps(
+            root[0], ensure_ascii=False, indent=2 if "\n" in content.strip() else None
+        )
+        return json_ + content[len(content.rstrip()) :]
 
-    return Record([leaf.value for leaf in strings], render)
+    return Record([text for _, _, text in texts], render)
+
+
+def _leaves(box: Any, path: str) -> Iterator[tuple[str, Any, Any, Any]]:
+    """Path, list or object, key and value of the innermost values."""
+    for key, value in box.items() if isinstance(box, dict) else enumerate(box):
+        own = f"{path}.{key}".removeprefix(".") if isinstance(box, dict) else path
+        if isinstance(value, dict | list) and value:
+            yield from _leaves(value, own)
+        else:
+            yield own, box, key, value
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -173,24 +251,6 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(content) < len(pairs):
         raise ValueError
     return content
-
-
-class _Leaf(NamedTuple):
-    """A JSON value without values in it: its container and key there, and its path of keys."""
-
-    container: Any
-    key: Any
-    path: str
-    value: Any
-
-
-def _leaves(value: Any, path: str) -> Iterator[_Leaf]:
-    for key, inner in value.items() if isinstance(value, dict) else enumerate(value):
-        own = f"{path}.{key}".removeprefix(".") if isinstance(value, dict) else path
-        if isinstance(inner, dict | list) and inner:
-            yield from _leaves(inner, own)
-        else:
-            yield _Leaf(value, key, own, inner)
 
 
 def _csv(lines: Iterator[str], source: Source, columns: Sequence[str]) -> Iterator[Record]:
@@ -206,6 +266,9 @@ def _csv(lines: Iterator[str], source: Source, columns: Sequence[str]) -> Iterat
     end = "\r\n" if first.endswith("\r\n") else "\n"
     reader = csv.reader(chain([first], lines), delimiter=delimiter, strict=True)
 
+    def error(fault: object) -> WxbError:
+        return WxbError(f"{source.name}: line {reader.line_num}: {fault}")
+
     def record(row: list[str], indices: Sequence[int]) -> Record:
         def render(texts: Sequence[str]) -> str:
             cells = dict(zip(indices, texts, strict=True))
@@ -219,66 +282,52 @@ def _csv(lines: Iterator[str], source: Source, columns: Sequence[str]) -> Iterat
     try:
         header = next(reader)
         for column in columns:
-            if header.count(column) != 1:
-                fault = f"{header.count(column)} columns {column!r}{did_you_mean(column, header)}"
-                raise WxbError(
-                    f"{source.name}: line 1: found {fault}; name the text's column with --column"
-                )
+            if (count := header.count(column)) != 1:
+                similar = did_you_mean(column, header)
+                raise error(f"found {count} columns {column!r}{similar}; name one with --column")
         yield record(header, [])
         for row in reader:
             if row and len(row) != len(header):
-                fault = f"found {len(row)} cells; expected {len(header)}"
-                raise WxbError(f"{source.name}: line {reader.line_num}: {fault}")
+                raise error(f"found {len(row)} cells; expected {len(header)}")
             yield record(row, [header.index(column) for column in columns] if row else [])
-    except csv.Error as error:
-        raise WxbError(f"{source.name}: line {reader.line_num}: no CSV ({error})") from None
+    except csv.Error as fault:
+        raise error(f"no CSV ({fault})") from None
 
 
 def rewrite(
-    sources: Iterable[Source], layout: Layout, replace: Callable[[list[str]], Iterable[str]]
+    sources: Iterable[Source],
+    layout: Layout,
+    replace: Callable[[Batch], Iterable[str]],
+    save: Callable[[], object] = lambda: None,
 ) -> None:
     """Write each input to its output, with new texts. Shows progress on a terminal.
 
-    `replace` returns the new texts of some documents. Raises WxbError for inputs that cannot be
-    read and outputs that cannot be written.
+    `replace` returns the new content of some records. `save` is called before output is visible.
+    Raises WxbError for outputs that cannot be written.
     """
-
-    def parts() -> Iterator[tuple[Source, str]]:
-        records = ((source, record) for source in sources for record in _records(source, layout))
-        bar = tqdm(records, unit="doc", disable=None, file=sys.stderr, leave=False)
-        for batch in batches(bar):
-            new = iter(replace([text for _, record in batch for text in record.texts]))
-            for source, record in batch:
-                yield source, record.render([*islice(new, len(record.texts))])
-
-    for target, group in groupby(parts(), key=lambda part: part[0].target):
-        _write(target, (content.encode() for _, content in group))
+    records = (record and (s, record) for s in sources for record in read(s, layout))
+    bar = tqdm(records, unit="doc", disable=None, file=sys.stderr, leave=False)
+    parts = (
+        (source.target, content.encode())
+        for batch in batches(bar, lambda part: sum(map(len, part[1].texts)))
+        for (source, _), content in zip(batch, replace(batch), strict=True)
+    )
+    for target, group in groupby(parts, key=lambda part: part[0]):
+        _write(target, (content for _, content in group), save)
 
 
-def _records(source: Source, layout: Layout) -> Iterator[Record]:
-    """The records of an input, at least one."""
-    yield from read(source, layout)
-    yield _constant("")
+def rendered(batch: Batch, texts: Iterable[str]) -> list[str]:
+    """The records of a batch with new texts."""
+    new = iter(texts)
+    return [record.render([*islice(new, len(record.texts))]) for _, record in batch]
 
 
-def batches(parts: Iterable[tuple[Source, Record]]) -> Iterator[list[tuple[Source, Record]]]:
-    """Parts in lists of up to DOCUMENTS texts or about CHARACTERS characters."""
-    batch: list[tuple[Source, Record]] = []
-    characters = 0
-    for part in parts:
-        batch.append(part)
-        characters += sum(map(len, part[1].texts))
-        if len(batch) >= DOCUMENTS or characters >= CHARACTERS:
-            yield batch
-            batch, characters = [], 0
-    yield batch
-
-
-def _write(target: Path | None, contents: Iterable[bytes]) -> None:
+def _write(target: Path | None, contents: Iterable[bytes], save: Callable[[], object]) -> None:
     """Write to standard output at once, or to a file that is published when complete."""
     try:
         if target is None:
             for content in contents:
+                save()
                 sys.stdout.buffer.write(content)
                 sys.stdout.buffer.flush()
         elif target.is_dir():
@@ -286,6 +335,7 @@ def _write(target: Path | None, contents: Iterable[bytes]) -> None:
         else:
             with publish(target) as (draft,), draft.open("wb") as file:
                 file.writelines(contents)
+                save()
     except BrokenPipeError:
         raise  # the reader has exited; typer then exits without a message
     except OSError as error:

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from threading import Lock
 from typing import Any
 
 from wxb import WxbError, progress_callback
 from wxb.core.errors import choices
-from wxb.masking.operators import DEFAULT, Keep, Operation, read_operators
-from wxb.masking.placeholders import Edit, Placeholders, apply_edits
+from wxb.masking.files import batches, cuts
+from wxb.masking.operators import DEFAULT, Operator, read_operators
+from wxb.masking.placeholders import BRACKETS, Edit, Placeholders, apply_edits
 from wxb.masking.rules import find_values
 
+SIZE, CONTEXT = 6_000, 400  # characters of a part of a text, and of the text on either side of it
 DENIED = "DENIED"  # the type of values that --deny finds
+_LINE = re.compile(r"[^\r\n]+")
 Range = tuple[int, int, str]  # of code points, with a type
 
 _numbering = Lock()  # threads may share placeholders
@@ -28,7 +31,8 @@ class Masker:
     `read_operators`. `mapping`: numbers the placeholders; by default each masker has its own.
     `threshold`: the lowest score of a masked span; by default the recognizer's. `only`: the types
     to mask; by default all. `allow` and `deny`: values that are never or always masked, as in
-    `read_patterns`. Raises WxbError for types that the recognizer lacks.
+    `read_patterns`. `brackets`: one of BRACKETS, around types and placeholders. Raises WxbError for
+    types that the recognizer lacks, and for a threshold if its spans have no scores.
     """
 
     def __init__(
@@ -41,11 +45,16 @@ class Masker:
         only: Iterable[str] = (),
         allow: Iterable[str] = (),
         deny: Iterable[str] = (),
+        brackets: str = BRACKETS[0],
     ) -> None:
         self.recognizer, self.operators = recognizer, read_operators(operators)
         self.mapping = Placeholders() if mapping is None else mapping
         self.threshold = recognizer.threshold if threshold is None else threshold
-        self.only = {*only} or {*recognizer.types}
+        if threshold is not None and not recognizer.has_scores:
+            raise WxbError("threshold: the spans of this experiment have no scores")
+        if brackets not in BRACKETS:
+            raise WxbError(f"brackets: found {brackets!r}; expected {' or '.join(BRACKETS)}")
+        self.brackets, self.only = brackets, {*only} or {*recognizer.types}  # types to mask
         self.allowed, self.denied = read_patterns(allow), read_patterns(deny)
         for types, known in (
             (self.only, recognizer.types),
@@ -53,6 +62,7 @@ class Masker:
         ):
             for type_ in sorted({*types} - {*known}):
                 raise WxbError(f"the experiment has no type {type_!r}{choices(type_, known)}")
+        self.only -= {type_ for type_ in self.only if self._operator(type_).operator == "keep"}
 
     def mask(self, texts: Iterable[Any]) -> list[Any]:
         """The masked texts, in order. Values that are no texts, such as None, are kept."""
@@ -60,27 +70,52 @@ class Masker:
             raise TypeError("mask: found one text; expected a list of them: mask([text])[0]")
         values = [*texts]
         strings = [value for value in values if isinstance(value, str)]
-        masked = map(apply_edits, strings, self.edits(strings))
+        rows = self.edits(strings)
+        masked = (apply_edits(*both, self.brackets) for both in zip(strings, rows, strict=True))
         return [next(masked) if isinstance(value, str) else value for value in values]
 
     def edits(self, texts: Sequence[str]) -> list[list[Edit]]:
-        """The edits of each text."""
+        """The edits of each text. The model reads long texts in parts that overlap."""
+        spans: list[list[Range]] = [[] for _ in texts]
+        parts = ((index, *part) for index, text in enumerate(texts) for part in cuts(text, SIZE))
+        for batch in batches(parts, lambda part: part[2] - part[1]):
+            rows = self._candidates(
+                [
+                    texts[index][max(0, start - CONTEXT) : end + CONTEXT]
+                    for index, start, end in batch
+                ]
+            )
+            for (index, start, end), row in zip(batch, rows, strict=True):
+                first = max(0, start - CONTEXT)
+                spans[index] += [
+                    (span[0] + first, span[1] + first, span[2])
+                    for span, score in row
+                    if score >= self.threshold
+                    and span[2] in self.only
+                    and span[0] + first < end
+                    and span[1] + first > start
+                ]
+        return [*map(self._edits, texts, spans)]
+
+    def _candidates(self, texts: Sequence[str]) -> list[Any]:
         try:
             with progress_callback(lambda done, total: None):
-                rows = self.recognizer.candidates(texts, caption="mask")
-        except Exception as error:
-            # The error and its traceback may quote a text.
+                return list(self.recognizer.candidates(texts, caption="mask"))
+        except Exception as error:  # it and its traceback may quote a text
             raise WxbError(
                 f"the model fails on one of {len(texts)} documents ({type(error).__name__}); for"
                 " the reason, pass them to wxb.load(...).predict"
             ) from None
-        return [self._edits(text, row) for text, row in zip(texts, rows, strict=True)]
 
-    def _edits(self, text: str, row: Iterable[Any]) -> list[Edit]:
-        spans = [span for span, score in row if score >= self.threshold and self._has(text, span)]
+    def _edits(self, text: str, spans: Iterable[Range]) -> list[Edit]:
+        ranges = [span for span in spans if not self.is_allowed(text[span[0] : span[1]])]
         if self.denied:
-            spans += [(*match.span(), DENIED) for match in self.denied.finditer(text)]
-        masked = _merge(spans)
+            ranges += [(*match.span(), DENIED) for match in self.denied.finditer(text) if match[0]]
+        masked = [  # each line of a range by itself
+            (*line.span(), type_)
+            for start, end, type_ in (self._whole(text, ranges) if ranges else ())
+            for line in _LINE.finditer(text, start, end)
+        ]
         with _numbering:
             edits = self.mapping.escape(text, masked)
             for start, end, type_ in masked:
@@ -88,42 +123,40 @@ class Masker:
                 edits.append(Edit(start, end, new))
         return sorted(edits)
 
-    def _has(self, text: str, span: Range) -> bool:
-        """Whether a span is of a type to mask, and not allowed."""
-        start, end, type_ = span
-        is_kept = isinstance(self._operator(type_), Keep)
-        return type_ in self.only and not is_kept and not self._is_allowed(text[start:end])
+    def _whole(self, text: str, spans: Iterable[Range]) -> Iterator[Range]:
+        """Disjoint ranges that cover spans, and the whole of known values that they are a part of.
 
-    def unmasked_values(self, text: str, edits: Iterable[Edit]) -> list[str]:
-        """The kinds of values that rules find and that have letters or digits outside of edits."""
+        Those that overlap, and adjacent ones of a type, are one range of the type of the first.
+        """
+        values = [*find_values(text), *((*value, "") for value in self.mapping.known.find(text))]
+        parts = [(start, -end, "") for start, end, _ in values]
+        merged: list[Range] = []
+        for start, end, type_ in sorted([*parts, *((start, -end, t) for start, end, t in spans)]):
+            last = merged[-1] if merged else (-1, -1, "")
+            if start < last[1] or (type_ and (start, type_) == last[1:]):
+                merged[-1] = (last[0], max(-end, last[1]), last[2] or type_)
+            else:
+                merged.append((start, -end, type_))
+        for start, end, type_ in merged:
+            if type_ == DENIED or (type_ and not self.is_allowed(text[start:end])):
+                yield start, end, type_
+
+    def left(self, text: str, edits: Iterable[Edit]) -> list[tuple[int, str]]:
+        """Where values that rules find have letters or digits outside of edits, and their kinds."""
         covered = {index for start, end, _ in edits for index in range(start, end)}
         return [
-            kind
+            (clear[0], kind)
             for start, end, kind in find_values(text)
-            if not self._is_allowed(text[start:end])
-            and any(text[i].isalnum() and i not in covered for i in range(start, end))
+            if not self.is_allowed(text[start:end])
+            and (clear := [i for i in range(start, end) if text[i].isalnum() and i not in covered])
         ]
 
-    def _operator(self, type_: str) -> Operation:
+    def _operator(self, type_: str) -> Operator:
         return self.operators.get(type_, self.operators[DEFAULT])
 
-    def _is_allowed(self, value: str) -> bool:
+    def is_allowed(self, value: str) -> bool:
+        """Whether a value is never masked."""
         return bool(self.allowed and self.allowed.fullmatch(value))
-
-
-def _merge(spans: Iterable[Range]) -> list[Range]:
-    """Sorted disjoint spans: overlapping ones, and adjacent ones of a type, become one.
-
-    It has the type of the first.
-    """
-    merged: list[Range] = []
-    for start, end, type_ in sorted(spans, key=lambda span: span[0]):
-        last = merged[-1] if merged else None
-        if last and (start < last[1] or (start, type_) == last[1:]):
-            merged[-1] = (last[0], max(end, last[1]), last[2])
-        elif end > start:
-            merged.append((start, end, type_))
-    return merged
 
 
 def read_patterns(items: Iterable[str]) -> re.Pattern[str] | None:

@@ -1,7 +1,5 @@
 """Operators, which replace values: one for each type, from a name or a small YAML file."""
 
-# ruff: noqa: D102 (`Operation.__call__` has the docstring)
-
 from __future__ import annotations
 
 import hashlib
@@ -13,16 +11,8 @@ from string import ascii_lowercase, ascii_uppercase, digits
 from typing import Annotated, Any, Literal, Self, get_args
 
 from faker import Faker
-from pydantic import (
-    BaseModel,
-    ConfigDict,
-    Field,
-    PositiveInt,
-    SecretStr,
-    TypeAdapter,
-    ValidationError,
-    model_validator,
-)
+from pydantic import BaseModel, Field, PositiveInt, SecretStr, TypeAdapter, ValidationError
+from pydantic import model_validator as validator
 from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
 
@@ -33,114 +23,72 @@ from wxb.masking.placeholders import Placeholders
 DEFAULT = "DEFAULT"
 SALT = "WXB_MASK_SALT"  # an environment variable
 SALT_BYTES = 16
-# Faker's methods for common types of personal data. Values of other types keep their shape: digits
+# Faker's method for common types of personal data. Values of other types keep their shape: digits
 # replace digits, letters replace letters.
 FAKER_METHODS = {
-    "city": ("CITY", "LOC", "LOCATION"),
-    "company": ("COMPANY", "ORG", "ORGANIZATION"),
-    "country": ("COUNTRY",),
-    "email": ("EMAIL",),
-    "first_name": ("FIRSTNAME", "GIVENNAME"),
-    "job": ("JOBTITLE",),
-    "last_name": ("LASTNAME", "SURNAME"),
-    "name": ("NAME", "PER", "PERSON"),
-    "prefix": ("TITLE",),
-    "state": ("STATE",),
-    "street_address": ("ADDRESS", "STREETADDRESS"),
-    "street_name": ("STREET",),
-    "url": ("URL",),
-    "user_name": ("USERNAME",),
+    **dict.fromkeys(("CITY", "LOC", "LOCATION"), "city"),
+    **dict.fromkeys(("COMPANY", "ORG", "ORGANIZATION"), "company"),
+    **dict.fromkeys(("FIRSTNAME", "GIVENNAME"), "first_name"),
+    **dict.fromkeys(("LASTNAME", "SURNAME"), "last_name"),
+    **dict.fromkeys(("NAME", "PER", "PERSON"), "name"),
+    **dict.fromkeys(("ADDRESS", "STREETADDRESS"), "street_address"),
+    **{"COUNTRY": "country", "EMAIL": "email", "JOBTITLE": "job", "STATE": "state"},
+    **{"STREET": "street_name", "TITLE": "prefix", "URL": "url", "USERNAME": "user_name"},
 }
-_METHOD_OF = {type_: method for method, types in FAKER_METHODS.items() for type_ in types}
 _ATTEMPTS = 20
 
+Name = Literal["replace", "redact", "mask", "hash", "number", "fake", "keep"]
+NAMES = get_args(Name)
+OPTIONS = {
+    "replace": {"new_value"},
+    "mask": {"masking_char", "chars_to_mask", "from_end"},
+    "hash": {"salt"},
+    "fake": {"method", "locale", "seed"},
+}
 
-class Operation(BaseModel):
-    """The base class of operators."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+class Operator(BaseModel, extra="forbid", frozen=True):
+    """Replaces values.
 
-    def __call__(self, value: str, type_: str, placeholders: Placeholders) -> str:
-        """The replacement of a value: by default its type."""
-        return f"<{type_}>"
+    - replace: by `<TYPE>` or `new_value`; redact: by nothing; keep: not at all.
+    - mask: all characters, or some at the start or the end, by `masking_char`.
+    - hash: by the SHA-256 of value and salt, in 64 hexadecimal digits.
+    - number: by placeholders such as `<EMAIL_1>`, which a mapping can undo.
+    - fake: by fake values on one line, the same for the same value, type and seed. Two values have
+      two fakes; a value has a placeholder if no fake is left. `method`: of Faker; by default the
+      one for the type, else the fake has the shape of the value.
+    """
 
-
-class Replace(Operation):
-    """Replaces values by `<TYPE>`, or by the same new value."""
-
-    operator: Literal["replace"] = "replace"
+    operator: Name
     new_value: Annotated[str, Field(min_length=1)] | None = None
-
-    def __call__(self, value: str, type_: str, placeholders: Placeholders) -> str:
-        return self.new_value or f"<{type_}>"
-
-
-class Redact(Operation):
-    """Removes values."""
-
-    operator: Literal["redact"] = "redact"
-
-    def __call__(self, value: str, type_: str, placeholders: Placeholders) -> str:
-        return ""
-
-
-class Mask(Operation):
-    """Replaces all characters, or some at the start or the end, by one character."""
-
-    operator: Literal["mask"] = "mask"
     masking_char: Annotated[str, Field(min_length=1, max_length=1)] = "*"
     chars_to_mask: PositiveInt | None = None
     from_end: bool = False
-
-    def __call__(self, value: str, type_: str, placeholders: Placeholders) -> str:
-        count = min(self.chars_to_mask or len(value), len(value))
-        stars, kept = self.masking_char * count, len(value) - count
-        return value[:kept] + stars if self.from_end else stars + value[count:]
-
-
-class Hash(Operation):
-    """Replaces values by the SHA-256 of value and salt, in 64 hexadecimal digits."""
-
-    operator: Literal["hash"] = "hash"
     salt: SecretStr = Field(default_factory=lambda: SecretStr(os.environ.get(SALT, "")))
-
-    def __call__(self, value: str, type_: str, placeholders: Placeholders) -> str:
-        return hashlib.sha256((value + self.salt.get_secret_value()).encode()).hexdigest()
-
-    @model_validator(mode="after")
-    def _require_salt(self) -> Self:
-        size = len(self.salt.get_secret_value().encode())
-        if size < SALT_BYTES:  # else anybody can guess values by hashing
-            raise ValueError(
-                f"needs a secret `salt` of {SALT_BYTES} bytes or more, here or in {SALT}; found"
-                f" {size}: python -c 'import secrets; print(secrets.token_hex(16))'"
-            )
-        return self
-
-
-class Number(Operation):
-    """Replaces values by placeholders such as `<EMAIL_1>`, which a mapping can undo."""
-
-    operator: Literal["number"] = "number"
-
-    def __call__(self, value: str, type_: str, placeholders: Placeholders) -> str:
-        return placeholders.placeholder(type_, value)
-
-
-class Fake(Operation):
-    """Replaces values by fake ones on one line, the same for the same value, type and seed.
-
-    Two values have two fakes. A value has a placeholder if no fake is left.
-    """
-
-    operator: Literal["fake"] = "fake"
-    method: str | None = None  # of Faker; None: the one for the type, else the same shape
+    method: str | None = None
     locale: str = "en_US"
     seed: int | str = 0
 
     def __call__(self, value: str, type_: str, placeholders: Placeholders) -> str:
+        """The replacement of a value."""
+        match self.operator:
+            case "redact":
+                return ""
+            case "mask":
+                count = min(self.chars_to_mask or len(value), len(value))
+                stars, kept = self.masking_char * count, len(value) - count
+                return value[:kept] + stars if self.from_end else stars + value[count:]
+            case "hash":
+                return hashlib.sha256((value + self.salt.get_secret_value()).encode()).hexdigest()
+            case "number":
+                return placeholders.placeholder(type_, value)
+            case "fake":
+                return self._fake(value, type_, placeholders)
+        return self.new_value or f"<{type_}>"  # keep, too: what --deny finds
+
+    def _fake(self, value: str, type_: str, placeholders: Placeholders) -> str:
         faker = _faker(self.locale)
-        method = self.method or _METHOD_OF.get("".join(filter(str.isalnum, type_)).upper())
+        method = self.method or FAKER_METHODS.get("".join(filter(str.isalnum, type_)).upper())
         for attempt in range(_ATTEMPTS):
             key = "\0".join([str(self.seed), type_, value, str(attempt)])
             faker.seed_instance(int.from_bytes(hashlib.sha256(key.encode()).digest()))
@@ -151,41 +99,37 @@ class Fake(Operation):
                 return new
         return placeholders.placeholder(type_, value)
 
-    @model_validator(mode="after")
-    def _require_faker(self) -> Self:
+    @validator(mode="after")
+    def _check(self) -> Self:
+        own = OPTIONS.get(self.operator, set())
+        if unknown := self.model_fields_set - own - {"operator"}:
+            raise ValueError(f"{self.operator} has no option {min(unknown)!r}")
+        size = len(self.salt.get_secret_value().encode())
+        if self.operator == "hash" and size < SALT_BYTES:  # else hashing guesses finds values
+            raise ValueError(
+                f"needs a secret `salt` of {SALT_BYTES} bytes or more, here or in {SALT}; found"
+                f" {size}: python -c 'import secrets; print(secrets.token_hex(16))'"
+            )
         try:
-            getattr(_faker(self.locale), self.method or "name")()
+            if self.operator == "fake":
+                getattr(_faker(self.locale), self.method or "name")()
         except (AttributeError, TypeError):
             fault = f"no locale {self.locale!r}, or no method {self.method!r} in it"
             raise ValueError(f"Faker has {fault}; expected e.g. de_DE and first_name") from None
         return self
 
 
-class Keep(Operation):
-    """Keeps values; those of --deny are replaced by their type all the same."""
-
-    operator: Literal["keep"] = "keep"
-
-
-Operator = Annotated[
-    Replace | Redact | Mask | Hash | Number | Fake | Keep, Field(discriminator="operator")
-]
-NAMES = tuple(cls.model_fields["operator"].default for cls in get_args(get_args(Operator)[0]))
-
-
-def read_operators(source: str | Mapping[str, Any]) -> dict[str, Operation]:
+def read_operators(source: str | Mapping[str, Any]) -> dict[str, Operator]:
     """The operators by type in a YAML file or a mapping, or one of NAMES for all types.
 
     DEFAULT is for all other types. Raises WxbError with all faults. Salts are never shown.
     """
-    content: Any = source
-    if source in NAMES:
-        content = {DEFAULT: {"operator": source}}
-    elif isinstance(source, str):
-        if not Path(source).is_file():
+    content: Any = {DEFAULT: {"operator": source}} if source in NAMES else source
+    if isinstance(content, str):
+        if not Path(content).is_file():
             raise WxbError(f"no operator or YAML file {source!r}{choices(source, NAMES)}")
         try:
-            content = YAML(typ="safe").load(Path(source).read_text(encoding="utf-8"))
+            content = YAML(typ="safe").load(Path(content).read_text(encoding="utf-8"))
         except (YAMLError, UnicodeDecodeError):  # the text of the error may quote a salt
             raise WxbError(f"{source}: not readable as YAML") from None
     try:
@@ -196,7 +140,7 @@ def read_operators(source: str | Mapping[str, Any]) -> dict[str, Operation]:
             for fault in error.errors(include_input=False)
         ]
         raise WxbError("\n  ".join(["expected operators by type:", *faults])) from None
-    return {DEFAULT: Replace(), **operators}
+    return {DEFAULT: Operator(operator="replace"), **operators}
 
 
 @cache

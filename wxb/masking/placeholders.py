@@ -1,57 +1,68 @@
-"""Numbered placeholders such as `<GIVENNAME_1>`, and the mapping file that makes them reversible.
+"""Numbered placeholders, such as `<EMAIL_1>`, which stand for values and can be undone.
 
-A placeholder stands for one value. A text may already contain strings of this form:
+Each placeholder stands for one value. A text may already contain strings that look like one. Those
+that are no placeholder yet are reserved: they never stand for a value, so unmasking keeps them.
+Those that are placeholders, for example in a text that was masked before, are escaped: each is
+replaced by a placeholder of type LITERAL. Otherwise unmasking would replace them by their value.
 
-- Strings that are no placeholder yet are reserved. They never stand for a value, so unmasking keeps
-  them.
-- Strings that are placeholders, for example in a text that was masked before, are escaped: each is
-  replaced by a placeholder of type LITERAL. Otherwise unmasking would replace them by their value.
-
-The only `<` of a placeholder is at its start and the only `>` at its end, so neighbouring text can
-never form another one.
+Language models change placeholders: other brackets, case, width, blanks and escapes are understood,
+in texts that are masked, too. Brackets are only at the start and end of a placeholder, so
+neighbouring text can never form another one.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ValidationError
 
 from wxb import WxbError
 from wxb.core.files import create_private
+from wxb.masking.rules import Values
 
-PLACEHOLDER = re.compile(r"<([^<>\r\n]+)_([1-9][0-9]*)>")
 LITERAL = "LITERAL"
-
-_NOT_IN_LABELS = re.compile(r"""[<>\r\n,;|\t"]""")  # most would need quotes in CSV
+BRACKETS = ("<>", "[]", "{}")  # that masking can write
+_FORBIDDEN = r"<>\[\]{}\\\r\n"  # in a label
+PLACEHOLDER = re.compile(
+    r"(\\)?(?:&lt;|[<\[{〈《「【«]) ?"
+    rf"(?:((?:[^{_FORBIDDEN}]|\\_){{1,80}}?)\\?_|([^\W\d_]\w{{0,80}}?)[ -]?)"  # a label
+    r"(?<!\d)([1-9][0-9]{0,8}) ?(?(1)\\)(?:&gt;|[>\]}〉》」】»])"
+)
+# Without brackets, or with one of them: these are counted, not restored.
+_BARE = re.compile(r"(?<!\w)([^\W\d_]\w*?)\\?_([1-9][0-9]{0,8})(?!\w)")
+_NARROW = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)}  # full-width ASCII
+_NOT_IN_LABELS = re.compile(rf"""[{_FORBIDDEN},;|\t"&]""")  # most would need quotes in CSV
 
 
 class Edit(NamedTuple):
-    """A replacement of the code points `start:end` of a text by `new`.
-
-    Edits of one text are sorted and disjoint.
-    """
+    """A replacement of the code points `start:end` of a text; a text's are sorted and disjoint."""
 
     start: int
     end: int
     new: str
 
 
-def apply_edits(text: str, edits: Iterable[Edit]) -> str:
-    """The text with its edits applied."""
+def apply_edits(text: str, edits: Iterable[Edit], brackets: str = BRACKETS[0]) -> str:
+    """The text with its edits applied, with these brackets around types and placeholders."""
     parts, end = [], 0
     for edit in edits:
-        parts += [text[end : edit.start], edit.new]
+        is_type = edit.new[:1] + edit.new[-1:] == BRACKETS[0]
+        new = brackets[0] + edit.new[1:-1] + brackets[1] if is_type else edit.new
+        parts += [text[end : edit.start], new]
         end = edit.end
     return "".join([*parts, text[end:]])
 
 
 class Placeholders:
-    """Placeholders and fakes with their values. The placeholders of a type are numbered from 1."""
+    """Placeholders and fakes with their values. The placeholders of a type are numbered from 1.
+
+    `known` finds the values in texts. `restored` and `altered` count what `restore` did.
+    """
 
     def __init__(
         self,
@@ -59,53 +70,77 @@ class Placeholders:
         reserved: Iterable[str] = (),
         fakes: dict[str, str] | None = None,
     ) -> None:
-        self.values, self.reserved, self.fakes = values or {}, {*reserved}, fakes or {}
+        self.values: dict[str, str] = {}
+        self.reserved, self.fakes = {*reserved}, fakes or {}
+        self.known, self.restored, self.altered = Values(), 0, 0
         self._by_value: dict[tuple[str, str], str] = {}
+        self._by_name: dict[str, str] = {}  # placeholders; without case, if only one is so
         self._last: dict[str, int] = {}
-        for placeholder, value in self.values.items():
+        for placeholder, value in (values or {}).items():
             label, _, number = placeholder[1:-1].rpartition("_")
-            self._by_value[label, value] = placeholder
-            self._last[label] = max(int(number), self._last.get(label, 0))
+            self._add(label, int(number), value)
+
+    def _add(self, label: str, number: int, value: str) -> str:
+        placeholder = f"<{label}_{number}>"
+        self._by_value[label, value], self.values[placeholder] = placeholder, value
+        self._last[label] = max(number, self._last.get(label, 0))
+        folded = placeholder.casefold()
+        self._by_name[folded] = "" if folded in self._by_name else placeholder
+        self.known.add(value)
+        return placeholder
 
     def placeholder(self, type_: str, value: str) -> str:
         """The placeholder of a value; adds a new one if there is none."""
-        label = _NOT_IN_LABELS.sub("", type_) or LITERAL
-        placeholder = self._by_value.get((label, value), "")
-        while not placeholder or placeholder in self.reserved:
-            self._last[label] = self._last.get(label, 0) + 1
-            placeholder = f"<{label}_{self._last[label]}>"
-        self._by_value[label, value] = placeholder
-        self.values[placeholder] = value
-        return placeholder
+        label = _NOT_IN_LABELS.sub("", type_).strip()[:80] or LITERAL
+        if (label, value) in self._by_value:
+            return self._by_value[label, value]
+        number = self._last.get(label, 0) + 1
+        while f"<{label}_{number}>".casefold() in self.reserved:
+            number += 1
+        return self._add(label, number, value)
+
+    def _find(self, text: str, start: int, end: int) -> Iterator[tuple[int, int, str, str]]:
+        """Start, end, name and placeholder of strings like placeholders; "" if it is none."""
+        narrow = text if text.isascii() else text.translate(_NARROW)
+        for match in PLACEHOLDER.finditer(narrow, start, end):
+            name = f"<{(match[2] or match[3]).strip()}_{match[4]}>".replace(r"\_", "_")
+            known = name if name in self.values else self._by_name.get(name.casefold(), "")
+            yield *match.span(), name.casefold(), known
 
     def escape(self, text: str, spans: Iterable[tuple[int, int, str]]) -> list[Edit]:
         """Edits that escape placeholders between (start, end, type) spans.
 
         Reserves strings of their form. Call it before the values of this text get placeholders.
         """
-        matches: list[re.Match[str]] = []
+        found: list[tuple[int, int, str, str]] = []
         last = 0
-        for start, end, _ in [*spans, (len(text), len(text), "")]:
-            matches += PLACEHOLDER.finditer(text, last, start)
+        for start, end, _ in [*spans, (len(text), 0, "")]:
+            found += self._find(text, last, start)
             last = end
-        known = [match for match in matches if match.group() in self.values]
-        self.reserved.update(m.group() for m in matches if m.group() not in self.values)
-        return [Edit(m.start(), m.end(), self.placeholder(LITERAL, m.group())) for m in known]
+        self.reserved.update(name for *_, name, placeholder in found if not placeholder)
+        return [
+            Edit(start, end, self.placeholder(LITERAL, text[start:end]))
+            for start, end, _, placeholder in found
+            if placeholder
+        ]
 
     def restore(self, text: str) -> str:
         """The text with its placeholders replaced by their values."""
-        return PLACEHOLDER.sub(lambda match: self.values.get(match.group(), match.group()), text)
+        edits, last = [], 0
+        for start, end, name, known in [*self._find(text, 0, len(text)), (len(text), 0, "", "")]:
+            bare = (f"<{b[1]}_{b[2]}>".casefold() for b in _BARE.finditer(text, last, start))
+            self.altered += sum(bool(self._by_name.get(b)) for b in bare)
+            last = end
+            if known:
+                edits.append(Edit(start, end, self.values[known]))
+            else:
+                self.altered += bool(name) and name not in self.reserved
+        self.restored += len(edits)
+        return apply_edits(text, edits)
 
-    def unknown(self, text: str) -> int:
-        """The number of strings in a masked text that look like placeholders of another mapping."""
-        strings = [match.group() for match in PLACEHOLDER.finditer(text)]
-        return sum(s not in self.values and s not in self.reserved for s in strings)
 
-
-class Content(BaseModel):
+class Content(BaseModel, extra="forbid"):
     """The content of a mapping file."""
-
-    model_config = ConfigDict(extra="forbid")
 
     placeholders: dict[str, str] = {}
     reserved: list[str] = []
@@ -115,37 +150,36 @@ class Content(BaseModel):
 class Mapping(Placeholders):
     """Placeholders in a file, for many documents and runs.
 
-    Reads the file if it exists. Raises WxbError if it is no mapping; the error never shows its
-    content.
+    Reads the file if it exists. Raises WxbError if it is no mapping, which it never quotes.
     """
 
     def __init__(self, path: Path) -> None:
-        self.path, self._saved = path.resolve(), path.read_bytes() if path.exists() else b""
+        self.path, content = path.resolve(), Content()
         try:
-            content = Content.model_validate_json(self._saved) if path.exists() else Content()
+            if path.exists():
+                content = Content.model_validate_json(path.read_bytes())
             is_mapping = all(map(PLACEHOLDER.fullmatch, content.placeholders))
         except ValidationError:
             is_mapping = False
         if not is_mapping:
             raise WxbError(f"{path}: expected a mapping that `wxb mask --mapping` wrote")
         super().__init__(content.placeholders, content.reserved, content.fakes)
+        self._saved = self._size()
+
+    def _size(self) -> int:
+        return len(self.values) + len(self.reserved) + len(self.fakes)
 
     def save(self) -> None:
-        """Replace the file atomically if there are changes; only its owner may read it."""
-        content = Content(
-            placeholders=self.values, reserved=sorted(self.reserved), fakes=self.fakes
-        )
-        new = f"{content.model_dump_json(indent=2)}\n".encode()
-        if new == self._saved:
+        """Replace the file atomically if it has grown; only its owner may read it."""
+        if self._saved == self._size():
             return
+        parts = {"placeholders": self.values, "reserved": sorted(self.reserved)}
+        content = json.dumps({**parts, "fakes": self.fakes}, ensure_ascii=False, indent=2)
         draft = self.path.with_name(f".{self.path.name}.partial")  # `publish` would lock again
         draft.unlink(missing_ok=True)
-        try:
-            with create_private(draft) as file:
-                file.write(new)
-                file.flush()
-                os.fsync(file.fileno())
-            draft.replace(self.path)
-        finally:
-            draft.unlink(missing_ok=True)
-        self._saved = new
+        with create_private(draft) as file:
+            file.write(f"{content}\n".encode())
+            file.flush()
+            os.fsync(file.fileno())
+        draft.replace(self.path)
+        self._saved = self._size()

@@ -1,46 +1,69 @@
-"""Rules for values with a fixed form or a check digit: a second recognizer, for `--verify`."""
+"""Find values in texts: those with a fixed form or a check digit, and known ones."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
 
-EMAIL = re.compile(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+")
-CARD = re.compile(r"(?<!\w)\d(?:[ -]?\d){12,18}(?!\w)")
-IBAN = re.compile(r"(?<!\w)[A-Z]{2}\d{2}(?: ?[A-Z\d]){11,30}(?!\w)")
-PHONE = re.compile(r"(?<!\w)\+\d(?:[ ().-]{0,2}\d){7,14}(?!\w)")  # with a country code
+# Each match begins where no earlier one could, so that the search is linear. Phone numbers have a
+# country code. Card numbers and IBANs are checked by their digits, too.
+RULES = {
+    "e-mail address": re.compile(r"(?<![\w.+-])[\w.+-]+@[\w-]+(?:\.[\w-]+)+"),
+    "card number": re.compile(r"(?<!\w)\d(?:[ -]?\d){12,18}(?!\w)"),
+    "IBAN": re.compile(r"(?<!\w)[A-Z]{2}\d{2}(?: ?[A-Z\d]){11,30}(?!\w)"),
+    "phone number": re.compile(r"(?<!\w)\+\d(?:[ ().-]{0,2}\d){7,14}(?!\w)"),
+}
+# Words; in scripts without spaces each character is one.
+WORD = re.compile(r"[^\W_\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]+|\S")
+
+
+class Values:
+    """A set of values, which are found whatever their case and the blanks between their words."""
+
+    def __init__(self) -> None:
+        self._values: dict[str, dict[int, set[tuple[str, ...]]]] = {}  # by first word and length
+
+    def add(self, value: str) -> None:
+        """Add a value."""
+        if words := (*WORD.findall(value.casefold()),):
+            self._values.setdefault(words[0], {}).setdefault(len(words), set()).add(words)
+
+    def find(self, text: str) -> Iterator[tuple[int, int]]:
+        """Yield start and end of each value in a text."""
+        spans = [match.span() for match in WORD.finditer(text)] if self._values else []
+        words = [text[start:end].casefold() for start, end in spans]
+        for index, word in enumerate(words):
+            for length, values in [*self._values.get(word, {}).items()]:  # threads may add values
+                if (*words[index : index + length],) in values:
+                    yield spans[index][0], spans[index + length - 1][1]
 
 
 def find_values(text: str) -> Iterator[tuple[int, int, str]]:
-    """Yield start, end (code points) and kind of the values in a text that rules find.
+    """Yield start, end (code points) and kind of the values in a text that RULES find."""
+    for kind, rule in RULES.items():
+        for match in rule.finditer(text):
+            start, end = match.span()
+            # The match of an IBAN may include words that follow it.
+            ends = range(end, start + 14, -1) if kind == "IBAN" else [end]
+            for end in ends:
+                if text[end - 1] != " " and _is_valid(kind, text[start:end]):
+                    yield start, end, kind
+                    break
 
-    They are e-mail addresses, card numbers with a valid check digit (ISO/IEC 7812-1), IBANs with a
-    valid checksum (ISO 13616) and international phone numbers.
-    """
-    for match in EMAIL.finditer(text):
-        yield *match.span(), "e-mail address"
-    for match in CARD.finditer(text):
-        if is_card_number(match[0]):
-            yield *match.span(), "card number"
-    for match in IBAN.finditer(text):
-        # A match may include words that follow the number.
-        for end in range(match.end(), match.start() + 14, -1):
-            if text[end - 1] != " " and is_iban(text[match.start() : end]):
-                yield match.start(), end, "IBAN"
-                break
-    for match in PHONE.finditer(text):
-        yield *match.span(), "phone number"
+
+def _is_valid(kind: str, value: str) -> bool:
+    return {"card number": is_card_number, "IBAN": is_iban}.get(kind, bool)(value)
 
 
 def is_card_number(text: str) -> bool:
-    """Whether the check digit of a number is valid (Luhn); spaces and hyphens do not count."""
+    """Whether the check digit of a number is valid (Luhn, ISO/IEC 7812-1)."""
     digits = [int(character) for character in reversed(text) if character.isdecimal()]
     doubled = [sum(divmod(2 * digit, 10)) for digit in digits[1::2]]
     return (sum(digits[::2]) + sum(doubled)) % 10 == 0 and any(digits)
 
 
 def is_iban(text: str) -> bool:
-    """Whether the checksum of an IBAN is valid; spaces do not count."""
+    """Whether the checksum of an IBAN is valid (ISO 13616)."""
     characters = text.replace(" ", "")
     moved = characters[4:] + characters[:4]
     return int("".join(str(int(character, 36)) for character in moved)) % 97 == 1

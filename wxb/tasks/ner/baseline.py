@@ -19,6 +19,8 @@ class MentionFinder(baselines.Baseline, SpanFinder):
     The longest strings are marked first, and only between words.
     """
 
+    has_scores = False
+
     @property
     def types(self) -> list[str]:
         """The types of spans, in the order of training."""

@@ -42,6 +42,8 @@ class WindowedTexts(NamedTuple):
 class SpanFinder(Predictor):
     """A trained model that predicts the spans of texts."""
 
+    has_scores = True  # the scores of spans differ
+
     @property
     def types(self) -> list[str]:
         """The types of spans, in the order of training."""
