@@ -13,16 +13,16 @@ BUDGET = {
     "wxb/metrics": 570,
     "wxb/models": 2720,
     "wxb/training": 1650,
-    "wxb/tasks": 9722,
+    "wxb/tasks": 9726,
     "wxb/reporting": 1580,
     "wxb/project": 3149,
-    "wxb/cli": 2682,
+    "wxb/cli": 2725,
     "wxb/lessons": 725,
     "wxb/runtime": 575,
-    "wxb/masking": 857,
+    "wxb/masking": 1005,
     "demos": 2093,
     "benchmarks": 4362,
-    "tests": 28244,
+    "tests": 28520,
 }
 
 

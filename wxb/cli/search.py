@@ -73,12 +73,10 @@ def search(
         usage_error("QUERY", "is empty; expected words to look for")
     if file and corpus:
         usage_error("--corpus", "does not go with --file, which is searched instead")
-<<<<<<< HEAD
-    texts = [*filter(None, map(str.strip, decode(file).splitlines()))] if file else _texts(corpus)
-=======
-    places = _lines(file) if file else [*enumerate(_texts(corpus))]
+    lines = enumerate(decode(file).split("\n"), start=1) if file else ()
+    places = [(number, line.strip()) for number, line in lines if line.strip()]
+    places = places if file else [*enumerate(_texts(corpus))]
     texts = [text for _, text in places]
->>>>>>> d8e727f5 (Print the id or line of each record of predict and search, and a row with the reason for a bad one)
     folder = encoder_folder(encoder)
     with hub.checkpoint(folder):
         model, tokenizer = tuning.load(folder, load_backbone).eval(), load_tokenizer(folder)
@@ -171,15 +169,3 @@ def _texts(corpus: str | None) -> list[str]:
     path = paths.CLEAN / name / "test.parquet"
     require_output(path, f"preprocess@{name}")
     return list(dict.fromkeys(clean.input_texts(path)))
-<<<<<<< HEAD
-=======
-
-
-def _lines(file: Path) -> list[tuple[int, str]]:
-    """The lines of a file that are not blank, with their numbers."""
-    try:
-        lines = file.read_text(encoding="utf-8").split("\n")
-    except (OSError, UnicodeDecodeError) as error:
-        raise WxbError(f"{file}: expected a text file in UTF-8; {error}") from None
-    return [(number, line.strip()) for number, line in enumerate(lines, start=1) if line.strip()]
->>>>>>> d8e727f5 (Print the id or line of each record of predict and search, and a row with the reason for a bad one)
