@@ -101,7 +101,13 @@ def settings(method, checkpoint, **changes):
         block[section] = {**block[section], **values}
     if task == "translation":
         del block["tuning"]
-    corpus = {"task": task, "path": "data.json", "split": {"test": 0.25, "valid": 0.25}}
+    fields = {"id": None}
+    corpus = {
+        "task": task,
+        "path": "data.json",
+        "fields": fields,
+        "split": {"test": 0.25, "valid": 0.25},
+    }
     if task == "ner":
         block["encoding"] = {"stride": 8, **block["encoding"]}
         block["model"] = block["model"] or {}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import torch
 import transformers
 from torch import Tensor, nn
 from transformers import (
+    MODEL_MAPPING,
     AutoConfig,
     AutoModel,
     AutoModelForCausalLM,
@@ -108,8 +110,8 @@ def load_backbone(
     """
     config = pretrained.config(folder)
     options: dict[str, Any] = {"config": config, "dtype": torch.float32}
-    if config.model_type == "bert":
-        # BERT's pooler is pretrained for NSP only.
+    if not generative and "add_pooling_layer" in signature(MODEL_MAPPING[type(config)]).parameters:
+        # BERT's pooler is pretrained for NSP only, and most others have none.
         options["add_pooling_layer"] = False
     if four_bit:
         if find_spec("bitsandbytes") is None:
