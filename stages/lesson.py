@@ -1,5 +1,7 @@
 """Run a lesson, a small study of one stage, and write its metrics and page."""
 
+from importlib import import_module
+
 from wxb import lessons
 from wxb.core import paths
 from wxb.core.files import publish, write_json
@@ -10,7 +12,7 @@ from wxb.runtime.command import run
 def main(params: Params, name: str) -> None:
     """Write the metrics and the page of the lesson `name`."""
     block = params.block("lessons", name)
-    lesson = lessons.module(block.lesson).run(params, name)
+    lesson = import_module(f"wxb.lessons.{block.lesson}").run(params, name)
     outputs = paths.metrics(paths.LESSONS, name), paths.page(name)
     with publish(*outputs) as (metrics, page):
         write_json(metrics, lesson.metrics)

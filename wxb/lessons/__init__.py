@@ -5,12 +5,8 @@ The stage `lesson` imports `wxb.lessons.<lesson>` by the name in params.yaml and
 `threads` and `portable`: the stage depends on these, and on the block's `path`.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
-from importlib import import_module
-from types import ModuleType
 from typing import NamedTuple
 
 from wxb.core.params import Params
@@ -26,11 +22,6 @@ class Lesson(NamedTuple):
     answer: str  # one sentence that answers the question of the title
     facts: Sequence[str]  # data and sizes, a few words each
     sections: Sequence[Section]
-
-
-def module(lesson: str) -> ModuleType:
-    """Import the module of a lesson of params.yaml, whose schema checks the name."""
-    return import_module(f"wxb.lessons.{lesson}")
 
 
 def assemble(params: Params, name: str, lesson: Lesson) -> str:

@@ -1,7 +1,6 @@
 """Lesson on attention: position vectors, and the attention of trained heads."""
 
-from __future__ import annotations
-
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -73,10 +72,9 @@ def run(params: Params, name: str) -> Lesson:
 
 
 def attention_weights(folder: Path, sentence: str) -> tuple[list[str], Floats]:
-    """The tokens (T) of a sentence and the attention (layers, heads, T, T) between them.
+    """The tokens (T) of a sentence, and the attention of a model (layers, heads, T, T).
 
-    Loads and runs the model of a folder. Raises WxbError if it is not a full model, or if the
-    sentence is too long.
+    Raises WxbError if the folder has no full model, or if the sentence is too long.
     """
     if not (folder / "config.json").exists():
         raise WxbError(f"{folder}: found no config.json; expected a full model, not an adapter")
@@ -86,9 +84,7 @@ def attention_weights(folder: Path, sentence: str) -> tuple[list[str], Floats]:
     inputs = tokenizer(sentence, return_tensors="pt", return_token_type_ids=False)
     length, longest = inputs["input_ids"].shape[1], model.config.max_position_embeddings
     if length > longest:
-        raise WxbError(
-            f"`sentence` has {length} tokens; {folder} reads at most {longest}: shorten it"
-        )
+        raise WxbError(f"`sentence` has {length} tokens; {folder} reads at most {longest}")
     with torch.no_grad():
         layers = model(**inputs, output_attentions=True).attentions  # of each layer (1, H, T, T)
     weights: Floats = torch.cat(layers).double().numpy()
@@ -109,16 +105,12 @@ def attention_by_target(weights: Floats) -> dict[str, float]:
 
 
 def _answer(shares_by_head: dict[tuple[int, int], dict[str, float]]) -> str:
-    share, (layer, head), name = max(
-        ((shares[name], key, name) for key, shares in shares_by_head.items() for name in NAMES),
-        key=lambda candidate: candidate[0],
-    )
-    target = {"itself": "the token itself", "first": "the first token"}.get(
-        name, f"the token {name}"
-    )
+    candidates = [(s[name], head, name) for head, s in shares_by_head.items() for name in NAMES]
+    share, (layer, head), name = max(candidates, key=itemgetter(0))
+    targets = {"itself": "the token itself", "first": "the first token"}
     return (
         f"The most focused head is head {head + 1} of layer {layer + 1}: {share:.0%} of its"
-        f" attention goes to {target}."
+        f" attention goes to {targets.get(name, f'the token {name}')}."
     )
 
 

@@ -1,9 +1,6 @@
 """Lesson on logic gates: which ones a perceptron and an MLP can learn."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
-from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -26,39 +23,27 @@ INPUTS = np.array([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]])
 GATES = {"OR": (0, 1, 1, 1), "AND": (0, 0, 0, 1), "XOR": (0, 1, 1, 0), "XNOR": (1, 0, 0, 1)}
 
 
-class TrainedGate(NamedTuple):
-    """A model trained on one gate."""
-
-    score: Callable[[Floats], Floats]  # (N, 2) -> (N,): class 1 above 0
-    predicted: Classes  # (4,), for INPUTS
+Score = Callable[[Floats], Floats]  # of a trained model: (N, 2) -> (N,), class 1 above 0
 
 
 def run(params: Params, name: str) -> Lesson:
     """Train every model on every gate."""
     settings: GatesLesson = params.block("lessons", name)
-    trained = {
-        gate: _train(np.array(targets), settings, params.seed) for gate, targets in GATES.items()
-    }
-    models = list(trained["OR"])
+    trained = {gate: _train(np.array(y), settings, params.seed) for gate, y in GATES.items()}
     accuracy = {
-        gate: {
-            name: float(np.mean(model.predicted == GATES[gate])) for name, model in by_model.items()
-        }
-        for gate, by_model in trained.items()
+        gate: {model: _right(gate, score) / len(INPUTS) for model, score in scores.items()}
+        for gate, scores in trained.items()
     }
     success = {width: _success_rate(width, settings) for width in settings.widths}
     return Lesson(
         metrics={
-            **{
-                f"xor_{model}".lower().replace(" ", "_"): value
-                for model, value in accuracy["XOR"].items()
-            },
+            **{f"xor_{m}".lower().replace(" ", "_"): x for m, x in accuracy["XOR"].items()},
             **{f"xor_learnt_by_{width}": share for width, share in success.items()},
         },
         answer=_answer(accuracy, settings.hidden),
         facts=[
             f"{len(GATES)} gates",
-            f"{len(models)} models",
+            f"{len(trained['OR'])} models",
             f"{counted(settings.epochs, 'epochs')} at most",
         ],
         sections=[
@@ -70,7 +55,7 @@ def run(params: Params, name: str) -> Lesson:
                     " on the same four.",
                     shares_table(
                         "Accuracy",
-                        ["gate", *models],
+                        ["gate", *trained["OR"]],
                         {gate: [*by_model.values()] for gate, by_model in accuracy.items()},
                     ),
                 ],
@@ -129,8 +114,13 @@ def run(params: Params, name: str) -> Lesson:
     )
 
 
-def _train(targets: Classes, settings: GatesLesson, seed: int) -> dict[str, TrainedGate]:
-    """Train every model on one gate; models by name."""
+def _right(gate: str, score: Score) -> int:
+    """The number of inputs of a gate with the right output."""
+    return int(((score(INPUTS) > 0) == GATES[gate]).sum())
+
+
+def _train(targets: Classes, settings: GatesLesson, seed: int) -> dict[str, Score]:
+    """Train every model on one gate; scores by name of the model."""
     epochs, rate = settings.epochs, settings.learning_rate
     by_steps, _ = train_by_steps(INPUTS, targets, epochs=epochs)
     by_descent, _ = train_by_descent(INPUTS, targets, epochs=epochs, rate=rate)
@@ -146,15 +136,11 @@ def _train(targets: Classes, settings: GatesLesson, seed: int) -> dict[str, Trai
             probabilities: Floats = torch_mlp(torch.from_numpy(points)).softmax(1).numpy()
         return 2 * probabilities[:, 1] - 1
 
-    scores = {
+    return {
         "perceptron steps": by_steps.activation,
         "perceptron descent": by_descent.activation,
         "MLP numpy": lambda points: 2 * mlp.probabilities(points)[:, 1] - 1,
         "MLP torch": torch_score,
-    }
-    return {
-        name: TrainedGate(score, (score(INPUTS) > 0).astype(np.int64))
-        for name, score in scores.items()
     }
 
 
@@ -171,26 +157,21 @@ def _success_rate(width: int, settings: GatesLesson) -> float:
 
 
 def _section(
-    title: str, text: str, model: str, trained: Mapping[str, Mapping[str, TrainedGate]]
+    title: str, text: str, model: str, trained: Mapping[str, Mapping[str, Score]]
 ) -> Section:
     """The section of one model, with a figure of its decision regions for each gate."""
+    scores = {gate: by_model[model] for gate, by_model in trained.items()}
     charts = {
-        f"{gate}: {sum(by_model[model].predicted == GATES[gate])} of 4 right": regions(
-            by_model[model].score, INPUTS, GATES[gate]
-        )
-        for gate, by_model in trained.items()
+        f"{gate}: {_right(gate, score)} of 4 right": regions(score, INPUTS, GATES[gate])
+        for gate, score in scores.items()
     }
     return Section(model.replace(" ", "-"), title, [text, Charts(charts)])
 
 
 def _answer(accuracy: Mapping[str, Mapping[str, float]], hidden: int) -> str:
     def learnable(kind: str) -> str:
-        gates = [
-            gate
-            for gate, by_model in accuracy.items()
-            if any(value == 1 for model, value in by_model.items() if model.startswith(kind))
-        ]
-        return listed(gates) or "nothing"
+        best = {g: max(row[m] for m in row if m.startswith(kind)) for g, row in accuracy.items()}
+        return listed([gate for gate, value in best.items() if value == 1]) or "nothing"
 
     return (
         f"A perceptron learns {learnable('perceptron')};"
@@ -198,9 +179,7 @@ def _answer(accuracy: Mapping[str, Mapping[str, float]], hidden: int) -> str:
     )
 
 
-def _largest_difference(trained: Mapping[str, Mapping[str, TrainedGate]]) -> float:
+def _largest_difference(trained: Mapping[str, Mapping[str, Score]]) -> float:
     """The largest difference between the outputs of both MLPs, over all gates."""
-    return max(
-        float(np.abs(models["MLP numpy"].score(INPUTS) - models["MLP torch"].score(INPUTS)).max())
-        for models in trained.values()
-    )
+    pairs = [(scores["MLP numpy"], scores["MLP torch"]) for scores in trained.values()]
+    return float(max(np.abs(ours(INPUTS) - theirs(INPUTS)).max() for ours, theirs in pairs))

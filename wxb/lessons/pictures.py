@@ -1,7 +1,5 @@
 """Read labelled pictures: scikit-learn's digits, the files of CIFAR-10, or a folder."""
 
-from __future__ import annotations
-
 import math
 from pathlib import Path
 from typing import NamedTuple
@@ -28,7 +26,7 @@ class Images(NamedTuple):
     def __len__(self) -> int:
         return len(self.labels)
 
-    def select(self, rows: NDArray[np.int64]) -> Images:
+    def select(self, rows: NDArray[np.int64]) -> "Images":
         """The pictures of these rows."""
         return Images(self.pixels[rows], self.labels[rows], self.classes)
 
@@ -46,8 +44,7 @@ def digits() -> Images:
 def cifar(path: Path) -> tuple[Images, Images]:
     """The training and the test pictures (N, 3, 32, 32) of CIFAR-10, from its binary version.
 
-    A picture is a byte for its class and 3,072 for its pixels. Raises WxbError for missing or other
-    files.
+    A picture is a byte for its class and 3,072 for its pixels. Raises WxbError for other files.
 
     Source: Krizhevsky (2009), "Learning multiple layers of features from tiny images"; the format:
     cs.toronto.edu/~kriz/cifar.html.
@@ -71,8 +68,7 @@ def cifar(path: Path) -> tuple[Images, Images]:
 def folder(path: Path) -> Images:
     """Read colour pictures (N, 3, H, W) named <class>/<file>.png (or .jpg), all of one size.
 
-    Raises WxbError for fewer than two classes, and for a picture that is unreadable or of another
-    size.
+    Raises WxbError for fewer than two classes, and for an unreadable picture or another size.
     """
     files = sorted(file for file in path.glob("*/*") if file.suffix.lower() in SUFFIXES)
     classes = sorted({file.parent.name for file in files})
@@ -94,10 +90,7 @@ def folder(path: Path) -> Images:
 
 
 def split(images: Images, share: float, *, seed: int) -> tuple[Images, Images]:
-    """Split off a random share of the pictures, stratified by class; returns the rest first.
-
-    Raises WxbError if a class has too few pictures.
-    """
+    """Split into the rest and a random share, by class. Raises WxbError for too few pictures."""
     try:
         rest, held_out = train_test_split(
             np.arange(len(images)), test_size=share, random_state=seed, stratify=images.labels
