@@ -1,7 +1,5 @@
 """Batches of items of different lengths, for training and prediction."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 

@@ -1,7 +1,5 @@
 """The transcript of the training recording with the nearest features."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from functools import partial
 from pathlib import Path
@@ -14,6 +12,7 @@ from wxb.corpora import clean
 from wxb.corpora.records import Record
 from wxb.corpora.text.encoded import join_rows, read_columns, write_columns
 from wxb.tasks import baselines
+from wxb.tasks.methods import Chunks
 from wxb.tasks.speech.models.features import log_mel, to_window
 from wxb.tasks.speech.models.predictor import Recogniser, read
 from wxb.tasks.speech.params import Spectrograms
@@ -51,7 +50,7 @@ class NearestMethod(baselines.BaselineMethod):
 
     PREDICTOR = NearestRecogniser
 
-    def encode(self, chunks: Iterable[Sequence[Record]], path: Path, *, caption: str) -> None:
+    def encode(self, chunks: Chunks, path: Path, *, caption: str) -> None:
         """Write the statistics of the training recordings; for other splits an empty file."""
         if path.stem != clean.SPLITS[0]:
             super().encode(chunks, path, caption=caption)

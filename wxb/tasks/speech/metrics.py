@@ -3,27 +3,22 @@
 jiwer counts them on normalized transcripts.
 """
 
-from __future__ import annotations
-
 import shutil
 from collections import Counter
 from collections.abc import Callable, Sequence
 from importlib.metadata import version
 from itertools import zip_longest
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import jiwer
 import numpy as np
 from numpy.typing import NDArray
 
+from wxb.corpora.records import Record
 from wxb.metrics import DIGITS, Metric, scorer
 from wxb.metrics.intervals import Sums
-from wxb.tasks.speech.record.normalization import normalize, words
-
-if TYPE_CHECKING:
-    from wxb.corpora.records import Record
-
+from wxb.tasks.speech.record import normalize, words
 
 EDITS = ("substitutions", "deletions", "insertions")
 DURATION_EDGES = (1.0, 2.0, 4.0, 8.0, 16.0)  # seconds, between the bins of recordings
@@ -141,9 +136,7 @@ def confusions(rows: Sequence[PredictionRow]) -> list[tuple[tuple[str, str], int
 
     One of a pair is empty if a character was deleted or inserted.
     """
-    counts: Counter[tuple[str, str]] = Counter()
-    for row in rows:
-        counts.update(pair for pair in alignment(row) if pair[0] != pair[1])
+    counts = Counter(pair for row in rows for pair in alignment(row) if pair[0] != pair[1])
     return sorted(counts.items(), key=lambda item: (-item[1], item[0]))
 
 

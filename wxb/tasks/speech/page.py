@@ -1,7 +1,5 @@
 """Sections of speech pages: errors and recordings."""
 
-from __future__ import annotations
-
 import base64
 from collections.abc import Iterator, Mapping
 from itertools import groupby

@@ -1,9 +1,7 @@
 """The blocks of params.yaml for speech: corpora and experiments."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import AfterValidator, Field, NonNegativeFloat, PositiveInt, model_validator
 
@@ -26,10 +24,7 @@ Range = Annotated[tuple[float, float], Field(strict=False), AfterValidator(_chec
 
 
 class Fields(corpora.Fields):
-    """The names of a manifest's columns.
-
-    A row without a path uses the audio file that is named by its id.
-    """
+    """The names of a manifest's columns; a row without a path uses the file named by its id."""
 
     input: str = "path"
     id: str | None = "ID"
@@ -79,10 +74,7 @@ class Normalization(Section):
 
 
 class Corpus(corpora.Corpus):
-    """Recordings of one utterance each, with transcripts.
-
-    `manifest` is the name of the table to read if not all tables of the folder count.
-    """
+    """Recordings of one utterance each, with transcripts in all tables, or in `manifest`."""
 
     task: Literal["speech"]
     fields: Fields = Fields()
@@ -196,7 +188,7 @@ class Seq2Seq(experiments.Experiment):
         return [trait for trait, setting in traits.items() if setting]
 
     @model_validator(mode="after")
-    def _check_native(self) -> Seq2Seq:
+    def _check_native(self) -> Self:
         if self.model.implementation == "native" and (
             self.tuning.lora or self.tuning.gradient_checkpointing
         ):

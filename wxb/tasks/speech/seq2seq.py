@@ -3,12 +3,10 @@
 Torch and the models are imported only in functions that need a model, since their import is slow.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice, pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -19,16 +17,13 @@ from wxb.core.errors import WxbError
 from wxb.core.files import read_json, write_json
 from wxb.corpora import clean
 from wxb.corpora.records import Record
-from wxb.corpora.text.encoded import Columns, join_rows, read_columns
+from wxb.corpora.text.encoded import join_rows, read_columns
 from wxb.corpora.text.tokenizers import token_ids
-from wxb.tasks.methods import Items, LazyItems, Network
+from wxb.tasks.methods import Alignment, Chunks, Items, LazyItems, Network
 from wxb.tasks.speech.models.features import WIDTH, log_mel, to_window
 from wxb.tasks.speech.models.predictor import Recogniser, read
 from wxb.tasks.speech.params import POSITIONS, Encoding, Seq2Seq, Shape
 from wxb.tasks.speech.record.audio import FRAMES, HOP, RATE, change_speed, map_parallel
-
-if TYPE_CHECKING:
-    import torch
 
 START, TASK, PLAIN = "<|startoftranscript|>", "<|transcribe|>", "<|notimestamps|>"
 TOKENIZER, EXTRACTOR = "tokenizer_config.json", "preprocessor_config.json"
@@ -83,7 +78,7 @@ class Seq2SeqRecogniser(Recogniser):
 
         device = next(self.model.parameters()).device
         backend, end = self.tokenizer.backend_tokenizer, self.tokenizer.eos_token_id
-        tokens: torch.Tensor = self.model.generate(
+        tokens = self.model.generate(
             torch.from_numpy(features).to(device), max_length=self.settings["max_length"], end=end
         )
         rows = [row[: row.index(end)] if end in row else row for row in tokens.tolist()]
@@ -96,7 +91,7 @@ class WhisperMethod(Network):
     experiment: Seq2Seq
     PREDICTOR = Seq2SeqRecogniser
 
-    def add_tokens(self) -> None:
+    def __post_init__(self) -> None:
         """Add the prompt tokens, for a model with new weights.
 
         Raises WxbError if the tokenizer of a checkpoint lacks one of them.
@@ -112,11 +107,8 @@ class WhisperMethod(Network):
             )
         backend.add_special_tokens([AddedToken(t, special=True, normalized=False) for t in missing])
 
-    def encode(self, chunks: Iterable[Sequence[Record]], path: Path, *, caption: str) -> None:
-        """Write the log-mel features of recordings; those at other speeds follow all originals.
-
-        Works in parallel; shows progress.
-        """
+    def encode(self, chunks: Chunks, path: Path, *, caption: str) -> None:
+        """Write the log-mel features of recordings, in parallel; other speeds follow originals."""
         encoding = self.experiment.encoding
         files = [record.input for records in chunks for record in records]
         jobs = [(file, speed, encoding) for speed in _speeds(path, encoding) for file in files]
@@ -129,9 +121,7 @@ class WhisperMethod(Network):
                 if len(rows) < BATCH:
                     return
 
-    def targets(
-        self, path: Path, chunks: Iterable[Sequence[Record]]
-    ) -> tuple[*Columns, dict[str, int]]:
+    def targets(self, path: Path, chunks: Chunks) -> Alignment:
         """The tokens of each transcript with the end as labels, and counts of recordings.
 
         A recording longer than the window (`cut`) and a transcript with too many tokens
@@ -158,10 +148,7 @@ class WhisperMethod(Network):
         return {"labels": values}, splits, account
 
     def items(self, features: Path, targets: Path, records: Iterable[Record]) -> Items:
-        """One item per recording with labels: `input_features` (window, bands) and `labels` (T,).
-
-        Features are read from disk on access.
-        """
+        """Recordings with `labels` (T,) and `input_features` (window, bands), read on access."""
         table = pa.ipc.open_file(pa.memory_map(str(features))).read_all()
         recordings, bands = table["frames"], int(table.schema.metadata[b"bands"])
         columns, splits = read_columns(targets, ["labels"])
@@ -179,8 +166,9 @@ class WhisperMethod(Network):
 
         Raises WxbError if the backbone has no weights.
         """
-        from wxb.tasks.speech.models.whisper import NativeWhisper, Transcriber
+        from wxb.tasks.speech.models.whisper import Transcriber
         from wxb.training.backbones import tuning, weights
+        from wxb.training.backbones.native import Native
 
         tokenizer, changes = self.tokenizer, self.experiment.tuning
         encoding, settings = self.experiment.encoding, self.experiment.model
@@ -188,15 +176,12 @@ class WhisperMethod(Network):
         if settings.shape:
             whisper = random_whisper(settings.shape, encoding, tokenizer, prompt)
         elif not (backbone / "config.json").exists():
-            raise WxbError(
-                f"{backbone} has a tokenizer but no weights; set `model.shape` to train a new"
-                " model, or choose a backbone with weights"
-            )
+            raise WxbError(f"{backbone} has no weights; set `model.shape` to train a new model")
         else:
             whisper = weights.load_backbone(backbone, generative=True, four_bit=changes.four_bit)
         set_generation(whisper, tokenizer, encoding)
         if settings.implementation == "native":
-            whisper = NativeWhisper(whisper.config, whisper.state_dict())
+            whisper = Native.from_transformers(whisper, generative=True)
             whisper.requires_grad_(not changes.frozen)
             whisper.get_encoder().embed_positions.requires_grad_(False)
         else:
@@ -239,14 +224,11 @@ def random_whisper(shape: Shape, encoding: Encoding, tokenizer: Any, prompt: Seq
     from transformers import WhisperConfig, WhisperForConditionalGeneration
 
     config = WhisperConfig(
-        encoder_layers=shape.encoder_layers,
-        decoder_layers=shape.decoder_layers,
+        **shape.model_dump(include={"encoder_layers", "decoder_layers", "d_model", "dropout"}),
         encoder_attention_heads=shape.attention_heads,
         decoder_attention_heads=shape.attention_heads,
         encoder_ffn_dim=shape.ffn_dim,
         decoder_ffn_dim=shape.ffn_dim,
-        d_model=shape.d_model,
-        dropout=shape.dropout,
         init_std=shape.d_model**-0.5,
         vocab_size=len(tokenizer),
         num_mel_bins=encoding.mel_bands,
@@ -257,6 +239,7 @@ def random_whisper(shape: Shape, encoding: Encoding, tokenizer: Any, prompt: Seq
         eos_token_id=tokenizer.eos_token_id,
         decoder_start_token_id=prompt[0],
         begin_suppress_tokens=None,
+        dtype="float32",
     )
     return WhisperForConditionalGeneration(config)
 
@@ -282,10 +265,7 @@ def set_generation(whisper: Any, tokenizer: Any, encoding: Encoding) -> None:
 
 
 def complete_folder(folder: Path, encoding: Encoding) -> None:
-    """Complete a saved folder for transformers' speech pipeline.
-
-    Sets the tokenizer class to Whisper's, and writes the configuration of the feature extractor.
-    """
+    """Set Whisper's tokenizer class, and write the extractor of transformers' speech pipeline."""
     tokenizer = read_json(folder / TOKENIZER)
     if tokenizer["tokenizer_class"] != "WhisperTokenizer":
         changes = {

@@ -1,7 +1,5 @@
 """A backbone with modules of a task on top, which are trained with it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path

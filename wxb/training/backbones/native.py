@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from wxb.core import pretrained
 from wxb.core.files import read_json
 from wxb.core.pretrained import CONFIG, WEIGHTS
-from wxb.models import bert, gpt2, llama
+from wxb.models import bert, gpt2, llama, whisper
 from wxb.training.backbones import tuning
 
 if TYPE_CHECKING:
@@ -39,12 +39,12 @@ class Native(nn.Module):
             self.backbone = _build(config, generative=generative)
 
     @classmethod
-    def from_transformers(cls, backbone: PreTrainedModel) -> Native:
-        """Copy a backbone of transformers.
+    def from_transformers(cls, backbone: PreTrainedModel, *, generative: bool = False) -> Native:
+        """Copy a backbone of transformers; `generative` as for the class.
 
         Raises ValueError for settings that the architecture does not support.
         """
-        native = cls(backbone.config)
+        native = cls(backbone.config, generative=generative)
         native.backbone.load_state_dict(backbone.state_dict(), strict=True)
         native.config.architectures = [type(backbone).__name__]
         return native
@@ -77,10 +77,13 @@ class Native(nn.Module):
         """The module of token embeddings; this method is named as in transformers."""
         return next(m for m in self.backbone.modules() if isinstance(m, nn.Embedding))
 
-    def get_output_embeddings(self) -> nn.Module:
+    def get_output_embeddings(self) -> Any:
         """The head of a language model; this method is named as in transformers."""
-        head: nn.Module = self.backbone.lm_head
-        return head
+        return self.backbone.lm_head
+
+    def get_encoder(self) -> Any:
+        """The encoder of a Whisper; this method is named as in transformers."""
+        return self.backbone.model.encoder
 
     def forward(self, *inputs: Any, **options: Any) -> Any:
         """Output of the backbone; arguments and output are named as in transformers."""
@@ -90,9 +93,7 @@ class Native(nn.Module):
         """Write a folder that `AutoModel` loads."""
         self.config.save_pretrained(str(folder))
         # Shared weights are there once.
-        weights = {
-            name: weight.data.contiguous() for name, weight in self.backbone.named_parameters()
-        }
+        weights = {n: w.data.contiguous() for n, w in self.backbone.named_parameters()}
         save_file(weights, Path(folder, WEIGHTS), metadata={"format": "pt"})
 
 
@@ -117,4 +118,6 @@ def _build(config: Any, *, generative: bool) -> Any:
             return decoder(llama.Config.from_hf(config))
         case "gpt2" if generative:
             return gpt2.GPT2LMHeadModel(gpt2.Config.from_hf(config))
-    raise ValueError(f"model_type: found {config.model_type!r}; expected bert, llama or gpt2")
+        case "whisper" if generative:
+            return whisper.WhisperForConditionalGeneration(whisper.Config.from_hf(config))
+    raise ValueError(f"model_type {config.model_type!r}: expected bert, llama, gpt2 or whisper")

@@ -11,7 +11,7 @@ from stages.preprocess import preprocess
 from tests.tasks.speech.tones import FORMATS, noise, tone, write
 from wxb.core.files import read_json, read_jsonl
 from wxb.corpora import clean
-from wxb.tasks.speech import reading, record
+from wxb.tasks.speech import record
 from wxb.tasks.speech.params import Corpus
 from wxb.tasks.speech.record.audio import RATE
 
@@ -21,8 +21,8 @@ def cleaned(folder, rows, **changes):
     lines = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
     (folder / "raw/manifest.jsonl").write_text(lines, encoding="utf-8")
     block = {"task": "speech", "path": "x", "split": {"test": 0.25, "valid": 0.25}, **changes}
-    parts = Corpus.model_validate(block), reading.Reading(), record.Labelling()
-    preprocess(folder / "raw", *parts, seed=1, label="test", out=folder / "clean")
+    corpus = Corpus.model_validate(block)
+    preprocess(folder / "raw", corpus, seed=1, label="test", out=folder / "clean")
     return folder / "clean"
 
 

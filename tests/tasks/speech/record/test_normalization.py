@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wxb.tasks.speech.record.normalization import normalize, words
+from wxb.tasks.speech.record import normalize, words
 
 USUAL = "width case punctuation"
 

@@ -1,7 +1,5 @@
 """Whisper's features of samples (N,), which are 16 kHz mono with full scale 1."""
 
-from __future__ import annotations
-
 from functools import cache
 from typing import Any
 

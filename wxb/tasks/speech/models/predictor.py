@@ -3,8 +3,6 @@
 Long recordings are split at pauses into windows that a model reads at once.
 """
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from itertools import islice
@@ -84,9 +82,7 @@ class Recogniser(Predictor):
         segments = [segment._asdict() for segment in prediction.segments]
         return {"text": prediction.text, "segments": segments}
 
-    def _windows(
-        self, inputs: Sequence[str | bytes]
-    ) -> Iterator[tuple[int, Window, NDArray[np.float32]]]:
+    def _windows(self, inputs: Sequence[str | bytes]) -> Iterator[tuple[int, Window, Any]]:
         """The windows of all recordings: index of the recording, range, features."""
         seconds, bands = self.settings["window"], self.settings["mel_bands"]
         for index, source in enumerate(inputs):

@@ -1,74 +1,19 @@
 """A Whisper, of transformers or ours, with its prompt and its loss."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any, Self
 
 import torch
-from safetensors.torch import save_file
 from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812
 
-from wxb.core import pretrained
-from wxb.core.files import read_json
 from wxb.corpora.text.encoded import IGNORED
-from wxb.models import whisper
 from wxb.models.decoding import complete, encoder_decoder
 from wxb.tasks.speech.params import SpecAugment
 from wxb.training.backbones import tuning, weights
-
-CONFIG, WEIGHTS, HEAD = "config.json", "model.safetensors", "proj_out.weight"
-
-
-class NativeWhisper(nn.Module):
-    """Our Whisper, with the weights of a Whisper of transformers, under the same names."""
-
-    def __init__(self, config: Any, tensors: dict[str, Tensor], file: Path = Path(WEIGHTS)) -> None:
-        """Raises ValueError or RuntimeError if the tensors are of another architecture.
-
-        Raises WxbError if some are missing or unexpected.
-        """
-        super().__init__()
-        self.config = config
-        with torch.random.fork_rng(devices=[]):
-            self.whisper = whisper.WhisperForConditionalGeneration(whisper.Config.from_hf(config))
-        pretrained.load_weights(self.whisper, tensors, file)
-
-    @classmethod
-    def from_folder(cls, folder: Path) -> Self | None:
-        """The model of a folder, to predict; None for an adapter or another architecture.
-
-        Raises WxbError if the folder requests custom code.
-        """
-        pretrained.require_no_code(folder)
-        if not all((folder / name).is_file() for name in (CONFIG, WEIGHTS)):
-            return None
-        config = read_json(folder / CONFIG)
-        try:
-            file = folder / WEIGHTS
-            return cls(SimpleNamespace(**config), pretrained.read_weights(file), file).eval()
-        except (ValueError, RuntimeError):
-            return None
-
-    def get_encoder(self) -> nn.Module:
-        """The encoder; this method is named as in transformers."""
-        return self.whisper.model.encoder
-
-    def forward(self, **inputs: Any) -> Any:
-        """The outputs for inputs, both as in transformers."""
-        return self.whisper(**inputs)
-
-    def save_pretrained(self, folder: str | Path) -> None:
-        """Write a folder in Hugging Face's layout."""
-        self.config.architectures = ["WhisperForConditionalGeneration"]
-        self.config.dtype = "float32"
-        self.config.save_pretrained(str(folder))
-        tensors = {k: v.contiguous() for k, v in self.whisper.state_dict().items() if k != HEAD}
-        save_file(tensors, Path(folder, WEIGHTS), metadata={"format": "pt"})
+from wxb.training.backbones.native import Native
 
 
 class Transcriber(nn.Module):
@@ -99,7 +44,7 @@ class Transcriber(nn.Module):
         cls, folder: Path, prompt: Sequence[int], pad: int, *, four_bit: bool = False
     ) -> Self:
         """Load a folder of `save_pretrained`, to predict; full models run on our code."""
-        backbone: Any = None if four_bit else NativeWhisper.from_folder(folder)
+        backbone: Any = None if four_bit else Native.from_folder(folder, generative=True)
         if backbone is None:
             load = partial(weights.load_backbone, generative=True, four_bit=four_bit)
             backbone = tuning.load(folder, load)
@@ -133,10 +78,7 @@ class Transcriber(nn.Module):
         return {"loss": loss, "logits": logits}
 
     def _ctc_loss(self, encoded: Tensor, labels: Tensor) -> Tensor:
-        """The CTC loss of labels (B, T) without their end tokens, on encoded frames (B, F, C).
-
-        The padding token is the blank.
-        """
+        """The CTC loss of labels (B, T) without ends on encoded frames (B, F, C); blank: `pad`."""
         logs = self.ctc(encoded).float().log_softmax(dim=-1).transpose(0, 1)  # (F, B, V)
         lengths = (labels != IGNORED).sum(dim=1)
         frames = torch.full_like(lengths, len(logs))
@@ -145,10 +87,7 @@ class Transcriber(nn.Module):
 
     @torch.inference_mode()
     def generate(self, input_features: Tensor, *, max_length: int, end: int) -> Tensor:
-        """Transcripts (B, T) of features (B, frames, bands) by greedy decoding, padded after `end`.
-
-        They have at most `max_length` tokens.
-        """
+        """Greedy transcripts (B, T), T <= max_length, of features (B, frames, bands), padded."""
         full = getattr(self.backbone, "get_base_model", lambda: self.backbone)()
         encoded = full.get_encoder()(input_features.transpose(1, 2))
         start = torch.tensor([self.prompt], device=input_features.device)

@@ -1,7 +1,5 @@
 """`wxb new corpus` for a folder of recordings with their transcripts."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import PurePath
 

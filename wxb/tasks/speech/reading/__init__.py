@@ -1,7 +1,5 @@
 """Read, check and count recordings and their transcripts, which tables list (manifests)."""
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -15,9 +13,8 @@ from wxb.corpora import formats, layout, reading
 from wxb.corpora.formats import Raw
 from wxb.corpora.records import Record, RecordError, Reject, check_encodable, required_field
 from wxb.tasks.speech.params import Audio, Corpus, Fields
-from wxb.tasks.speech.record import audio
+from wxb.tasks.speech.record import audio, normalize
 from wxb.tasks.speech.record.audio import RATE, Measures
-from wxb.tasks.speech.record.normalization import normalize
 
 FOLDER = "audio"  # of the prepared recordings, beside the Parquet files
 
@@ -81,9 +78,7 @@ class Reading(reading.Reading):
                 row = {**row, fields.input: path.as_posix() + _part(row, fields)}
             yield raw._replace(content=row)
 
-    def gold(
-        self, raw: Mapping[str, Any], text: str, corpus: Corpus
-    ) -> tuple[Any, tuple[str, ...]]:
+    def gold(self, raw: Mapping[str, Any], text: str, corpus: Corpus) -> tuple[Any, tuple[()]]:
         """The transcript, speaker and rules, None without a transcript; nothing is repaired.
 
         Raises RecordError if the transcript is no text, or empty when normalized.

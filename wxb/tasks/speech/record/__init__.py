@@ -1,19 +1,20 @@
-"""The gold of recordings: transcripts, speakers and measures, as a Parquet type."""
+"""The gold of recordings as a Parquet type, and the normalization of transcripts."""
 
-from __future__ import annotations
+import unicodedata
+from collections.abc import Callable
+from functools import cache, partial
+from typing import Any
 
 import pyarrow as pa
 
+from wxb.core.errors import WxbError
 from wxb.corpora import records
 
 MEASURES = ("seconds", "trimmed", "loudness", "clipped", "snr")
 
 
 class Labelling(records.Labelling):
-    """Transcript, speaker, normalization rules and measures of a recording.
-
-    `rules` are the names in `normalization.RULES` that the corpus enables.
-    """
+    """Transcript, speaker, names of the normalization RULES and measures of a recording."""
 
     GOLD = pa.struct(
         [
@@ -21,3 +22,41 @@ class Labelling(records.Labelling):
             *((name, pa.float64()) for name in MEASURES),
         ]
     )
+
+
+def normalize(text: str, rules: str) -> str:
+    """The text after each of the named RULES, which are separated by spaces, with single spaces."""
+    for rule in rules.split():
+        text = RULES[rule](text)
+    return " ".join(text.split())
+
+
+def words(text: str) -> list[str]:
+    """The words of a text, split at white space; each Chinese character is a word of its own."""
+    spaced = (f" {c} " if unicodedata.name(c, "").startswith("CJK ") else c for c in text)
+    return "".join(spaced).split()
+
+
+def _punctuation(text: str) -> str:
+    """Replace punctuation and symbols by spaces; delete apostrophes."""
+    kept = [c if unicodedata.category(c)[0] not in "PS" else "" if c in "'’" else " " for c in text]
+    return "".join(kept)
+
+
+@cache
+def _converter() -> Any:
+    try:
+        import opencc
+    except ModuleNotFoundError:
+        raise WxbError(
+            "normalization.simplified needs the package opencc; install it: pip install opencc"
+        ) from None
+    return opencc.OpenCC("t2s")
+
+
+RULES: dict[str, Callable[[str], str]] = {
+    "width": partial(unicodedata.normalize, "NFKC"),
+    "case": str.casefold,
+    "punctuation": _punctuation,
+    "simplified": lambda text: str(_converter().convert(text)),
+}

@@ -3,8 +3,6 @@
 Samples (N,) are 16 kHz mono with full scale 1.
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 import re
@@ -38,6 +36,7 @@ SPEECH, NOISE = 95, 5  # percentiles of loudness that estimate speech and noise
 MARGIN = 5  # frames that are kept on both sides of the audible part
 
 PART = "#t="  # before the seconds of a recording at the end of its path
+SECONDS = re.compile(r"\.?\d[\d.]*")
 OPPOSITE = 1e-3  # share of a channel's power below which the mean of channels has lost the sound
 
 MAX_SERIAL = 200  # jobs, for which starting processes takes longer
@@ -71,18 +70,12 @@ def read(source: Path | bytes, *, longest: float | None = None) -> NDArray[np.fl
         with soundfile.SoundFile(BytesIO(content)) as sound:
             count, rate, size = sound.frames, sound.samplerate, SIZE.search(sound.extra_info)
             if part:
-                bounds = [
-                    round(float(x) * rate)
-                    for x in part.split(",")
-                    if x.replace(".", "").isdecimal()
-                ]
-                if len(bounds) != 2 or not bounds[0] < bounds[1] <= count + rate / 10:
-                    detail = (
-                        f"found {part} of {count / rate:.2f} s; expected a start and an end in it"
-                    )
+                ends = [round(float(x) * rate) for x in part.split(",") if SECONDS.fullmatch(x)]
+                if len(ends) != 2 or not ends[0] < ends[1] <= count + rate / 10:
+                    detail = f"found {part} of {count / rate:.2f} s; expected a range in it"
                     raise RecordError("wrong seconds", detail)
-                sound.seek(bounds[0])
-                count, size = min(bounds[1], count) - bounds[0], None
+                sound.seek(ends[0])
+                count, size = min(ends[1], count) - ends[0], None
             if longest is not None and count / rate > longest:
                 raise RecordError("too long", f"{count / rate:.1f} s, at most {longest:g} s")
             channels = sound.read(count, dtype="float32", always_2d=True)  # (n, channels)
