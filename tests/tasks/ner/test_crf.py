@@ -53,7 +53,7 @@ def trained(tmp_path_factory):
     ("text", "gold"), [("no one", ()), ("Ann", (Span(0, 3, "NAME"),)), ("", ())]
 )
 def test_records_with_one_tag_are_refused(text, gold, tmp_path):
-    with pytest.raises(WxbError, match="needs training records with spans and with words outside"):
+    with pytest.raises(WxbError, match="needs training records with words in spans and outside"):
         fit([Record("0", text, gold, "en", "0")], tmp_path)
 
 

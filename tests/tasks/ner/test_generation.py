@@ -16,7 +16,6 @@ from wxb.corpora.records import Record
 from wxb.corpora.text.encoded import IGNORED, read_columns, write_columns, write_encoded
 from wxb.corpora.text.tokenizers import encode, load, token_ids, train
 from wxb.corpora.text.windows import character_range, text_windows
-from wxb.tasks.ner import generation
 from wxb.tasks.ner.generation import GenerationMethod
 from wxb.tasks.ner.models import answers
 from wxb.tasks.ner.models.alignment import Status
@@ -101,9 +100,8 @@ def write_targets(backbone, special, records, folder):
     encoded, windows = read(backbone, records)
     write_encoded(folder / "features.arrow", [encoded])
     tokenizer = vocabulary(backbone, special)
-    columns, splits, statuses = generation.encode_answers(
-        encoded, windows, records, TYPES, tokenizer
-    )
+    method = GenerationMethod(experiment(special), TYPES, tokenizer)
+    columns, splits, statuses = method.align(encoded, windows, records)
     write_columns(folder / "targets.arrow", columns, splits)
     remaining = iter(map(Status, statuses))
     by_record = [[next(remaining) for _ in record.gold] for record in records]

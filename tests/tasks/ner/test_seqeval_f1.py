@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.tasks.ner.test_bio import encoded_of
-from wxb.tasks.ner.models.seqeval_f1 import seqeval_f1
+from wxb.tasks.ner.models.predictor import seqeval_f1
 from wxb.tasks.ner.record import Span, f1
 
 ANN, MET, BOB, DOT = (0, 3), (4, 7), (8, 11), (11, 12)  # the tokens of "Ann met Bob."

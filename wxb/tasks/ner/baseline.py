@@ -1,10 +1,8 @@
 """Entities by the mentions of training."""
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 from wxb.core.progress import track
 from wxb.corpora.records import Record
@@ -22,9 +20,9 @@ class MentionFinder(baselines.Baseline, SpanFinder):
     has_scores = False
 
     @property
-    def types(self) -> list[str]:
+    def types(self) -> Sequence[str]:
         """The types of spans, in the order of training."""
-        return [*self.settings["labels"]]
+        return cast("Sequence[str]", self.settings["labels"])
 
     def candidates(self, texts: Sequence[str], /, *, caption: str) -> list[list[ScoredSpan]]:
         """The spans of each text, sorted and disjoint, all with the score 1."""

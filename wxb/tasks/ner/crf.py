@@ -4,14 +4,12 @@ The log-score of tags is the sum of a weight for each pair of a word's feature a
 for each pair of adjacent tags. CRFsuite fits the weights; the rest is here, in plain arrays.
 """
 
-from __future__ import annotations
-
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,9 +21,8 @@ from wxb.core.files import read_json, write_json
 from wxb.core.progress import Progress, track
 from wxb.corpora.records import Record
 from wxb.corpora.text import tokenizers
-from wxb.corpora.text.encoded import Columns, Encoded, read_columns, read_encoded
-from wxb.corpora.text.windows import sliding_windows
-from wxb.tasks.methods import History, LazyItems, Method, encode_texts
+from wxb.corpora.text.encoded import Encoded, read_columns, read_encoded
+from wxb.tasks.methods import Alignment, Chunks, History, LazyItems, Method
 from wxb.tasks.ner import params
 from wxb.tasks.ner.models.alignment import count_statuses
 from wxb.tasks.ner.models.bio import align, decode_tags, tag_names
@@ -81,7 +78,7 @@ class CRF:
         states: Mapping[tuple[int, int], float],
         transitions: Mapping[tuple[int, int], float],
         tags: int,
-    ) -> CRF:
+    ) -> Self:
         """A CRF from weights by (feature, tag) and by (tag, next tag).
 
         A tag without a weight is never predicted. `I` follows only `B` or `I` of its type.
@@ -173,13 +170,12 @@ class CRF:
     def save_pretrained(self, folder: Path) -> None:
         """Write the weights as safetensors, and the features as JSON."""
         folder.mkdir(parents=True, exist_ok=True)
-        names = ("weights", "transitions", "first")
-        arrays = {name: np.ascontiguousarray(getattr(self, name)) for name in names}
-        save_file(arrays, folder / WEIGHTS)
+        arrays = {name: getattr(self, name) for name in ("weights", "transitions", "first")}
+        save_file({k: np.ascontiguousarray(v) for k, v in arrays.items()}, folder / WEIGHTS)
         write_json(folder / FEATURES, self.features)
 
     @classmethod
-    def from_pretrained(cls, folder: Path) -> CRF:
+    def from_pretrained(cls, folder: Path) -> Self:
         """Load what `save_pretrained` wrote."""
         arrays = load_file(folder / WEIGHTS)
         # Impossible transitions are minus infinity.
@@ -213,33 +209,22 @@ class CrfRecognizer(SpanFinder):
             **{key: self.settings[key] for key in params.CrfModel.model_fields}
         )
         encoded = tokenizers.encode(self.tokenizer, texts)
-        return [
-            self._spans(word_features(_words(text, encoded, index), settings), encoded, index)
-            for index, text in enumerate(track(texts, caption, len(texts), unit="text"))
-        ]
+        results: list[list[ScoredSpan]] = []
+        for index, text in enumerate(track(texts, caption, len(texts), unit="text")):
+            results.append([])
+            if not (words := _words(text, encoded, index)):
+                continue
+            scores = self.model.scores(word_features(words, settings))
+            tags = self.model.best_tags(scores)
+            spans = [*decode_tags(tags.tolist())]
+            probabilities = self.model.probabilities(scores, tags, spans)
+            starts, ends = (edges[encoded.splits[index] :] for edges in encoded[1:3])
+            for (first, last, kind), probability in zip(spans, probabilities, strict=True):
+                span = Span(int(starts[first]), int(ends[last - 1]), self.types[kind])
+                results[-1].append(ScoredSpan(span, probability))
+        return results
 
-    def _spans(
-        self, rows: Sequence[Sequence[str]], encoded: Encoded, index: int
-    ) -> list[ScoredSpan]:
-        """The spans of the encoded text at `index`, whose words have the features `rows`."""
-        if not rows:
-            return []
-        scores = self.model.scores(rows)
-        tags = self.model.best_tags(scores)
-        spans = [*decode_tags(tags.tolist())]
-        probabilities = self.model.probabilities(scores, tags, spans)
-        begin = encoded.splits[index]
-        starts, ends = encoded.starts[begin:], encoded.ends[begin:]
-        return [
-            ScoredSpan(Span(int(starts[first]), int(ends[last - 1]), self.types[kind]), probability)
-            for (first, last, kind), probability in zip(spans, probabilities, strict=True)
-        ]
-
-    def further_metrics(
-        self, records: Sequence[Record], predictions: Sequence[Sequence[ScoredSpan]]
-    ) -> dict[str, float]:
-        """seqeval's F1 of the spans on words."""
-        return self.seqeval(records, predictions)
+    further_metrics = SpanFinder.seqeval  # on words
 
 
 class CrfMethod(Method):
@@ -248,18 +233,11 @@ class CrfMethod(Method):
     experiment: params.Crf
     PREDICTOR = CrfRecognizer
 
-    def encode(self, chunks: Iterable[Sequence[Record]], path: Path, *, caption: str) -> None:
-        """Write the words of texts."""
-        encode_texts(self.tokenizer, chunks, path)
-
-    def targets(
-        self, path: Path, chunks: Iterable[Sequence[Record]]
-    ) -> tuple[*Columns, dict[str, int]]:
-        """The tag of every word, where each text's begin, and counts of gold spans."""
+    def targets(self, path: Path, chunks: Chunks) -> Alignment:
+        """The tag of every word; counts gold spans."""
         encoded = read_encoded(path)
         gold = [record.gold for records in chunks for record in records]
-        whole_texts = sliding_windows(encoded.splits, size=max(1, len(encoded.ids)), stride=0)
-        targets, statuses = align(encoded, whole_texts, gold, self.labels)
+        targets, statuses = align(encoded, None, gold, self.labels)
         return {"tags": targets.tags}, encoded.splits, count_statuses(statuses)
 
     def items(self, features: Path, targets: Path, records: Iterable[Record]) -> LazyItems:
@@ -284,10 +262,7 @@ class CrfMethod(Method):
         import pycrfsuite  # only training needs it
 
         if len({tag for item in train for tag in item["tags"].tolist()}) < 2:
-            raise WxbError(
-                "a CRF needs training records with spans and with words outside of spans; add such"
-                " records"
-            )
+            raise WxbError("a CRF needs training records with words in spans and outside of spans")
         names = sorted({f for item in train for word in item["features"] for f in word})
         index_of = {name: str(index) for index, name in enumerate(names)}
         settings = self.experiment.training

@@ -5,8 +5,6 @@ are split by character. Tokens are also split at the edges of gold and predicted
 span changes. Only the white space between tokens is lost.
 """
 
-from __future__ import annotations
-
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 from itertools import pairwise

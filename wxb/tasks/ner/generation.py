@@ -3,12 +3,9 @@
 Functions that need a model import torch, so that the stages before training start fast.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +14,6 @@ from tokenizers import AddedToken
 from wxb.corpora.records import Record
 from wxb.corpora.text.encoded import (
     IGNORED,
-    Columns,
     Encoded,
     join_rows,
     read_columns,
@@ -25,48 +21,12 @@ from wxb.corpora.text.encoded import (
 )
 from wxb.corpora.text.tokenizers import special_tokens, token_ids
 from wxb.corpora.text.windows import Windows, character_range
-from wxb.tasks.methods import LazyItems, Network, summarize_tokens
-from wxb.tasks.ner.models import alignment, answers
-from wxb.tasks.ner.models.alignment import Status
-from wxb.tasks.ner.models.predictor import Recognizer, ScoredSpan, WindowedTexts
+from wxb.tasks.methods import LazyItems, summarize_tokens
+from wxb.tasks.ner.models import answers
+from wxb.tasks.ner.models.alignment import Aligned, Status, WindowedMethod
+from wxb.tasks.ner.models.predictor import Outputs, Recognizer, ScoredSpan, WindowedTexts
 from wxb.tasks.ner.params import Generation
 from wxb.tasks.ner.record import Span
-
-if TYPE_CHECKING:
-    from wxb.training.backbones.generator import Generator
-
-
-def encode_answers(
-    encoded: Encoded,
-    windows: Windows,
-    records: Sequence[Record],
-    types: Sequence[str],
-    tokenizer: Any,
-) -> tuple[*Columns, NDArray[np.int8]]:
-    """The tokens of the windows' answers, where each begins, and the status of every gold span.
-
-    An answer names the gold spans of `types` that its window holds whole.
-    """
-    texts, answer_spans = [], []
-    readings: list[list[tuple[set[Span], set[Span]]]] = [[] for _ in records]
-    for window, row in enumerate(windows.rows):
-        record = records[row]
-        start, end = _characters(encoded, windows, window, record.input)
-        whole = {s for s in record.gold if start <= s.start and s.end <= end}
-        text = record.input[start:end]
-        spans = _shifted(sorted(s for s in whole if s.type in types), -start)
-        answer = "".join(answers.answer_parts(text, spans))
-        located = _shifted(answers.locate(text, answers.parse(answer)), start)
-        readings[row].append((whole, set(located)))
-        texts.append(text)
-        answer_spans.append(spans)
-    ids, splits = _answer_ids(tokenizer, texts, answer_spans)
-    statuses = [
-        _status(span, readings[row], types)
-        for row, record in enumerate(records)
-        for span in record.gold
-    ]
-    return {"labels": ids}, splits, np.array(statuses, np.int8)
 
 
 def _characters(encoded: Encoded, windows: Windows, window: int, text: str) -> tuple[int, int]:
@@ -115,9 +75,7 @@ def _answer_ids(
     return ids.astype(np.int32, copy=False), splits
 
 
-def _prompts(
-    encoded: Encoded, windows: Windows, tokenizer: Any
-) -> Callable[[int], NDArray[np.int32]]:
+def _prompts(encoded: Encoded, windows: Windows, tokenizer: Any) -> Callable[[int], Any]:
     """A function of a window's index: its prompt, the text, then `=>`, as in training."""
     before, after = special_tokens(tokenizer)
     boundary = token_ids(tokenizer, [answers.BOUNDARY], special=True)[0]
@@ -136,7 +94,7 @@ class GenerativeRecognizer(Recognizer):
     """
 
     @classmethod
-    def load_model(cls, folder: Path, settings: Mapping[str, Any], tokenizer: Any) -> Generator:
+    def load_model(cls, folder: Path, settings: Mapping[str, Any], tokenizer: Any) -> Any:
         """Load the generator that `save` wrote to a folder."""
         from wxb.training.backbones.generator import Generator
 
@@ -144,9 +102,7 @@ class GenerativeRecognizer(Recognizer):
             folder, tokens=len(tokenizer), four_bit=settings["four_bit"]
         )
 
-    def predict_windows(
-        self, inputs: WindowedTexts, indices: Sequence[int]
-    ) -> list[list[ScoredSpan]]:
+    def predict_windows(self, inputs: WindowedTexts, indices: Sequence[int]) -> list[Any]:
         """Generate the answers to one batch of windows, and locate their mentions in the texts."""
         from wxb.training.batches import collate
 
@@ -174,9 +130,7 @@ class GenerativeRecognizer(Recognizer):
             outputs.append([ScoredSpan(span, score) for span in spans])
         return outputs
 
-    def merge_windows(
-        self, inputs: WindowedTexts, outputs: Mapping[int, Mapping[int, Any]]
-    ) -> list[list[ScoredSpan]]:
+    def merge_windows(self, inputs: WindowedTexts, outputs: Outputs) -> list[list[ScoredSpan]]:
         """The spans whose middle character their window decides on."""
         texts, encoded, windows = inputs
         kept: list[list[ScoredSpan]] = []
@@ -189,14 +143,14 @@ class GenerativeRecognizer(Recognizer):
         return kept
 
 
-class GenerationMethod(Network):
+class GenerationMethod(WindowedMethod):
     """A decoder that generates an answer for each window."""
 
     experiment: Generation
     PREDICTOR = GenerativeRecognizer
     summarize = staticmethod(summarize_tokens)
 
-    def add_tokens(self) -> None:
+    def __post_init__(self) -> None:
         """Add one token for each marker, with `encoding.special_tokens`."""
         if self.experiment.encoding.special_tokens:
             markers = [answers.BOUNDARY, answers.SEPARATOR, *map(answers.opening, self.labels)]
@@ -204,22 +158,37 @@ class GenerationMethod(Network):
                 [AddedToken(marker, special=True, normalized=False) for marker in markers]
             )
 
-    def targets(
-        self, path: Path, chunks: Iterable[Sequence[Record]]
-    ) -> tuple[*Columns, dict[str, int]]:
-        """The tokens of every window's answer, where each begins, and counts of gold spans.
+    def align(self, encoded: Encoded, windows: Windows, records: Sequence[Record]) -> Aligned:
+        """The tokens of the windows' answers, where each begins, and the status of gold spans.
 
-        A span counts as kept if `locate` returns its own offsets for every answer that names it.
+        An answer names the gold spans of known types that its window holds whole. A span counts as
+        kept if `locate` returns its own offsets for every answer that names it.
         """
-        aligner = partial(encode_answers, types=self.labels, tokenizer=self.tokenizer)
-        return alignment.align_chunks(
-            path, chunks, self.tokenizer, self.experiment.encoding, aligner
-        )
+        types, texts, answer_spans = self.labels, [], []
+        readings: list[list[tuple[set[Span], set[Span]]]] = [[] for _ in records]
+        for window, row in enumerate(windows.rows):
+            record = records[row]
+            start, end = _characters(encoded, windows, window, record.input)
+            whole = {s for s in record.gold if start <= s.start and s.end <= end}
+            text = record.input[start:end]
+            spans = _shifted(sorted(s for s in whole if s.type in types), -start)
+            answer = "".join(answers.answer_parts(text, spans))
+            located = _shifted(answers.locate(text, answers.parse(answer)), start)
+            readings[row].append((whole, set(located)))
+            texts.append(text)
+            answer_spans.append(spans)
+        ids, splits = _answer_ids(self.tokenizer, texts, answer_spans)
+        statuses = [
+            _status(span, readings[row], types)
+            for row, record in enumerate(records)
+            for span in record.gold
+        ]
+        return {"labels": ids}, splits, np.array(statuses, np.int8)
 
     def items(self, features: Path, targets: Path, records: Iterable[Record]) -> LazyItems:
         """One item per window: `input_ids` of prompt and answer, `labels` IGNORED on the prompt."""
         encoded = read_encoded(features)
-        windows = alignment.windows(encoded, self.tokenizer, self.experiment.encoding)
+        windows = self.windows(encoded)
         columns, splits = read_columns(targets, self.TARGETS)
         prompts = _prompts(encoded, windows, self.tokenizer)
 
@@ -233,15 +202,11 @@ class GenerationMethod(Network):
 
         return LazyItems(range(len(windows.rows)), item)
 
-    def model(self, backbone: Path) -> Generator:
+    def model(self, backbone: Path) -> Any:
         """A new generator on a backbone; the embeddings of added tokens are random."""
         from wxb.training.backbones.generator import Generator
 
         return Generator.from_backbone(backbone, self.experiment.tuning, tokens=len(self.tokenizer))
-
-    def settings(self, targets: Path) -> dict[str, Any]:
-        """The types of spans, the threshold and the lengths of windows."""
-        return alignment.window_settings(self.experiment, self.labels)
 
     def shape(self, targets: Path) -> dict[str, Any]:
         """The number of tokens of the longest training answer; generated ones are no longer."""

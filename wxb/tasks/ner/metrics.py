@@ -4,23 +4,19 @@ A predicted span is correct if a gold span of the same record has the same start
 Duplicates in a record count once.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Sequence, Set
 from enum import StrEnum, auto
 from itertools import product
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from wxb.corpora.records import Record
 from wxb.metrics import DIGITS, Metric, scorer
 from wxb.metrics.intervals import Sums
 from wxb.tasks.ner.record import Span
-
-if TYPE_CHECKING:
-    from wxb.corpora.records import Record
 
 
 class PredictionRow(NamedTuple):
@@ -157,18 +153,12 @@ def counts(
 class Outcome(StrEnum):
     """The outcome of a gold span, a predicted span, or a matched pair."""
 
-    CORRECT = auto()
-    """Same offsets, same type."""
-    WRONG_TYPE = auto()
-    """Same offsets, other type."""
-    WRONG_BOUNDARY = auto()
-    """Overlapping but different offsets, same type."""
-    WRONG_BOTH = auto()
-    """Overlapping but different offsets, other type."""
-    MISSED = auto()
-    """A gold span left without a prediction."""
-    SPURIOUS = auto()
-    """A predicted span left without a gold span."""
+    CORRECT = auto()  # same offsets, same type
+    WRONG_TYPE = auto()  # same offsets, other type
+    WRONG_BOUNDARY = auto()  # overlapping but different offsets, same type
+    WRONG_BOTH = auto()  # overlapping but different offsets, other type
+    MISSED = auto()  # a gold span left without a prediction
+    SPURIOUS = auto()  # a predicted span left without a gold span
 
 
 class Finding(NamedTuple):

@@ -1,7 +1,5 @@
 """Sections of NER pages: F1 by type, and errors with examples."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from itertools import pairwise, zip_longest

@@ -1,8 +1,6 @@
 """The schema of blocks of `corpora` and `experiments` for named entity recognition."""
 
-from __future__ import annotations
-
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import Field, PositiveInt, model_validator
 
@@ -34,7 +32,7 @@ class Conll(Section):
     unit: Literal["sentence", "document"] = "sentence"
 
     @model_validator(mode="after")
-    def _two_columns(self) -> Conll:
+    def _two_columns(self) -> Self:
         if self.token == self.tag:
             raise ValueError(f"token and tag are both in column {self.token}")
         return self
@@ -67,7 +65,7 @@ class Corpus(corpora.Corpus):
         return super().advice(reason)
 
     @model_validator(mode="after")
-    def _conll_has_no_fields(self) -> Corpus:
+    def _conll_has_no_fields(self) -> Self:
         by_fields = self.split.by or self.split.held_out_fields
         if self.conll and (self.fields != Fields() or by_fields or self.languages):
             raise ValueError(
@@ -77,7 +75,7 @@ class Corpus(corpora.Corpus):
         return self
 
     @model_validator(mode="after")
-    def _repair_needs_values(self) -> Corpus:
+    def _repair_needs_values(self) -> Self:
         if self.repair and self.fields.value is None:
             raise ValueError("`repair: by-value` needs `fields.value`, the text of a span")
         return self
@@ -105,7 +103,7 @@ class Encoding(experiments.Encoding):
     stride: Annotated[int, Field(ge=0)]
 
     @model_validator(mode="after")
-    def _stride_is_half_at_most(self) -> Encoding:
+    def _stride_is_half_at_most(self) -> Self:
         if self.stride > self.max_length // 2:
             raise ValueError(
                 f"stride must be at most half of max_length {self.max_length}; found {self.stride}"
@@ -148,7 +146,7 @@ class Tagging(Experiment):
         return [trait for trait, setting in traits.items() if setting]
 
     @model_validator(mode="after")
-    def _native_is_unchanged(self) -> Tagging:
+    def _native_is_unchanged(self) -> Self:
         if self.model.implementation == "native" and (
             self.model.bidirectional or self.tuning.lora or self.tuning.gradient_checkpointing
         ):

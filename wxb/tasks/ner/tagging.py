@@ -3,30 +3,24 @@
 Functions that need a model import torch, so that the stages before training start fast.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from wxb.corpora.records import Record
-from wxb.corpora.text.encoded import IGNORED, Columns, Encoded, read_columns, read_encoded
+from wxb.corpora.text.encoded import IGNORED, Encoded, read_columns, read_encoded
 from wxb.corpora.text.tokenizers import special_tokens
 from wxb.corpora.text.windows import Windows
-from wxb.tasks.methods import LazyItems, Network
-from wxb.tasks.ner.models import alignment, words
+from wxb.tasks.methods import LazyItems
+from wxb.tasks.ner.models import words
+from wxb.tasks.ner.models.alignment import Aligned, WindowedMethod
 from wxb.tasks.ner.models.bio import OUTSIDE, Targets, align, best_tags, decode_tags, tag_names
-from wxb.tasks.ner.models.predictor import Recognizer, ScoredSpan, WindowedTexts
+from wxb.tasks.ner.models.predictor import Outputs, Recognizer, ScoredSpan, WindowedTexts
 from wxb.tasks.ner.params import Head, Tagging, WordFeatures
 from wxb.tasks.ner.record import Span, f1
-
-if TYPE_CHECKING:
-    import torch
-
-    from wxb.tasks.ner.models.tagger import Tagger
 
 
 def _inputs(
@@ -46,16 +40,11 @@ def _inputs(
     return item
 
 
-def _token_spans(tags: NDArray[Any]) -> list[Span]:
-    """The spans of tags, with offsets that count tokens."""
-    return [Span(first, last, str(kind)) for first, last, kind in decode_tags(tags.tolist())]
-
-
 class TaggingRecognizer(Recognizer):
     """A trained tagger. The score of a span is the larger of p_start and p_end at its edges."""
 
     @classmethod
-    def load_model(cls, folder: Path, settings: Mapping[str, Any], tokenizer: Any) -> Tagger:
+    def load_model(cls, folder: Path, settings: Mapping[str, Any], tokenizer: Any) -> Any:
         """Load the tagger that `save` wrote to a folder."""
         from wxb.tasks.ner.models.tagger import Tagger
 
@@ -68,9 +57,7 @@ class TaggingRecognizer(Recognizer):
             four_bit=settings["four_bit"],
         )
 
-    def predict_windows(
-        self, inputs: WindowedTexts, indices: Sequence[int]
-    ) -> list[tuple[NDArray[Any], ...]]:
+    def predict_windows(self, inputs: WindowedTexts, indices: Sequence[int]) -> list[Any]:
         """Log-probabilities of tags (T, K), p_start (T,) and p_end (T,) of each window's tokens."""
         import torch
 
@@ -89,9 +76,7 @@ class TaggingRecognizer(Recognizer):
         inner = [slice(before, before + lengths[window]) for window in indices]
         return [(tags[i, real], starts[i, real], ends[i, real]) for i, real in enumerate(inner)]
 
-    def merge_windows(
-        self, inputs: WindowedTexts, outputs: Mapping[int, Mapping[int, Any]]
-    ) -> list[list[ScoredSpan]]:
+    def merge_windows(self, inputs: WindowedTexts, outputs: Outputs) -> list[list[ScoredSpan]]:
         """The spans of the best tags of each text; each window decides on its own tokens."""
         texts, encoded, windows = inputs
         decided = [_decided(windows, parts) for parts in outputs.values()]
@@ -118,11 +103,7 @@ class TaggingRecognizer(Recognizer):
             )
         ]
 
-    def further_metrics(
-        self, records: Sequence[Record], predictions: Sequence[Sequence[ScoredSpan]]
-    ) -> dict[str, float]:
-        """seqeval's F1 of the spans on this tagger's tokens."""
-        return self.seqeval(records, predictions)
+    further_metrics = Recognizer.seqeval  # on tokens
 
 
 def _decided(
@@ -156,7 +137,7 @@ def _word_features(settings: Mapping[str, Any]) -> WordFeatures | None:
     return WordFeatures(**shape) if shape else None
 
 
-class TaggingMethod(Network):
+class TaggingMethod(WindowedMethod):
     """A tagger of tokens: BIO tags, start and end flags."""
 
     experiment: Tagging
@@ -164,26 +145,16 @@ class TaggingMethod(Network):
     METRIC = "f1"
     PREDICTOR = TaggingRecognizer
 
-    def targets(
-        self, path: Path, chunks: Iterable[Sequence[Record]]
-    ) -> tuple[*Columns, dict[str, int]]:
-        """The targets of every token, where each text's begin, and counts of gold spans."""
-
-        def aligner(
-            encoded: Encoded, windows: Windows, records: Sequence[Record]
-        ) -> tuple[*Columns, NDArray[np.int8]]:
-            gold = [record.gold for record in records]
-            targets, statuses = align(encoded, windows, gold, self.labels)
-            return targets._asdict(), encoded.splits, statuses
-
-        return alignment.align_chunks(
-            path, chunks, self.tokenizer, self.experiment.encoding, aligner
-        )
+    def align(self, encoded: Encoded, windows: Windows, records: Sequence[Record]) -> Aligned:
+        """The targets of every token, where each text's begin, and the status of gold spans."""
+        gold = [record.gold for record in records]
+        targets, statuses = align(encoded, windows, gold, self.labels)
+        return targets._asdict(), encoded.splits, statuses
 
     def items(self, features: Path, targets: Path, records: Iterable[Record]) -> LazyItems:
         """One item per window: its inputs and targets, by the names of the model's `forward`."""
         encoded, (columns, _) = read_encoded(features), read_columns(targets, self.TARGETS)
-        windows = alignment.windows(encoded, self.tokenizer, self.experiment.encoding)
+        windows = self.windows(encoded)
         before, after = (
             np.full(len(ids), IGNORED, np.int8) for ids in special_tokens(self.tokenizer)
         )
@@ -200,7 +171,7 @@ class TaggingMethod(Network):
 
         return LazyItems(range(len(windows.rows)), item)
 
-    def model(self, backbone: Path) -> Tagger:
+    def model(self, backbone: Path) -> Any:
         """A new tagger on a backbone; the head is random."""
         from wxb.tasks.ner.models.tagger import Tagger
 
@@ -216,23 +187,16 @@ class TaggingMethod(Network):
         )
 
     @staticmethod
-    def summarize(logits: Sequence[torch.Tensor], labels: Sequence[torch.Tensor]) -> torch.Tensor:
-        """The tag of every token (B, T) with the highest logit."""
+    def summarize(logits: Any, labels: Any) -> Any:
+        """The tag of every token (B, T) with the highest logit; `logits` are those of `forward`."""
         return logits[0].argmax(-1)
 
     @staticmethod
-    def compute_metrics(
-        predicted: NDArray[Any], labels: Sequence[NDArray[Any]]
-    ) -> dict[str, float]:
+    def compute_metrics(predicted: Any, labels: Any) -> dict[str, float]:
         """F1 of spans of tokens during training: over windows, without a threshold."""
         gold = labels[0]
         predicted = np.where(gold == IGNORED, IGNORED, predicted)
-        spans = ([*map(_token_spans, tags)] for tags in (gold, predicted))
-        return {"f1": f1(*spans)}
-
-    def settings(self, targets: Path) -> dict[str, Any]:
-        """The types of spans, the threshold and the lengths of windows."""
-        return alignment.window_settings(self.experiment, self.labels)
+        return {"f1": f1(*(map(decode_tags, tags.tolist()) for tags in (gold, predicted)))}
 
     def shape(self, targets: Path) -> dict[str, Any]:
         """The settings of the model: head, word features, direction, implementation."""

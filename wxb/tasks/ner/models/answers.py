@@ -5,8 +5,6 @@ includes a space before it: many tokenizers make it part of the word, so the mod
 the text.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Sequence
 

@@ -4,8 +4,6 @@ Tags are integers: 0 is `O`; for the type at index t of a list of types, `B` is 
 2 + 2t. A token without characters (a blank) has the tag IGNORED, in training and prediction.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
@@ -35,12 +33,12 @@ def tag_names(types: Sequence[str]) -> list[str]:
 
 
 def align(
-    encoded: Encoded, windows: Windows, gold: Sequence[Sequence[Span]], types: Sequence[str]
+    encoded: Encoded, windows: Windows | None, gold: Sequence[Sequence[Span]], types: Sequence[str]
 ) -> tuple[Targets, NDArray[np.int8]]:
     """The targets of several texts for the gold spans of each (sorted and disjoint).
 
     Also returns the status of each span, in the order of texts and spans. A token that two spans
-    touch belongs to the first.
+    touch belongs to the first. Without `windows`, a model reads whole texts.
     """
     index_of = {name: index for index, name in enumerate(types)}
     flat = [
@@ -70,7 +68,9 @@ def align(
         values[encoded.ends <= encoded.starts] = IGNORED
 
     exact = (starts[firsts] == span_starts[tagged]) & (ends[lasts - 1] == span_ends[tagged])
-    whole = in_one_window(windows, non_blank[firsts], non_blank[lasts - 1] + 1)
+    whole = np.ones(len(tagged), bool)
+    if windows:
+        whole = in_one_window(windows, non_blank[firsts], non_blank[lasts - 1] + 1)
     statuses = np.full(len(flat), Status.LOST, np.int8)
     statuses[tagged] = np.select([~whole, exact], [Status.SPLIT, Status.KEPT], Status.REPAIRED)
     return Targets(tags, first_flags, last_flags), statuses

@@ -1,27 +1,28 @@
 """The base classes of trained models that find entities: texts in, spans out."""
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from bisect import bisect
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
 from wxb.core.errors import WxbError
 from wxb.core.progress import track
 from wxb.corpora.records import Record
-from wxb.corpora.text.encoded import Encoded
+from wxb.corpora.text.encoded import IGNORED, Encoded
 from wxb.corpora.text.tokenizers import encode
 from wxb.corpora.text.windows import Windows, text_windows
 from wxb.tasks.methods import Predictor, batches_by_length
-from wxb.tasks.ner.models.seqeval_f1 import seqeval_f1
-from wxb.tasks.ner.record import Span, f1
+from wxb.tasks.ner.models.bio import align, tag_names
+from wxb.tasks.ner.record import Span, bracketed, f1
 
 # Candidates for the threshold; 0 keeps all spans.
 THRESHOLDS = np.linspace(0, 0.95, 20)
 MERGED = 256  # texts that `merge_windows` gets at a time, as decoding many takes little longer
+
+Spans = Sequence[Sequence[Span]]  # of several texts
+Outputs = Mapping[int, Mapping[int, Any]]  # of windows, by index of the text, then of the window
 
 
 class ScoredSpan(NamedTuple):
@@ -45,16 +46,14 @@ class SpanFinder(Predictor):
     has_scores = True  # the scores of spans differ
 
     @property
-    def types(self) -> list[str]:
+    def types(self) -> Sequence[str]:
         """The types of spans, in the order of training."""
-        types: list[str] = self.settings["types"]
-        return types
+        return cast("Sequence[str]", self.settings["types"])
 
     @property
     def threshold(self) -> float:
         """The lowest score of a predicted span; 0 for methods that do not choose one."""
-        threshold: float = self.settings.get("threshold", 0.0)
-        return threshold
+        return cast("float", self.settings.get("threshold", 0.0))
 
     @threshold.setter
     def threshold(self, threshold: float) -> None:
@@ -79,9 +78,7 @@ class SpanFinder(Predictor):
 
         return Masker(self, **options).mask(texts)
 
-    def seqeval(
-        self, records: Sequence[Record], predictions: Sequence[Sequence[ScoredSpan]]
-    ) -> dict[str, float]:
+    def seqeval(self, records: Sequence[Record], predictions: Any) -> dict[str, float]:
         """The micro F1 of spans on the tokens of `tokenizer` by seqeval, as `seqeval_f1`."""
         encoded = encode(self.tokenizer, [record.input for record in records])
         gold = [record.gold or () for record in records]
@@ -99,11 +96,7 @@ class SpanFinder(Predictor):
 
     def show(self, input_: str, prediction: Sequence[ScoredSpan]) -> str:
         """The text with its spans marked as `[mention](TYPE)`."""
-        parts, end = [], 0
-        for span, _ in prediction:
-            parts += [input_[end : span.start], f"[{input_[span.start : span.end]}]({span.type})"]
-            end = span.end
-        return "".join([*parts, input_[end:]])
+        return bracketed(input_, (span for span, _ in prediction))
 
 
 class Recognizer(SpanFinder):
@@ -113,23 +106,15 @@ class Recognizer(SpanFinder):
     share this decoding.
     """
 
-    def __init__(self, model: Any, tokenizer: Any, **settings: Any) -> None:
-        """As for other tasks. Raises WxbError for a threshold that is not between 0 and 1."""
-        super().__init__(model, tokenizer, **settings)
-        self.threshold = settings["threshold"]
-
     @abstractmethod
     def predict_windows(self, inputs: WindowedTexts, indices: Sequence[int]) -> list[Any]:
         """Run the model on one batch of windows; returns one output per window."""
 
     @abstractmethod
-    def merge_windows(
-        self, inputs: WindowedTexts, outputs: Mapping[int, Mapping[int, Any]]
-    ) -> list[list[ScoredSpan]]:
-        """The spans of some texts, from the outputs of their windows.
+    def merge_windows(self, inputs: WindowedTexts, outputs: Outputs) -> list[list[ScoredSpan]]:
+        """The spans of some texts, from the outputs of their windows in ascending order.
 
-        `outputs` has those of each text by its index, and by index of the window, in ascending
-        order. Spans may overlap: `candidates` resolves that.
+        Spans may overlap: `candidates` resolves that.
         """
 
     def candidates(self, texts: Sequence[str], /, *, caption: str) -> list[list[ScoredSpan]]:
@@ -181,3 +166,26 @@ def resolve_overlaps(spans: Iterable[ScoredSpan]) -> list[ScoredSpan]:
         if all(other.span.end <= start or end <= other.span.start for other in neighbours):
             kept.insert(index, scored)
     return kept
+
+
+def seqeval_f1(encoded: Encoded, gold: Spans, predicted: Spans) -> float:
+    """Micro F1 of seqeval in strict IOB2 mode, as in most publications, over one text or more.
+
+    The spans of each text (sorted and disjoint) are aligned with its tokens as in training: gold
+    spans that tokens cannot express are moved to their edges or dropped, where the scorer of
+    characters counts them as missed. Tokens without characters are left out.
+    """
+    # Slow: imports scikit-learn.
+    from seqeval.metrics import f1_score
+    from seqeval.scheme import IOB2
+
+    types = sorted({span.type for side in (gold, predicted) for row in side for span in row})
+    labels = (_labels(encoded, side, types) for side in (gold, predicted))
+    return float(f1_score(*labels, mode="strict", scheme=IOB2, zero_division=0))
+
+
+def _labels(encoded: Encoded, spans: Spans, types: Sequence[str]) -> list[list[str]]:
+    """The names of the tags of each text's tokens."""
+    tags = align(encoded, None, spans, types)[0].tags
+    names = np.array(tag_names(types))
+    return [names[row[row != IGNORED]].tolist() for row in np.split(tags, encoded.splits[1:-1])]

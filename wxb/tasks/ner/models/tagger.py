@@ -1,7 +1,5 @@
 """A backbone with a tagging head: a BIO tag for each token, and where spans start and end."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

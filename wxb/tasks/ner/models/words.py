@@ -4,8 +4,6 @@ A word is a sequence of letters and digits. A Chinese or Japanese character is a
 other character.
 """
 
-from __future__ import annotations
-
 import re
 from functools import lru_cache
 from zlib import crc32

@@ -1,7 +1,5 @@
 """`wxb new corpus` for texts with typed spans: lists of spans, lists of tags, or columns."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -15,9 +13,18 @@ from wxb.corpora.layout import decode
 from wxb.corpora.records import RecordError
 from wxb.tasks.ner.params import Fields, Offsets
 from wxb.tasks.ner.reading import offset
-from wxb.tasks.ner.reading.conll import DOCUMENT, NESTED, PREFIXES, cells, numbered_lines
+from wxb.tasks.ner.reading.conll import (
+    DOCUMENT,
+    NESTED,
+    PREFIXES,
+    TAGS,
+    TOKENS,
+    cells,
+    join,
+    numbered_lines,
+    with_spans,
+)
 from wxb.tasks.ner.reading.repair import edges, spelling, to_characters
-from wxb.tasks.ner.reading.tokens import TAGS, TOKENS, join, with_spans
 from wxb.tasks.recognition import (
     SHARES,
     Content,

@@ -1,7 +1,5 @@
 """Read records with typed spans from raw files, check their gold and count it."""
 
-from __future__ import annotations
-
 import re
 import sys
 from collections import Counter
@@ -16,8 +14,7 @@ from wxb.corpora.records import Record, RecordError, check_encodable, required_f
 from wxb.tasks.ner.params import Corpus
 from wxb.tasks.ner.reading import conll
 from wxb.tasks.ner.reading.repair import edges, repair_offsets, spelling, to_characters
-from wxb.tasks.ner.reading.tokens import with_spans
-from wxb.tasks.ner.record import Span
+from wxb.tasks.ner.record import Span, bracketed
 
 _DIGITS = re.compile(r"\d+")
 
@@ -30,11 +27,11 @@ class Reading(reading.Reading):
         if corpus.conll:
             return conll.raw_records(file, corpus.conll)
         raws = formats.raw_records(file, corpus.fields.spans, annotator=corpus.annotator)
-        return (with_spans(raw, corpus.fields) for raw in raws)
+        return (conll.with_spans(raw, corpus.fields) for raw in raws)
 
     def input_of(self, raw: Mapping[str, Any], corpus: Corpus) -> str:
         """The text of a raw record, or of its tokens."""
-        content = with_spans(Raw("", raw), corpus.fields).content
+        content = conll.with_spans(Raw("", raw), corpus.fields).content
         return super().input_of(content if isinstance(content, Mapping) else raw, corpus)
 
     def gold(
@@ -45,12 +42,31 @@ class Reading(reading.Reading):
         The spans are None if unlabelled; their types are mapped by `labels`, and their offsets
         exclude outer white space. Raises RecordError for spans that do not fit the text.
         """
-        raw_spans = required_field(raw, corpus.fields.spans)
-        if raw_spans is None:
+        fields = corpus.fields
+        if (raw_spans := required_field(raw, fields.spans)) is None:
             return None, ()
-        spans, repaired = _spans(raw_spans, text, corpus)
-        check_encodable(*(span.type for span in spans))
-        return spans, repaired
+        if not (isinstance(raw_spans, list) and all(isinstance(s, Mapping) for s in raw_spans)):
+            detail = f"{fields.spans!r} is {raw_spans!r:.80}, expected a list of objects"
+            raise RecordError("wrong type", detail)
+        offsets = [(offset(raw, fields.start), offset(raw, fields.end)) for raw in raw_spans]
+        offsets = to_characters(text, offsets, corpus.offsets)
+        repairs: list[str] = []
+        if corpus.repair == "by-value":
+            values = [raw.get(fields.value) for raw in raw_spans]
+            offsets, repaired = repair_offsets(text, offsets, values)
+            repairs += ["span found by value"] * repaired
+        pairs = [*zip(raw_spans, offsets, strict=True)]
+        if fields.value and not corpus.repair:
+            differing = [a for raw, (a, b) in pairs if raw.get(fields.value) != text[a:b]]
+            repairs += ["value spelt otherwise"] * len(differing)
+        spans = [*filter(None, (_span(raw, *ends, text, corpus) for raw, ends in pairs))]
+        unique = sorted({*spans})
+        for left, right in pairwise(unique):
+            if right.start < left.end:
+                kind = "nested spans" if right.end <= left.end else "overlapping spans"
+                raise RecordError(kind, f"{tuple(left)} and {tuple(right)}")
+        repairs += ["repeated span"] * (len(spans) - len(unique))
+        return tuple(unique), tuple(repairs)
 
     def wording(self, record: Record) -> str:
         """The text that near duplicates share: as by default, with the types of mentions in braces.
@@ -88,39 +104,7 @@ class Reading(reading.Reading):
 
     def shown(self, record: Record) -> str:
         """The text with spans in brackets, each before its type."""
-        parts, end = [], 0
-        for span in record.gold or ():
-            parts += [record.input[end : span.start], f"[{record.input[span.start : span.end]}]"]
-            parts.append(f"({span.type})")
-            end = span.end
-        return "".join([*parts, record.input[end:]])
-
-
-def _spans(raw_spans: Any, text: str, corpus: Corpus) -> tuple[tuple[Span, ...], tuple[str, ...]]:
-    """As `Reading.gold`, for a labelled record."""
-    fields = corpus.fields
-    if not isinstance(raw_spans, list) or not all(isinstance(raw, Mapping) for raw in raw_spans):
-        found = repr(raw_spans)[:80]
-        raise RecordError("wrong type", f"{fields.spans!r} is {found}, expected a list of objects")
-    offsets = [(offset(raw, fields.start), offset(raw, fields.end)) for raw in raw_spans]
-    offsets = to_characters(text, offsets, corpus.offsets)
-    repairs: list[str] = []
-    if corpus.repair == "by-value":
-        values = [raw.get(fields.value) for raw in raw_spans]
-        offsets, repaired = repair_offsets(text, offsets, values)
-        repairs += ["span found by value"] * repaired
-    pairs = [*zip(raw_spans, offsets, strict=True)]
-    if fields.value and not corpus.repair:
-        differing = [a for raw, (a, b) in pairs if raw.get(fields.value) != text[a:b]]
-        repairs += ["value spelt otherwise"] * len(differing)
-    spans = [*filter(None, (_span(raw, *ends, text, corpus) for raw, ends in pairs))]
-    unique = sorted({*spans})
-    for left, right in pairwise(unique):
-        if right.start < left.end:
-            kind = "nested spans" if right.end <= left.end else "overlapping spans"
-            raise RecordError(kind, f"{tuple(left)} and {tuple(right)}")
-    repairs += ["repeated span"] * (len(spans) - len(unique))
-    return tuple(unique), tuple(repairs)
+        return bracketed(record.input, record.gold or ())
 
 
 def _span(raw: Mapping[str, Any], start: int, end: int, text: str, corpus: Corpus) -> Span | None:

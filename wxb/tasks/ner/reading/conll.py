@@ -1,29 +1,37 @@
-"""Read column files: one token and its tag per line, a blank line between sentences.
+"""Read tokens with tags: column files, and records with a list of each, as on the hub.
 
-Examples are CoNLL-2003, WNUT, MSRA and Weibo. Tags may be BIO (IOB2), IOB1, BIOES, BILOU or BMEWO:
-the rules of conlleval (Tjong Kim Sang and Buchholz 2000) cover all of them.
+Column files have one token and its tag per line, and a blank line between sentences; examples are
+CoNLL-2003, WNUT, MSRA and Weibo. Tags may be BIO (IOB2), IOB1, BIOES, BILOU or BMEWO: the rules of
+conlleval (Tjong Kim Sang and Buchholz 2000) cover all of them.
 """
-
-from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import accumulate
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import regex
+
 from wxb.corpora.formats import Raw
 from wxb.corpora.layout import decode
 from wxb.corpora.records import RecordError
-from wxb.tasks.ner.params import Conll
-from wxb.tasks.ner.record import Span
+from wxb.tasks.ner.params import Conll, Fields
 
 DOCUMENT = "-DOCSTART-"
 COMMENT = re.compile(r"#\s*[\w.]+\s*=")  # such as `# sent_id = 1`
 BEGINNING = frozenset("BSUW")  # single tokens are S in BIOES, U in BILOU, W in BMEWO
 ENDING = frozenset("ELSUW")
 PREFIXES = BEGINNING | ENDING | frozenset("IM")
+
+TOKENS = ("tokens", "words")
+TAGS = ("ner_tags", "tags", "ner", "labels", "label", "bio_tags")
+# Scripts that are written without spaces between words.
+UNSPACED = regex.compile(r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}]")
+
+NUMBERS = "tags without names"  # a reason of rejects
+ADVICE = "give the folder with `dataset_info.json`, or use `save_to_disk` or Parquet, with names"
 
 Lines = list[tuple[int, str]]  # (line number, content) of one sentence
 
@@ -35,15 +43,9 @@ class Tag(NamedTuple):
     type: str
 
 
+Sentence = tuple[Sequence[str], Sequence[Tag]]  # tokens and their tags
 OUTSIDE = Tag("", "")
 NESTED = re.compile(rf"[|/+,;&]([{''.join(sorted(PREFIXES))}]-|O$)")
-
-
-class Sentence(NamedTuple):
-    """The tokens and tags of a sentence."""
-
-    tokens: list[str]
-    tags: list[Tag]
 
 
 def raw_records(file: Path, conll: Conll) -> Iterator[Raw]:
@@ -118,7 +120,7 @@ def _sentence(lines: Lines, conll: Conll) -> Sentence:
         token = columns[conll.token]
         tokens.append(token[:1] if conll.characters else token)
         tags.append(parse_tag(columns[conll.tag].strip(), f"line {number}: "))
-    return Sentence(tokens, tags)
+    return tokens, tags
 
 
 def cells(line: str) -> list[str]:
@@ -144,14 +146,11 @@ def parse_tag(name: str, place: str = "") -> Tag:
 def to_record(sentences: Sequence[Sentence], join: str) -> dict[str, Any]:
     """The text of the tokens, one line per sentence, and the spans in it."""
     texts, spans, begin = [], [], 0
-    for sentence in sentences:
-        lengths = (len(token) + len(join) for token in sentence.tokens)
-        starts = list(accumulate(lengths, initial=begin))
-        for first, end, type_ in chunks(sentence.tags):
-            last = end - 1
-            span = Span(starts[first], starts[last] + len(sentence.tokens[last]), type_)
-            spans.append(span._asdict())
-        texts.append(join.join(sentence.tokens))
+    for tokens, tags in sentences:
+        starts = [*accumulate((len(token) + len(join) for token in tokens), initial=begin)]
+        for first, end, type_ in chunks(tags):
+            spans.append({"start": starts[first], "end": starts[end] - len(join), "type": type_})
+        texts.append(join.join(tokens))
         begin += len(texts[-1]) + 1
     return {"input": "\n".join(texts), "spans": spans}
 
@@ -171,3 +170,46 @@ def chunks(tags: Sequence[Tag]) -> list[tuple[int, int, str]]:
             chunks[-1] = chunks[-1][0], index + 1, tag.type
         previous = tag
     return chunks
+
+
+def with_spans(raw: Raw, fields: Fields) -> Raw:
+    """The record with the text of its tokens, and the spans of their tags.
+
+    The tags are those of the field of spans, else of one in TAGS. Unchanged without tokens and
+    tags, and if it has a text. Its content is a RecordError if the tags are numbers, or not as in
+    column files.
+    """
+    content = raw.content
+    if not isinstance(content, Mapping) or fields.input in content:
+        return raw
+    name = next((name for name in TOKENS if _is_list(content.get(name), str)), "")
+    known = _tag_fields(content, name)
+    tag_field = next((field for field in (fields.spans, *TAGS) if field in known), None)
+    if tag_field is None:
+        return raw
+    tokens, tags = content[name], content[tag_field]
+    try:
+        if any(isinstance(tag, int) for tag in tags):
+            raise RecordError(NUMBERS, f"found {tags[:5]}; expected their names: {ADVICE}")
+        text, spans = to_record([(tokens, [*map(parse_tag, tags)])], join(tokens)).values()
+    except RecordError as error:
+        return raw._replace(content=error)
+    others = {key: value for key, value in content.items() if key not in (name, tag_field)}
+    return raw._replace(content={**others, fields.input: text, fields.spans: spans})
+
+
+def _tag_fields(content: Mapping[str, Any], tokens: str) -> list[str]:
+    """The fields of a record with a name or number for each of its tokens."""
+    size = len(content.get(tokens, ()))
+    return [n for n, v in content.items() if _is_list(v, str | int) and len(v) == size]
+
+
+def join(tokens: Sequence[str]) -> str:
+    """The text between tokens: none if most words are of a script without spaces."""
+    words = [token for token in tokens if token[:1].isalpha()]
+    unspaced = sum(UNSPACED.match(word) is not None for word in words)
+    return "" if 2 * unspaced > len(words) else " "
+
+
+def _is_list(value: Any, cls: Any) -> bool:
+    return isinstance(value, list) and bool(value) and all(isinstance(v, cls) for v in value)

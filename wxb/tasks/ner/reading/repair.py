@@ -1,7 +1,5 @@
 """Convert offsets of spans to characters, check them, and repair wrong ones by their values."""
 
-from __future__ import annotations
-
 import unicodedata
 from collections.abc import Sequence
 from itertools import accumulate, pairwise

@@ -1,9 +1,7 @@
 """Typed spans as the gold of records, and their form in Parquet."""
 
-from __future__ import annotations
-
-from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from collections.abc import Iterable
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 
@@ -18,8 +16,17 @@ class Span(NamedTuple):
     type: str
 
 
-def f1(gold: Sequence[Iterable[Span]], predicted: Sequence[Iterable[Span]]) -> float:
-    """Micro F1 of the spans of texts; 0 without spans. Duplicates in a text count once."""
+def bracketed(text: str, spans: Iterable[Span]) -> str:
+    """The text with its spans, which are sorted and disjoint, as `[mention](TYPE)`."""
+    parts, end = [], 0
+    for span in spans:
+        parts += [text[end : span.start], f"[{text[span.start : span.end]}]({span.type})"]
+        end = span.end
+    return "".join([*parts, text[end:]])
+
+
+def f1(gold: Iterable[Iterable[Any]], predicted: Iterable[Iterable[Any]]) -> float:
+    """Micro F1 of the spans of texts, of any type; 0 without spans. Duplicates count once."""
     pairs = [({*g}, {*p}) for g, p in zip(gold, predicted, strict=True)]
     total = sum(len(g) + len(p) for g, p in pairs)
     return 2 * sum(len(g & p) for g, p in pairs) / total if total else 0.0
