@@ -39,23 +39,18 @@ def main(params: Params, name: str) -> dict[str, float]:
             start = time.monotonic()
             predictions = predictor.predict([record.input for record in records], caption=caption)
             seconds += time.monotonic() - start
-            runs[test_set][subfolder] = [
-                scorer.row(record, prediction, vocabulary)
-                for record, prediction in zip(records, predictions, strict=True)
-            ]
+            pairs = zip(records, predictions, strict=True)
+            runs[test_set][subfolder] = [scorer.row(*pair, vocabulary) for pair in pairs]
             further[test_set].append(predictor.further_metrics(records, predictions))
     facts = clean.test_set_facts(corpus)
-    evaluations = {
-        test_set: evaluation.evaluate(
-            scorer, [*by_seed.values()], further[test_set], facts[test_set]
-        )
-        for test_set, by_seed in runs.items()
-    }
-    metrics = {
-        f"{'' if test_set == TEST else f'{test_set}_'}{key}": value
-        for test_set, scores in evaluations.items()
-        for key, value in evaluation.metrics(scorer, scores).items()
-    }
+    evaluations: dict[str, evaluation.Evaluation] = {}
+    metrics: dict[str, float] = {}
+    for test_set, by_seed in runs.items():
+        extra = further[test_set], facts[test_set]
+        evaluations[test_set] = evaluation.evaluate(scorer, [*by_seed.values()], *extra)
+        prefix = "" if test_set == TEST else f"{test_set}_"
+        scores = evaluation.metrics(scorer, evaluations[test_set])
+        metrics |= {f"{prefix}{key}": value for key, value in scores.items()}
     metrics |= {
         **read_json(model / paths.SETTINGS)["training"],
         "parameters": predictor.size(),

@@ -16,21 +16,12 @@ from wxb.corpora import clean, reading
 from wxb.corpora.division import SplitError, divide, with_test_groups
 from wxb.corpora.layout import data_files, unread_files
 from wxb.corpora.profile import profile
-from wxb.corpora.reading import Reading
-from wxb.corpora.records import Labelling, Record, Reject
+from wxb.corpora.records import Record, Reject
 from wxb.runtime.command import run
 
 
 def preprocess(
-    folder: Path,
-    corpus: Corpus,
-    task: Reading,
-    labelling: Labelling,
-    *,
-    seed: int,
-    label: str,
-    out: Path,
-    home: Path | None = None,
+    folder: Path, corpus: Corpus, *, seed: int, label: str, out: Path, home: Path | None = None
 ) -> None:
     """Read the raw files in `folder`, and write all splits, rejects and statistics to `out`.
 
@@ -38,6 +29,7 @@ def preprocess(
     or in the rejects. Inputs that are files are also written to `out`, whose final path is `home`.
     Prints progress. Raises WxbError if files cannot be read or have no usable record.
     """
+    task, labelling = tasks.get(corpus.task).reading, tasks.get(corpus.task).record
     records: list[Record] = []
     rejects: list[Reject] = []
     named = [path for path in folder.rglob("*") if path.suffix.lower() in task.NAMED_FILES]
@@ -104,19 +96,9 @@ def _cause(rejects: Sequence[Reject], corpus: Corpus) -> str:
 def main(params: Params, name: str) -> None:
     """Write the clean records of the corpus `name`."""
     corpus = params.block("corpora", name)
-    task = tasks.get(corpus.task)
-    home = paths.CLEAN / name
+    home, label = paths.CLEAN / name, f"preprocess@{name}"
     with publish(home) as (out,):
-        preprocess(
-            paths.RAW / name,
-            corpus,
-            task.reading,
-            task.record,
-            seed=params.seed,
-            label=f"preprocess@{name}",
-            out=out,
-            home=home,
-        )
+        preprocess(paths.RAW / name, corpus, seed=params.seed, label=label, out=out, home=home)
 
 
 if __name__ == "__main__":

@@ -23,9 +23,10 @@ def gather(params: Params, name: str) -> Study:
     """Read all data for the page of the study `name`."""
     study = params.block("studies", name)
     scorer = tasks.get(study.task).metrics
-    stages = dict.fromkeys(costs.backbone_stage(params, member) for member in study.experiments)
-    backbone_stages = [stage.partition("@")[::2] for stage in stages]
-    backbones = [name for verb, name in backbone_stages if verb == "pretrain"]
+    stages = [costs.backbone_stage(params, member) for member in study.experiments]
+    stages += map("@".join, product(("train", "evaluate"), study.experiments))
+    files = {stage: paths.cost(*stage.split("@")) for stage in stages}
+    pretrained = [s.removeprefix("pretrain@") for s in files if s.startswith("pretrain@")]
     return Study(
         params=params,
         comparison=read_json(paths.study(name)),
@@ -33,15 +34,8 @@ def gather(params: Params, name: str) -> Study:
             m: evaluation.load_run(scorer, paths.PREDICTIONS / name / m) for m in study.experiments
         },
         curves={m: _curves(paths.TRAINING / name / m) for m in study.experiments},
-        pretraining={b: _curves(paths.TRAINING / paths.PRETRAIN / b) for b in backbones},
-        costs={
-            f"{verb}@{block}": read_json(path)
-            for verb, block in (
-                *backbone_stages,
-                *product(("train", "evaluate"), study.experiments),
-            )
-            if (path := paths.cost(verb, block)).exists()
-        },
+        pretraining={b: _curves(paths.TRAINING / paths.PRETRAIN / b) for b in pretrained},
+        costs={stage: read_json(path) for stage, path in files.items() if path.exists()},
     )
 
 

@@ -7,17 +7,17 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 BUDGET = {
-    "stages": 642,
+    "stages": 606,
     "wxb/core": 2124,
     "wxb/corpora": 2362,
     "wxb/metrics": 570,
     "wxb/models": 2720,
     "wxb/training": 1650,
-    "wxb/tasks": 9726,
+    "wxb/tasks": 9228,
     "wxb/reporting": 1580,
     "wxb/project": 3149,
     "wxb/cli": 2725,
-    "wxb/lessons": 725,
+    "wxb/lessons": 647,
     "wxb/runtime": 575,
     "wxb/masking": 1005,
     "demos": 2093,

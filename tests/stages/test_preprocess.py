@@ -44,15 +44,8 @@ def run(folder, contents, **changes):
 
 
 def clean_folder(folder, settings):
-    preprocess(
-        folder / "raw",
-        settings,
-        Reading(),
-        Labelling(),
-        seed=1,
-        label="preprocess@test",
-        out=folder / "clean",
-    )
+    out = folder / "clean"
+    preprocess(folder / "raw", settings, seed=1, label="preprocess@test", out=out)
     return folder / "clean"
 
 

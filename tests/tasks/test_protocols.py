@@ -3,6 +3,7 @@
 import pytest
 
 from wxb import tasks
+from wxb.core.params.tasks import methods
 
 PARTS = ("record", "reading", "metrics", "page")
 
@@ -20,7 +21,7 @@ def test_a_task_has_every_part(task, part):
 
 
 @pytest.mark.parametrize(
-    ("task", "name"), [(task, name) for task in tasks.names() for name in tasks.get(task).methods]
+    ("task", "name"), [(task, name) for task in tasks.names() for name in methods(task)]
 )
 def test_methods_and_predictors_are_complete(task, name):
     method = tasks.get(task).method(name)

@@ -139,7 +139,7 @@ def _has_columns(file: Path, columns: Sequence[str] | None) -> bool:
 def _recognize(task: str, file: Path) -> Corpus | None:
     """The block that reads a file of a task; None if it is of no format of the task."""
     try:
-        content = recognition.recognize(task, Files(file, (file,)))
+        content = recognition.recognize(task, Files(file, (file,)), {})
     except FlagError:
         return None
     if content is None:

@@ -9,7 +9,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar, cast
 
-from wxb.core.params import tasks as schema
 from wxb.core.params.tasks import has_module, module, names
 
 if TYPE_CHECKING:
@@ -28,10 +27,7 @@ T = TypeVar("T")
 
 
 class Part(Generic[T]):
-    """A part of a task: an instance of a class in one of its modules, or the module itself.
-
-    An optional part is None in a task that lacks the module.
-    """
+    """An instance of a class in a module of a task, or the module; None if it lacks the module."""
 
     def __init__(self, module: str, cls: str | None = None, *, optional: bool = False) -> None:
         self.module, self.cls, self.optional = module, cls, optional
@@ -57,11 +53,6 @@ class Task:
     exports: ClassVar[Part[Any]] = Part("exports", optional=True)
     new: ClassVar[Part[Any]] = Part("new", optional=True)
 
-    @property
-    def methods(self) -> list[str]:
-        """The names of its methods, sorted."""
-        return sorted(schema.methods(self.name))
-
     def method(self, name: str) -> type[Method]:
         """The class of one of its methods, by name."""
         return cast("type[Method]", module(self.name, name).METHOD)
@@ -73,8 +64,5 @@ def get(name: str) -> Task:
 
 
 def method_of(experiment: Experiment, labels: Sequence[str], tokenizer: Any) -> Method:
-    """The method of an experiment, which adds its tokens to the backbone's tokenizer.
-
-    `labels` are those of the training records.
-    """
+    """The method of an experiment for the labels of its training records; adds its tokens."""
     return get(experiment.task).method(experiment.method)(experiment, labels, tokenizer)

@@ -5,8 +5,6 @@
 holds training records. Nothing here imports torch.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,8 +17,7 @@ import numpy as np
 from wxb.core.files import read_json, write_json
 from wxb.core.progress import track
 from wxb.corpora.records import Record
-from wxb.corpora.text.encoded import Columns
-from wxb.tasks.methods import History, Method, Predictor
+from wxb.tasks.methods import Alignment, Chunks, History, Method, Predictor
 
 FILE = "baseline.json"
 WORD = re.compile(r"[\u3040-\u9fff]|[^\W\u3040-\u9fff]+")  # a Chinese character is a word
@@ -50,8 +47,7 @@ class Model:
     def nearest(self, texts: Sequence[str], caption: str) -> list[tuple[Any, float] | None]:
         """The gold of the nearest training text of each text, and the cosine of both texts.
 
-        Of several the first; None for a text that shares no word with training. Shows progress
-        under a caption.
+        Of several the first; None for a text that shares no word with training. Shows progress.
         """
         (vectorizer, known), gold = self._index, self.values["gold"]
         found: list[tuple[Any, float] | None] = []
@@ -90,13 +86,11 @@ class BaselineMethod(Method):
         """The gold of a record as a prediction has it."""
         return record.gold
 
-    def encode(self, chunks: Iterable[Sequence[Record]], path: Path, *, caption: str) -> None:
+    def encode(self, chunks: Chunks, path: Path, *, caption: str) -> None:
         """Write an empty file: texts are read as they are."""
         path.touch()
 
-    def targets(
-        self, path: Path, chunks: Iterable[Sequence[Record]]
-    ) -> tuple[*Columns, dict[str, int]]:
+    def targets(self, path: Path, chunks: Chunks) -> Alignment:
         """No targets: gold is kept as it is. Counts records."""
         count = sum(map(len, chunks))
         return {}, np.zeros(1, np.int64), {"gold": count, "kept": count}

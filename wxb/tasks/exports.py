@@ -4,8 +4,6 @@ Every task has JSON Lines and CSV. A task with more formats has them in `FORMATS
 `exports`.
 """
 
-from __future__ import annotations
-
 import csv
 import io
 import json
@@ -34,15 +32,14 @@ def json_line(content: Mapping[str, Any]) -> str:
 
 
 def _csv(records: Records) -> Iterator[str]:
-    """Lines of CSV, the header first; lists and objects are JSON in their cell."""
-    header = [[*record] for record in records[:1]]
-    for values in chain(header, (record.values() for record in records)):
-        line = io.StringIO()
-        csv.writer(line).writerow(
+    """A CSV table, the header first; lists and objects are JSON in their cell."""
+    table = io.StringIO()
+    for values in chain(records[:1], (record.values() for record in records)):
+        csv.writer(table).writerow(
             v if isinstance(v, str | int | float | None) else json.dumps(v, ensure_ascii=False)
             for v in values
         )
-        yield line.getvalue()
+    yield table.getvalue()
 
 
 FORMATS: Mapping[str, Callable[[Records], Iterable[str]]] = {

@@ -1,18 +1,16 @@
 """The base classes of methods and of their predictors, which stages call.
 
-A method is a module `wxb/tasks/<task>/<method>.py` whose `METHOD` is a subclass of `Method`. One
-that trains a network derives from `Network`, whose defaults are for texts with one label each.
-Functions that need a model import torch, so that the stages before training start fast.
+A method is a module `wxb/tasks/<task>/<method>.py` whose `METHOD` is a subclass of `Method`, or of
+`Network` if it trains a network. Functions that need a model import torch, so that the stages
+before training start fast.
 """
-
-from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,20 +31,20 @@ from wxb.corpora.text.encoded import (
 )
 from wxb.corpora.text.tokenizers import SavedTokenizer, special_tokens
 
-if TYPE_CHECKING:
-    import torch
-
-Items = Sequence[Mapping[str, NDArray[Any]]]  # arrays by the names of the model's inputs
+Item = Mapping[str, NDArray[Any]]  # arrays by the names of the model's inputs
+Items = Sequence[Item]
+Chunks = Iterable[Sequence[Record]]
+# The targets of records, the index where each record's begin, and counts of their gold by status.
+Alignment = tuple[*Columns, dict[str, int]]
 History = list[dict[str, float]]  # a row for each logged step
 
 
-class LazyItems(Sequence[Mapping[str, NDArray[Any]]]):
+@dataclass(frozen=True)
+class LazyItems(Sequence[Item]):
     """Items that a function makes of their indices on each access; slices are lazy, too."""
 
-    def __init__(
-        self, indices: Sequence[int], item: Callable[[int], Mapping[str, NDArray[Any]]]
-    ) -> None:
-        self.indices, self.item = indices, item
+    indices: Sequence[int]
+    item: Callable[[int], Item]
 
     def __len__(self) -> int:
         return len(self.indices)
@@ -112,9 +110,7 @@ class Predictor(ABC):
         """Set what is chosen on validation records, such as a threshold; nothing by default."""
         return
 
-    def further_metrics(
-        self, records: Sequence[Record], predictions: Sequence[Any]
-    ) -> dict[str, float]:
+    def further_metrics(self, records: Sequence[Record], predictions: Any) -> dict[str, float]:
         """Metrics that need the model, not only its predictions; none by default."""
         return {}
 
@@ -157,7 +153,10 @@ class Predictor(ABC):
 
 @dataclass(frozen=True)
 class Method(ABC):
-    """A method of a task, set up for one experiment: from records to a trained model."""
+    """A method of a task, set up for one experiment: from records to a trained model.
+
+    The defaults are for texts with one label each.
+    """
 
     experiment: Any  # its block of params.yaml
     labels: Sequence[str]  # the labels of the training records, in the order of profile.json
@@ -166,34 +165,40 @@ class Method(ABC):
     PREDICTOR: ClassVar[type[Predictor]]
 
     def __post_init__(self) -> None:
-        self.add_tokens()
-
-    def add_tokens(self) -> None:
         """Add the tokens of the method to the tokenizer, in place; none by default."""
         return
 
-    @abstractmethod
-    def encode(self, chunks: Iterable[Sequence[Record]], path: Path, *, caption: str) -> None:
+    def encode(self, chunks: Chunks, path: Path, *, caption: str) -> None:
         """Write the encoded inputs of records to the file `path`, whose stem is the split's name.
 
-        `caption` names the progress of slower methods.
+        By default tokens with character offsets. `caption` names the progress of slower methods.
         """
+        texts = ([record.input for record in records] for records in chunks)
+        write_encoded(path, (tokenizers.encode(self.tokenizer, chunk) for chunk in texts))
 
-    @abstractmethod
-    def targets(
-        self, path: Path, chunks: Iterable[Sequence[Record]]
-    ) -> tuple[*Columns, dict[str, int]]:
-        """The targets of records, the index where each record's begin, and counts of their gold.
+    def targets(self, path: Path, chunks: Chunks) -> Alignment:
+        """The targets of records, whose inputs `encode` wrote to `path`.
 
-        `path` is the file that `encode` wrote. The counts are by alignment status.
+        By default the index of each label; one that training lacks is IGNORED and counts as lost.
         """
+        index_of = {label: index for index, label in enumerate(self.labels)}
+        gold = [index_of.get(record.gold, IGNORED) for records in chunks for record in records]
+        lost = gold.count(IGNORED)
+        counts = {"gold": len(gold), "kept": len(gold) - lost, "lost": lost}
+        return {"labels": np.array(gold, np.int64)}, np.arange(len(gold) + 1), counts
 
-    @abstractmethod
     def items(self, features: Path, targets: Path, records: Iterable[Record]) -> Any:
         """The training items of a split, from the files of `encode` and `targets`.
 
-        A method that needs no texts does not read `records`, which may be many.
+        By default `input_ids` and the index of the label. A method that needs no texts does not
+        read `records`, which may be many. Raises ValueError if the files do not match.
         """
+        settings = self.experiment.encoding.model_dump()
+        items = inputs(read_encoded(features), self.tokenizer, **settings)
+        labels = read_columns(targets, ["labels"])[0]["labels"]
+        if len(items) != len(labels):
+            raise ValueError(f"found {len(labels)} labels of {len(items)} items")
+        return LazyItems(items.indices, lambda index: {**items[index], "labels": labels[index]})
 
     @abstractmethod
     def train(
@@ -234,27 +239,10 @@ class Method(ABC):
 
 
 class Network(Method):
-    """A method that trains a network with the Trainer; by default, for texts with one label."""
+    """A method that trains a network with the Trainer."""
 
     TARGETS: ClassVar[Sequence[str]] = ("labels",)  # the columns of an item that are not inputs
     METRIC: ClassVar[str] = "accuracy"  # picks the best checkpoint, by its highest value
-
-    def encode(self, chunks: Iterable[Sequence[Record]], path: Path, *, caption: str) -> None:
-        """Write the tokens of texts, with character offsets."""
-        encode_texts(self.tokenizer, chunks, path)
-
-    def targets(
-        self, path: Path, chunks: Iterable[Sequence[Record]]
-    ) -> tuple[*Columns, dict[str, int]]:
-        """The index of each record's label."""
-        return label_targets(self.labels, chunks)
-
-    def items(self, features: Path, targets: Path, records: Iterable[Record]) -> Items:
-        """One item per text: its `input_ids` and the index of its label."""
-        length = self.experiment.encoding.max_length
-        items = inputs(read_encoded(features), self.tokenizer, length)
-        columns, _ = read_columns(targets, ["labels"])
-        return with_labels(items, columns["labels"])
 
     @abstractmethod
     def model(self, backbone: Path) -> Any:
@@ -305,40 +293,22 @@ class Network(Method):
         return model, history
 
 
-def encode_texts(tokenizer: Any, chunks: Iterable[Sequence[Record]], path: Path) -> None:
-    """Write the tokens of the texts of records to a file, with character offsets."""
-    texts = ([record.input for record in records] for records in chunks)
-    write_encoded(path, (tokenizers.encode(tokenizer, chunk) for chunk in texts))
+def inputs(encoded: Encoded, tokenizer: Any, max_length: int, keep: str = "start") -> LazyItems:
+    """One item per text: `input_ids` with special tokens, truncated to `max_length` in all.
 
-
-def label_targets(
-    labels: Sequence[str], chunks: Iterable[Sequence[Record]]
-) -> tuple[*Columns, dict[str, int]]:
-    """The index of each record's label; one that training lacks is IGNORED and counts as lost."""
-    index_of = {label: index for index, label in enumerate(labels)}
-    gold = [index_of.get(record.gold, IGNORED) for records in chunks for record in records]
-    lost = gold.count(IGNORED)
-    counts = {"gold": len(gold), "kept": len(gold) - lost, "lost": lost}
-    return {"labels": np.array(gold, np.int64)}, np.arange(len(gold) + 1), counts
-
-
-def inputs(encoded: Encoded, tokenizer: Any, max_length: int) -> LazyItems:
-    """One item per text: `input_ids` with special tokens, truncated to `max_length` in all."""
+    `keep` is "start", or "ends" for a quarter from the start and the rest from the end.
+    """
     before, after = special_tokens(tokenizer)
     room = max_length - len(before) - len(after)
+    head = room // 4 if keep == "ends" else room
 
     def item(index: int) -> dict[str, NDArray[np.int32]]:
         start, stop = encoded.splits[index : index + 2]
-        return {"input_ids": np.concatenate([before, encoded.ids[start:stop][:room], after])}
+        tail = max(start + head, stop - (room - head))
+        parts = encoded.ids[start:stop][:head], encoded.ids[tail:stop]
+        return {"input_ids": np.concatenate([before, *parts, after])}
 
     return LazyItems(range(len(encoded.splits) - 1), item)
-
-
-def with_labels(items: Items, labels: NDArray[Any]) -> LazyItems:
-    """The items with a label each. Raises ValueError if their numbers differ."""
-    if len(items) != len(labels):
-        raise ValueError(f"found {len(labels)} labels of {len(items)} items")
-    return LazyItems(range(len(items)), lambda index: {**items[index], "labels": labels[index]})
 
 
 def batches_by_length(lengths: Sequence[int] | NDArray[np.int64], size: int) -> list[list[int]]:
@@ -347,7 +317,7 @@ def batches_by_length(lengths: Sequence[int] | NDArray[np.int64], size: int) -> 
     return [order[start : start + size] for start in range(0, len(order), size)]
 
 
-def summarize_tokens(logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
+def summarize_tokens(logits: Any, labels: Any) -> Any:
     """The most likely token at each label (B, T), IGNORED where the label is.
 
     `logits` (N, V) are those of the N other labels.

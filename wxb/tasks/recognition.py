@@ -5,8 +5,6 @@ its fields (`Records`), and `study.yaml`, the blocks of a first study. A functio
 `recognize(files, records, flags)` in `new/__init__.py` replaces `Records.recognize`.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -200,15 +198,12 @@ def records(task: str) -> Records:
     return Records.model_validate(YAML(typ="safe").load(FOLDER / task / "new/records.yaml"))
 
 
-def recognize(task: str, files: Files, flags: Flags | None = None) -> Content | None:
+def recognize(task: str, files: Files, flags: Flags) -> Any:
     """As `Records.recognize`, by the task's hook if it has one; None if it has no `new/`."""
     if task not in tasks():
         return None
     own, known = get(task).new, records(task)
-    content: Content | None = (
-        own.recognize(files, known, flags or {}) if own else known.recognize(files, flags or {})
-    )
-    return content
+    return own.recognize(files, known, flags) if own else known.recognize(files, flags)
 
 
 def template(task: str) -> str:

@@ -12,7 +12,6 @@ import soundfile
 
 from stages.preprocess import preprocess
 from tests.corpora.records import to_letters
-from wxb import tasks
 from wxb.cli.new.corpus import corpus_name, new_corpus
 from wxb.core.errors import WxbError
 from wxb.core.files import read_json
@@ -89,8 +88,8 @@ def cleaned(path, content):
     else:
         Path("raw").mkdir()
         shutil.copy(path, "raw")
-    task, params = tasks.get(content["task"]), corpus_class(content["task"]).model_validate(content)
-    preprocess(Path("raw"), params, task.reading, task.record, seed=1, label="p", out=Path("clean"))
+    params = corpus_class(content["task"]).model_validate(content)
+    preprocess(Path("raw"), params, seed=1, label="p", out=Path("clean"))
     return read_json(Path("clean/profile.json"))
 
 

@@ -66,15 +66,10 @@ def test_a_regression_is_scikit_learns_on_the_means_of_a_frozen_backbone(tmp_pat
     predictor, loaded = trained.train(experiment, tmp_path)
     texts = [text for text, _ in trained.TEXTS]
     encoded = tokenizers.encode(predictor.tokenizer, texts)
-    with predictor.model.without_head():
-        means = np.array(
-            [
-                row["logits"]
-                for row in predictor.outputs(
-                    inputs(encoded, predictor.tokenizer, 24), caption="test"
-                )
-            ]
-        )
+    head, predictor.model.head = predictor.model.head, torch.nn.Identity()
+    items = inputs(encoded, predictor.tokenizer, 24)
+    means = np.array([row["logits"] for row in predictor.outputs(items, caption="test")])
+    predictor.model.head = head
     features = means / np.linalg.norm(means, axis=1).mean()
     gold = [label for _, label in trained.TEXTS]
     theirs = LogisticRegression(C=10, class_weight="balanced", max_iter=1000, tol=1e-6)

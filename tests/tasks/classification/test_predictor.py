@@ -1,4 +1,3 @@
-from itertools import pairwise
 from unittest import mock
 
 import numpy as np
@@ -10,7 +9,7 @@ from tests.tasks.classification import trained
 from tests.tasks.classification.trained import RECORDS, TEXTS
 from wxb.corpora.text.encoded import Encoded
 from wxb.project.trained import load
-from wxb.tasks.classification.models import predictor as shared
+from wxb.tasks import methods
 
 METHODS = {
     "cls": (trained.encoder("cls"), "wordpiece"),
@@ -81,10 +80,11 @@ def test_truncated_texts_fit_and_keep_their_order(lengths, room, keep):
     positions = np.concatenate([np.arange(length) for length in lengths])
     splits = np.concatenate([[0], np.cumsum(lengths)])
     encoded = Encoded(positions, positions, positions, splits)
-    with mock.patch.object(shared, "special_tokens", return_value=([], [0])):
-        kept = shared.truncate(encoded, None, room + 1, keep)
-    for length, (start, stop) in zip(lengths, pairwise(kept.splits), strict=True):
-        positions = kept.ids[start:stop]
+    with mock.patch.object(methods, "special_tokens", return_value=([], [0])):
+        items = methods.inputs(encoded, None, room + 1, keep)
+    for length, item in zip(lengths, items, strict=True):
+        *positions, last = item["input_ids"]
+        assert last == 0
         assert len(positions) == min(length, room)
         assert (np.diff(positions) > 0).all()
         if length > room:

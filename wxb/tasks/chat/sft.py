@@ -31,11 +31,11 @@ class SftMethod(Network):
     """Supervised fine-tuning of a decoder."""
 
     experiment: Sft
-    style: str  # the name of its template, which `add_tokens` sets
+    style: str  # the name of its template, which `__post_init__` sets
     PREDICTOR = predictor.Replier
     summarize = staticmethod(summarize_tokens)
 
-    def add_tokens(self) -> None:
+    def __post_init__(self) -> None:
         """Add the chat template and its markers.
 
         Raises WxbError for a tokenizer without an end of text.

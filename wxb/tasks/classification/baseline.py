@@ -1,7 +1,5 @@
 """The most frequent class, or that of the nearest training text."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """Text classification by a backbone and a linear layer on its pooled hidden states."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -13,11 +11,11 @@ from scipy.sparse import csr_array, hstack
 from wxb.core.errors import WxbError
 from wxb.corpora.records import Record
 from wxb.corpora.text.tokenizers import special_tokens
-from wxb.tasks.classification.models.predictor import ClassifierNetwork, LogitClassifier
+from wxb.tasks.classification.models.predictor import LogitClassifier
 from wxb.tasks.classification.models.regression import Fit, fit_regression
 from wxb.tasks.classification.models.tfidf import Tfidf
 from wxb.tasks.classification.params import Encoder, EncoderModel, Regression
-from wxb.tasks.methods import History, Items
+from wxb.tasks.methods import History, Items, Network
 
 
 class EncoderClassifier(LogitClassifier):
@@ -48,7 +46,7 @@ class EncoderClassifier(LogitClassifier):
         return logits + self.model.words.logits(texts) if self.model.words else logits
 
 
-class EncoderMethod(ClassifierNetwork):
+class EncoderMethod(Network):
     """A linear layer on a backbone."""
 
     experiment: Encoder
@@ -75,13 +73,12 @@ class EncoderMethod(ClassifierNetwork):
             backbone, experiment.tuning, labels=self.labels, settings=experiment.model
         )
 
-    def items(self, features: Path, targets: Path, records: Iterable[Record]) -> Items:
-        """One item per text, as `ClassifierNetwork`; for n-grams also its `text`."""
-        texts: list[Any] = [record.input for record in records]
+    def items(self, features: Path, targets: Path, records: Iterable[Record]) -> Any:
+        """One item per text, as by default; for n-grams also its `text`."""
         items = super().items(features, targets, [])
         if not self.experiment.model.words:
             return items
-        return [{**item, "text": text} for item, text in zip(items, texts, strict=True)]
+        return [{**i, "text": record.input} for i, record in zip(items, records, strict=True)]
 
     def train(
         self, backbone: Path, train: Any, valid: Any, *, seed: int, checkpoints: Path, caption: str
@@ -134,11 +131,14 @@ class EncoderMethod(ClassifierNetwork):
 
     def _pooled(self, model: Any, items: Items, caption: str) -> NDArray[np.float64]:
         """The pooled hidden states (N, C) of N items."""
+        from torch.nn import Identity
+
         encoder = EncoderClassifier(model, self.tokenizer)
         encoder.prediction = self.experiment.prediction
         inputs = [{"input_ids": item["input_ids"]} for item in items]
-        with model.without_head():
-            rows = [output["logits"] for output in encoder.outputs(inputs, caption=caption)]
+        head, model.head = model.head, Identity()
+        rows = [output["logits"] for output in encoder.outputs(inputs, caption=caption)]
+        model.head = head
         return np.array(rows, np.float64).reshape(len(rows), -1)
 
     def shape(self, targets: Path) -> dict[str, Any]:

@@ -3,21 +3,17 @@
 Source of AUROC: Fawcett (2006), "An introduction to ROC analysis".
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from wxb.corpora.records import Record
 from wxb.metrics import DIGITS, Metric, scorer
 from wxb.metrics.intervals import Sums
 from wxb.metrics.scorer import ratio
-
-if TYPE_CHECKING:
-    from wxb.corpora.records import Record
 
 
 class PredictionRow(NamedTuple):
@@ -47,10 +43,7 @@ class Scorer(scorer.Scorer):
         return {"predicted": prediction.label, "probabilities": dict(prediction.probabilities)}
 
     def statistics(self, rows: Sequence[PredictionRow]) -> Sums:
-        """Whether the records are of each class, are predicted as it, and both (N, K).
-
-        Counts are floats: sums of these are exact, too, and faster.
-        """
+        """Whether records are of each class, predicted as it, and both (N, K), as fast floats."""
         classes = np.array(classes_of(rows))
         gold = np.array([row.gold for row in rows])[:, None] == classes
         predicted = np.array([row.predicted for row in rows])[:, None] == classes
@@ -58,10 +51,7 @@ class Scorer(scorer.Scorer):
         return {name: values.astype(float) for name, values in columns.items()}
 
     def scores(self, sums: Sums) -> dict[str, NDArray[Any]]:
-        """The METRICS (...) of sums (..., K).
-
-        Macro F1 is the mean over classes with gold or predicted records, 0 without one.
-        """
+        """The METRICS (...) of sums (..., K); macro F1 is over classes with any record."""
         correct, gold, predicted = sums["correct"], sums["gold"], sums["predicted"]
         f1 = ratio(2 * correct, gold + predicted)
         return {
@@ -83,8 +73,7 @@ class Scorer(scorer.Scorer):
 def auroc(rows: Sequence[PredictionRow]) -> float:
     """The mean area under the ROC curves of classes that some records have and some have not.
 
-    0 without such a class. Records are ranked by odds, which have more digits than probabilities
-    near 1.
+    0 without such a class. Records are ranked by odds, as probabilities near 1 lack digits.
     """
     from sklearn.metrics import roc_auc_score  # its import takes a second
 
@@ -127,10 +116,7 @@ def confusions(rows: Sequence[PredictionRow]) -> dict[str, dict[str, int]]:
 
 
 def _odds(rows: Sequence[PredictionRow], classes: Sequence[str]) -> NDArray[np.float64]:
-    """The odds p / (1 - p) of each class (N, K).
-
-    1 - p is the sum of the other probabilities, which has more digits if p is near 1.
-    """
+    """The odds (N, K) of each class: p over the sum of the others, which has more digits."""
     probabilities = np.array([[r.probabilities.get(name, 0.0) for name in classes] for r in rows])
     probabilities = probabilities.reshape(-1, len(classes))
     others = probabilities @ (1 - np.eye(len(classes)))

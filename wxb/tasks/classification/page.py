@@ -1,7 +1,5 @@
 """Sections of classification pages: scores by class, and confusions."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 
@@ -55,15 +53,10 @@ def confusions(system: Mapping[str, Any]) -> Table:
 
 
 def _errors(rows: Any) -> list[Example]:
-    wrong = [row for row in rows if row.gold != row.predicted][:ERRORS]
-    return [
-        Example(
-            row.id,
-            [
-                ("gold", row.gold),
-                ("predicted", f"{row.predicted} ({row.probabilities[row.predicted]:.2f})"),
-                ("text", row.input[:MAX_CHARACTERS]),
-            ],
-        )
-        for row in wrong
-    ]
+    examples = []
+    for row in [row for row in rows if row.gold != row.predicted][:ERRORS]:
+        predicted = f"{row.predicted} ({row.probabilities[row.predicted]:.2f})"
+        text = row.input[:MAX_CHARACTERS]
+        lines = [("gold", row.gold), ("predicted", predicted), ("text", text)]
+        examples.append(Example(row.id, lines))
+    return examples

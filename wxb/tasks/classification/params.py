@@ -1,11 +1,9 @@
 """The blocks of `corpora` and `experiments` for text classification."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import Discriminator, Field, PositiveInt, Tag, model_validator
 
@@ -50,7 +48,7 @@ class Corpus(corpora.Corpus):
         return self.format == "files"
 
     @model_validator(mode="after")
-    def _require_one_source_of_classes(self) -> Corpus:
+    def _require_one_source_of_classes(self) -> Self:
         if (self.fields.label is None) != bool(self.classes):
             raise ValueError(
                 "give either `fields.label`, or `classes` with `fields.label: null` if each file"
@@ -61,7 +59,7 @@ class Corpus(corpora.Corpus):
         return self
 
     @model_validator(mode="after")
-    def _refuse_equal_labels(self) -> Corpus:
+    def _refuse_equal_labels(self) -> Self:
         counts = Counter(label.casefold() for label in self.labels)
         if repeated := [label for label, count in counts.items() if count > 1]:
             raise ValueError(f"`labels` has {repeated[0]!r} twice, ignoring case; remove one")
@@ -95,8 +93,7 @@ class TfidfModel(Section):
 class Words(TfidfModel):
     """The n-grams that a logistic regression reads besides pooled hidden states.
 
-    Hidden states are multiplied by one of the factors `states`, which is chosen as C is. With 0,
-    only n-grams count.
+    These are multiplied by one of the factors `states`, chosen as C is; 0 leaves only n-grams.
     """
 
     states: list[Annotated[float, Field(ge=0)]] = Field(default=[1.0], min_length=1)
@@ -122,8 +119,7 @@ def _kind_of_training(block: Any) -> str:
 class Encoder(experiments.Experiment):
     """A backbone with a linear layer on its pooled hidden states.
 
-    Training in steps fine-tunes both. A logistic regression fits the layer to the hidden states of
-    a frozen backbone.
+    Training in steps fine-tunes both; a logistic regression fits the layer alone.
     """
 
     weights = "hidden states"
@@ -145,7 +141,7 @@ class Encoder(experiments.Experiment):
         return [f"{self.model.pooling} pooling", *words, *regression]
 
     @model_validator(mode="after")
-    def _check_regression(self) -> Encoder:
+    def _check_regression(self) -> Self:
         if isinstance(self.training, Regression) and (
             self.tuning != Tuning(frozen=True) or self.model.pooling != "mean"
         ):

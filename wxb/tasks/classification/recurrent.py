@@ -1,13 +1,12 @@
 """Text classification by a bidirectional LSTM, which never reads padding."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from wxb.tasks.classification.models.predictor import ClassifierNetwork, LogitClassifier
+from wxb.tasks.classification.models.predictor import LogitClassifier
 from wxb.tasks.classification.params import Recurrent
+from wxb.tasks.methods import Network
 
 
 class RecurrentClassifier(LogitClassifier):
@@ -22,7 +21,7 @@ class RecurrentClassifier(LogitClassifier):
         return recurrent.Recurrent.from_pretrained(folder, **size, **settings["shape"])
 
 
-class RecurrentMethod(ClassifierNetwork):
+class RecurrentMethod(Network):
     """A bidirectional LSTM over the vocabulary of a backbone."""
 
     experiment: Recurrent

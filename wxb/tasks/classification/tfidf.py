@@ -4,8 +4,6 @@ scikit-learn fits one model for each regularization strength, and validation rec
 them. Nothing here imports torch.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -14,12 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wxb.corpora.records import Record
-from wxb.corpora.text.encoded import Columns, read_columns
+from wxb.corpora.text.encoded import read_columns
 from wxb.tasks.classification import params
 from wxb.tasks.classification.models.predictor import LogitClassifier
 from wxb.tasks.classification.models.regression import fit_regression
 from wxb.tasks.classification.models.tfidf import Tfidf
-from wxb.tasks.methods import History, Method, label_targets
+from wxb.tasks.methods import Chunks, History, Method
 
 
 class TfidfClassifier(LogitClassifier):
@@ -37,8 +35,7 @@ class TfidfClassifier(LogitClassifier):
 
     def logits(self, texts: Sequence[str], *, caption: str) -> NDArray[np.float64]:
         """Logits (N, K) of N texts."""
-        logits: NDArray[np.float64] = self.model.logits(texts)
-        return logits
+        return np.asarray(self.model.logits(texts))
 
 
 class TfidfMethod(Method):
@@ -47,15 +44,9 @@ class TfidfMethod(Method):
     experiment: params.Tfidf
     PREDICTOR = TfidfClassifier
 
-    def encode(self, chunks: Iterable[Sequence[Record]], path: Path, *, caption: str) -> None:
+    def encode(self, chunks: Chunks, path: Path, *, caption: str) -> None:
         """Write an empty file: texts are read as they are."""
         path.touch()
-
-    def targets(
-        self, path: Path, chunks: Iterable[Sequence[Record]]
-    ) -> tuple[*Columns, dict[str, int]]:
-        """The index of each record's class."""
-        return label_targets(self.labels, chunks)
 
     def items(
         self, features: Path, targets: Path, records: Iterable[Record]

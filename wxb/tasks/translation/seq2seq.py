@@ -32,7 +32,7 @@ class Seq2SeqMethod(Network):
     METRIC = "bleu"
     PREDICTOR = Translator
 
-    def add_tokens(self) -> None:
+    def __post_init__(self) -> None:
         """Add none. Raises WxbError if the tokenizer lacks an eos, bos or pad token."""
         tokenizer = self.tokenizer
         required = {

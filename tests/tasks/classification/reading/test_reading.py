@@ -11,7 +11,6 @@ from wxb.corpora.records import RecordError
 from wxb.tasks.classification import reading
 from wxb.tasks.classification.params import Corpus
 from wxb.tasks.classification.reading import clean
-from wxb.tasks.classification.record import Labelling
 
 SPLIT = {"test": 0.25, "valid": 0.25}
 
@@ -25,9 +24,7 @@ def corpus(**more):
 def preprocessed(tmp_path, corpus, seed=1):
     """The profile and the rejects of a corpus."""
     out = tmp_path / "clean"
-    preprocess(
-        tmp_path / "raw", corpus, reading.Reading(), Labelling(), seed=seed, label="test", out=out
-    )
+    preprocess(tmp_path / "raw", corpus, seed=seed, label="test", out=out)
     return read_json(out / "profile.json"), [*read_jsonl(out / "rejects.jsonl")]
 
 

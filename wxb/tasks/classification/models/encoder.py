@@ -1,13 +1,9 @@
 """A backbone and a linear layer on its pooled hidden states.
 
-A BERT with `pooling: cls` is saved as `BertForSequenceClassification`, which plain transformers
-loads.
+With `pooling: cls`, a BERT is saved as transformers' `BertForSequenceClassification`.
 """
 
-from __future__ import annotations
-
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -34,11 +30,7 @@ class Classifier(Headed):
     """A backbone with dropout and a linear layer: one logit per class and text."""
 
     def __init__(
-        self,
-        backbone: tuning.Model,
-        labels: Sequence[str],
-        settings: EncoderModel,
-        **noise: Any,
+        self, backbone: tuning.Model, labels: Sequence[str], settings: EncoderModel, **noise: Any
     ) -> None:
         """`noise` is NEFTune's; see `Headed`."""
         super().__init__(backbone, **noise)
@@ -48,11 +40,6 @@ class Classifier(Headed):
         self.dropout = nn.Dropout(settings.dropout)
         self.head: nn.Module = nn.Linear(size, len(labels))
         self.words: Tfidf | None = None  # a predictor adds its logits
-
-    def get_input_embeddings(self) -> nn.Module:
-        """The embedding layer."""
-        table: nn.Module = self.backbone.get_input_embeddings()
-        return table
 
     def forward(
         self,
@@ -72,15 +59,6 @@ class Classifier(Headed):
             return {"logits": logits}
         return {"loss": F.cross_entropy(logits, labels, ignore_index=IGNORED), "logits": logits}
 
-    @contextmanager
-    def without_head(self) -> Iterator[None]:
-        """Return the pooled hidden states (B, C) as `logits` within the context."""
-        head, self.head = self.head, nn.Identity()
-        try:
-            yield
-        finally:
-            self.head = head
-
     def save_heads(self, folder: Path) -> None:
         """Write the heads; rewrite a full BERT with a pooler as `BertForSequenceClassification`."""
         if self.words:
@@ -88,11 +66,11 @@ class Classifier(Headed):
         if self.pooler is None or not _is_full_bert(folder):
             super().save_heads(folder)
             return
-        parts = {"backbone": load_file(folder / WEIGHTS)}
-        parts |= {name: module.state_dict() for name, module in self._heads()}
+        states = {"backbone": load_file(folder / WEIGHTS)}
+        states |= {name: module.state_dict() for name, module in self._heads()}
         weights = {
             f"{BERT_MODULES[part]}.{name}": weight.contiguous()
-            for part, state in parts.items()
+            for part, state in states.items()
             for name, weight in state.items()
         }
         save_file(weights, folder / WEIGHTS, metadata={"format": "pt"})

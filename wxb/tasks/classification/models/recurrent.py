@@ -1,12 +1,10 @@
 """The native bidirectional LSTM, with saving and loading."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any, Self
 
 from safetensors.torch import save_file
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn import functional as F  # noqa: N812
 
 from wxb.core import pretrained
@@ -17,10 +15,6 @@ WEIGHTS = "model.safetensors"
 
 class Recurrent(LSTMClassifier):
     """A bidirectional LSTM: one logit per class and text."""
-
-    def get_input_embeddings(self) -> nn.Module:
-        """The embedding layer."""
-        return self.embedding
 
     def forward(
         self, input_ids: Tensor, attention_mask: Tensor, labels: Tensor | None = None

@@ -1,7 +1,5 @@
 """Logistic regression by scikit-learn, whose strength validation records choose."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Mapping
 from typing import Any, NamedTuple

@@ -1,11 +1,9 @@
 """TF-IDF weights of n-grams, by scikit-learn's vectorizer, and a linear layer on them."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,11 +12,7 @@ from safetensors.numpy import load_file, save_file
 from wxb.core import pretrained
 from wxb.core.errors import WxbError
 from wxb.core.files import read_json, write_json
-
-if TYPE_CHECKING:
-    from scipy.sparse import csr_array
-
-    from wxb.tasks.classification.params import TfidfModel
+from wxb.tasks.classification.params import TfidfModel
 
 WEIGHTS, VOCABULARY = "model.safetensors", "vocabulary.json"
 # A word has two or more letters, digits or underscores, or is one Chinese or Japanese character.
@@ -34,7 +28,7 @@ class Tfidf:
     intercept: NDArray[np.float64]  # (K,)
 
     @classmethod
-    def from_texts(cls, texts: Sequence[str], settings: TfidfModel) -> Tfidf:
+    def from_texts(cls, texts: Sequence[str], settings: TfidfModel) -> Self:
         """A model of the n-grams that occur in at least `min_texts` texts; its weights are 0.
 
         Raises WxbError if no n-gram does.
@@ -49,8 +43,8 @@ class Tfidf:
             ) from error
         return cls(vectorizer, np.zeros((1, len(vectorizer.idf_))), np.zeros(1))
 
-    def features(self, texts: Sequence[str]) -> csr_array:
-        """The vectors of texts (N, F), each of length 1, or 0 for a text without known n-grams."""
+    def features(self, texts: Sequence[str]) -> Any:
+        """Sparse vectors of texts (N, F), of length 1; 0 for a text without known n-grams."""
         from scipy.sparse import csr_array  # imports slowly
 
         if not texts:  # an error in scikit-learn
@@ -59,8 +53,7 @@ class Tfidf:
 
     def logits(self, texts: Sequence[str]) -> NDArray[np.float64]:
         """Logits (N, K) of N texts."""
-        logits: NDArray[np.float64] = self.features(texts) @ self.coef.T + self.intercept
-        return logits
+        return np.asarray(self.features(texts) @ self.coef.T + self.intercept)
 
     def save_pretrained(self, folder: Path) -> None:
         """Write the arrays as safetensors, and the n-grams as JSON."""
@@ -76,7 +69,7 @@ class Tfidf:
         write_json(folder / VOCABULARY, vocabulary)
 
     @classmethod
-    def from_pretrained(cls, folder: Path) -> Tfidf:
+    def from_pretrained(cls, folder: Path) -> Self:
         """Load what `save_pretrained` wrote. Raises WxbError for missing or non-finite arrays."""
         arrays = load_file(folder / WEIGHTS)
         names = {"idf", "coef", "intercept"}

@@ -1,7 +1,5 @@
 """`wxb new corpus` for texts with a class, also without fields: fastText, a folder per class."""
 
-from __future__ import annotations
-
 from glob import escape
 
 from wxb.tasks.classification.reading import FASTTEXT

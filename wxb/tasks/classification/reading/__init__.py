@@ -1,7 +1,5 @@
 """Reads and cleans texts with one class each, and counts the classes."""
 
-from __future__ import annotations
-
 import html as entities
 import re
 from collections import Counter
@@ -54,9 +52,7 @@ class Reading(reading.Reading):
                     repaired += repairs
             yield raw._replace(content=content, repaired=repaired)
 
-    def gold(
-        self, raw: Mapping[str, Any], text: str, corpus: Corpus
-    ) -> tuple[str | None, tuple[str, ...]]:
+    def gold(self, raw: Mapping[str, Any], text: str, corpus: Corpus) -> tuple[Any, tuple[()]]:
         """The class of a raw record, None if it has no label; nothing is repaired.
 
         `labels` maps a label, a string or a whole number, to its class, ignoring case; 5.0 is "5".
@@ -82,10 +78,7 @@ class Reading(reading.Reading):
         return class_, ()
 
     def wording(self, record: Record) -> str:
-        """The words of a text in lower case, with 0 for each number.
-
-        Empty if they have no letter.
-        """
+        """The words of a text in lower case, 0 for each number; empty if they have no letter."""
         text = record.input.casefold()
         if not any(map(str.isalpha, text)):
             return ""
@@ -103,10 +96,7 @@ class Reading(reading.Reading):
 
 
 def _class_of(file: Path, corpus: Corpus) -> str | None:
-    """The class of a file by its name, None if unlabelled.
-
-    Raises WxbError if no pattern matches.
-    """
+    """The class of a file by its name, None if unlabelled; raises WxbError without one."""
     for pattern, class_ in corpus.classes.items():
         if fnmatchcase(file.name, pattern):
             return class_
