@@ -106,7 +106,7 @@ def shrink(params):
     params["corpora"]["pii"]["split"]["further"]["situations"]["share"] = 0.25
     params["lessons"]["images"].update(widths=[4, 8])
     params["lessons"]["images"]["training"]["epochs"] = 1
-    params["studies"]["ner"]["experiments"] = EXPERIMENTS
+    params["studies"]["ner"] |= {"experiments": EXPERIMENTS, "question": None}
     params["experiments"]["ner-encoder"]["model"]["implementation"] = "native"
     params["experiments"]["ner-generative-neftune"]["training"]["epochs"] = 1
     tuning = params["experiments"]["ner-generative-neftune"]["tuning"]

@@ -64,7 +64,7 @@ class Tiny(Project):
 
 def few(params):
     params["portable"] = False  # one machine, half the time
-    params["studies"]["ner"]["experiments"] = EXPERIMENTS
+    params["studies"]["ner"] |= {"experiments": EXPERIMENTS, "question": None}
     params["resources"] = {
         **{verb: {"mem_mb": 3000, "runtime": 30} for verb in ("pretrain", "train", "evaluate")},
         KILLED: {"mem_mb": 3500, "slurm_partition": "main"},
