@@ -1,7 +1,5 @@
 """The curves of a training."""
 
-from __future__ import annotations
-
 import csv
 from collections.abc import Mapping, Sequence
 from pathlib import Path
