@@ -22,7 +22,7 @@ from tests.models.architectures import (
     batches,
     models,
 )
-from tests.models.equal import SINGLE, assert_equal, assert_same_training, twin
+from tests.models.equal import SINGLE, assert_equal, assert_same_training, difference, twin
 from wxb.models.decoding import complete, encoder_decoder
 
 each = pytest.mark.parametrize("kind", ALL, ids=str)
@@ -73,6 +73,16 @@ def test_generation_equals_transformers(kind, data, longest, ends):
         expected = GenerationMixin.generate(theirs, **inputs, generation_config=same)
         generated = generate(kind, ours, inputs, **stop, use_cache=use_cache)
         assert generated.equal(expected[:, no_padding.shape[1] :])
+
+
+@each_decoder
+def test_positions_follow_those_of_the_cache(kind):
+    ours, inputs, ids = kind.ours(), kind.inputs(), f"{kind.prefix}input_ids"
+    with torch.no_grad():
+        whole = ours(**inputs).logits
+        past = ours(**{**inputs, ids: inputs[ids][:, :5]}).past_key_values
+        rest = ours(**{**inputs, ids: inputs[ids][:, 5:]}, past_key_values=past).logits
+    assert difference([rest], [whole[:, 5:]]) <= SINGLE
 
 
 @each_decoder
