@@ -12,7 +12,7 @@ BUDGET = {
     "wxb/corpora": 2362,
     "wxb/metrics": 570,
     "wxb/models": 2720,
-    "wxb/training": 1649,
+    "wxb/training": 1650,
     "wxb/tasks": 9228,
     "wxb/reporting": 1580,
     "wxb/project": 3149,

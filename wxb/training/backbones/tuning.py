@@ -212,7 +212,7 @@ def merge_adapter(adapter: Any, folder: Path) -> Any:
         backbone = backbone.dequantize()
     merged: PreTrainedModel = pretrained.adapter(backbone, folder).merge_and_unload()
     if (folder / GENERATION).is_file():
-        merged.generation_config = GenerationConfig.from_pretrained(folder)
+        merged.generation_config = GenerationConfig.from_dict(read_json(folder / GENERATION))
     return merged
 
 
