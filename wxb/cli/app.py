@@ -1,7 +1,5 @@
 """The command `wxb`: everything around runs of `dvc repro` and `snakemake`."""
 
-from __future__ import annotations
-
 import os
 import sys
 from contextlib import nullcontext

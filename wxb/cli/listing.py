@@ -1,7 +1,5 @@
 """Format the inventory of a project for terminals of 80 columns or more."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from textwrap import fill, indent

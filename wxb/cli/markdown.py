@@ -1,7 +1,5 @@
 """Markdown for terminals, whose tables are never cut off, however narrow the terminal is."""
 
-from __future__ import annotations
-
 from rich.console import Console, ConsoleOptions, RenderResult
 from rich.markdown import Markdown, TableElement
 

@@ -1,7 +1,5 @@
 """`wxb mask` and `wxb unmask`. Slow imports are in functions, so that help starts fast."""
 
-from __future__ import annotations
-
 import sys
 from itertools import chain, combinations, product
 from pathlib import Path

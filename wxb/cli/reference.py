@@ -1,7 +1,5 @@
 """Help of the command `wxb`, and docs/commands.md, which is generated from it."""
 
-from __future__ import annotations
-
 import inspect
 import re
 from collections.abc import Callable

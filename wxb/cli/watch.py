@@ -1,7 +1,5 @@
 """`wxb watch`: progress of a run of the DAG, live in a terminal."""
 
-from __future__ import annotations
-
 import os
 import shlex
 import signal

@@ -3,8 +3,6 @@
 The stages `check` and `tokenizer` call this module before any work starts.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any

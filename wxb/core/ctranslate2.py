@@ -1,7 +1,5 @@
 """Convert a Whisper of CTranslate2 to the format of transformers."""
 
-from __future__ import annotations
-
 import re
 import shutil
 import struct

@@ -1,7 +1,5 @@
 """The exception for errors that a user can fix, and helpers for error messages."""
 
-from __future__ import annotations
-
 import difflib
 import errno
 import os

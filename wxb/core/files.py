@@ -1,7 +1,5 @@
 """Atomic file writes, write locks, JSON and JSON Lines files, and hashes."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

@@ -3,8 +3,6 @@
 Cached files of a pinned commit need no network. All failures raise WxbError.
 """
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager

@@ -3,8 +3,6 @@
 Only data files of a package are read, after a check of their hash; none of its code is imported.
 """
 
-from __future__ import annotations
-
 import hashlib
 from importlib.util import find_spec
 from pathlib import Path

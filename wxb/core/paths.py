@@ -1,7 +1,5 @@
 """Paths of all artifacts of the pipeline, relative to the project's root."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 PROFILE = "profile.json"  # in the folder of a clean corpus

@@ -3,8 +3,6 @@
 Pipeline stages also write their progress to a file, which `wxb watch` reads.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import sys

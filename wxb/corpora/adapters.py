@@ -4,8 +4,6 @@ Each adapter tests the keys of a record, and returns it unchanged if it is of an
 readers of tasks see only the converted records.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence

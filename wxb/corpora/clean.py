@@ -1,7 +1,5 @@
 """Read and write the clean records of a corpus: a Parquet file per split."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 from pathlib import Path

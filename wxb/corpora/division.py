@@ -1,7 +1,5 @@
 """Divide records into splits that share no text, no wording and no group."""
 
-from __future__ import annotations
-
 import hashlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence

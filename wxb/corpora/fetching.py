@@ -1,7 +1,5 @@
 """Copy, download or generate the raw files of a corpus."""
 
-from __future__ import annotations
-
 import importlib
 import inspect
 import shutil

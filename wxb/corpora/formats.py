@@ -1,7 +1,5 @@
 """Read unchecked records from JSON, JSONL, CSV, Parquet, Arrow and DocBin files."""
 
-from __future__ import annotations
-
 import ast
 import csv
 import io

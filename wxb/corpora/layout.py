@@ -1,7 +1,5 @@
 """List and decode the raw files of a corpus, and assign them to splits."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from fnmatch import fnmatchcase

@@ -3,8 +3,6 @@
 Near duplicates have the same wording, which a task computes (`Reading.wording`).
 """
 
-from __future__ import annotations
-
 import sys
 from array import array
 from collections import defaultdict

@@ -1,7 +1,5 @@
 """The statistics of a clean corpus; they account for every raw record."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any

@@ -4,8 +4,6 @@ params.yaml maps the names of fields; a task defines how gold is read. A file th
 raises WxbError. A record that cannot be used becomes a Reject.
 """
 
-from __future__ import annotations
-
 import re
 import sys
 from abc import ABC, abstractmethod

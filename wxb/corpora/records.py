@@ -1,7 +1,5 @@
 """Records, rejected records, checks of raw fields, and the base class for storing gold."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple

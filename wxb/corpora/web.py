@@ -4,8 +4,6 @@ Downloads are cached outside the stage's output, which DVC deletes before each r
 download resumes, and a complete file is not downloaded again.
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 import shutil

@@ -4,8 +4,6 @@ CSV and JSON are parsed and written again: values stay the same, but white space
 tokens, JSON escapes and optional CSV quotes may change. All but JSON is read in parts.
 """
 
-from __future__ import annotations
-
 import csv
 import io
 import json

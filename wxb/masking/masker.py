@@ -1,7 +1,5 @@
 """From predicted spans to edits: which spans are masked, and their replacements."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path

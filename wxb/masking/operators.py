@@ -1,7 +1,5 @@
 """Operators, which replace values: one for each type, from a name or a small YAML file."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 from collections.abc import Mapping

@@ -10,8 +10,6 @@ in texts that are masked, too. Brackets are only at the start and end of a place
 neighbouring text can never form another one.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """Find values in texts: those with a fixed form or a check digit, and known ones."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 

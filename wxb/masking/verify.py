@@ -1,7 +1,5 @@
 """Check masked files: values that rules find, and masked values that stand elsewhere in clear."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections import Counter, defaultdict

@@ -3,8 +3,6 @@
 A system has one run for each seed of training. Scores are means over runs.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Collection, Mapping, Sequence

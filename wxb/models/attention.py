@@ -5,8 +5,6 @@ A mask is boolean, True for keys that a query may attend to, and broadcasts to t
 gradient.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import torch
 from numpy.typing import NDArray

@@ -4,8 +4,6 @@ Modules are named as in Hugging Face's checkpoints, which load without conversio
 of T tokens, width C, H heads of D = C / H, vocabulary V.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Self
 

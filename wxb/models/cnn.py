@@ -16,8 +16,6 @@ Shapes of a CIFAR-10 picture with widths (32, 64, 64):
     linear                  10 logits
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from itertools import pairwise
 

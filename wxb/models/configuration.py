@@ -1,7 +1,5 @@
 """Settings that native architectures read from a Hugging Face configuration."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import fields
 from functools import partial

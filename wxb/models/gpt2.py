@@ -4,8 +4,6 @@ Modules are named as in Hugging Face's checkpoints, which load without conversio
 of T new tokens after S - T cached ones, width C, H heads of D = C / H, vocabulary V.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import Any, Self

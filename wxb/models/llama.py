@@ -5,8 +5,6 @@ of T new tokens after S - T cached ones, width C, H query heads and G key and va
 inner width I, vocabulary V.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field

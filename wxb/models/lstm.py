@@ -4,8 +4,6 @@
 same and are faster.
 """
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812

@@ -4,8 +4,6 @@ A mask is boolean and broadcasts to (B, heads, T, S), for T queries and S keys; 
 Masks are joined with `&`. A query with every key masked gets zeros.
 """
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor
 from torch.nn import functional as F  # noqa: N812

@@ -7,8 +7,6 @@ Source of the gradients: Rumelhart, Hinton and Williams (1986), "Learning repres
 back-propagating errors".
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from itertools import pairwise
 

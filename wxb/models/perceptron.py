@@ -4,8 +4,6 @@ Both rules start with all weights at 0, so they are deterministic. For the limit
 Minsky and Papert (1969), "Perceptrons".
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -3,8 +3,6 @@
 A mask (B, T) is True for tokens. At padding the state does not change and the output is zero.
 """
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812

@@ -5,8 +5,6 @@ recordings of M mel bands and 2F frames, which the encoder halves to F; texts of
 S - T cached ones; width C, H heads of D = C / H, inner width I, vocabulary V.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple, Self

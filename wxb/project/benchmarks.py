@@ -5,8 +5,6 @@ cells) and `formats` (format specifications of headings). A cell is None, text, 
 interval (value, low, high) or a pair of numbers.
 """
 
-from __future__ import annotations
-
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence

@@ -12,8 +12,6 @@ the experiment's own seeds, for those that vary more than others. An experiment 
 the same score is not pooled; its rerun must have that score, except for rounding.
 """
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence

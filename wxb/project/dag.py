@@ -4,8 +4,6 @@ DVC's own `status` holds the project's lock for seconds and writes its rwlock. A
 meanwhile cannot get them, and its outputs are lost.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress

@@ -3,8 +3,6 @@
 wxb/cli/listing.py formats it for display.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple

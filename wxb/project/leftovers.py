@@ -4,8 +4,6 @@ Files in git's index are kept: they include results of studies that only a profi
 tracks no result, none in a folder of committed results is a leftover.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path

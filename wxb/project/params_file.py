@@ -1,7 +1,5 @@
 """Edit params.yaml: replace the lines of blocks that change, and leave all others as they are."""
 
-from __future__ import annotations
-
 import io
 import re
 from collections.abc import Mapping, Sequence

@@ -4,8 +4,6 @@
 and blocks of their own, which are removed when another profile is set.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path, PurePath
 from typing import Any, NamedTuple

@@ -7,8 +7,6 @@ its stages ran on (from reports/cost, which is not committed) and the hash of it
 `seeds STUDY` before the run, `print STUDY` after it.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import sys

@@ -1,7 +1,5 @@
 """Generate parts of the READMEs and of docs/: tables of results and of stages."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path

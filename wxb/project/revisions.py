@@ -1,7 +1,5 @@
 """The project's files in the working folder, in git's index, or in a commit."""
 
-from __future__ import annotations
-
 import json
 import re
 import subprocess

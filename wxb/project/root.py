@@ -1,7 +1,5 @@
 """The project's root folder, and what keeps commands from reading it."""
 
-from __future__ import annotations
-
 import functools
 import os
 import re

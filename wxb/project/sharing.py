@@ -1,7 +1,5 @@
 """Share trained experiments: model cards of the Hugging Face hub, and merged adapters."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 

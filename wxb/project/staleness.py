@@ -1,7 +1,5 @@
 """Which stages are stale and why, according to DVC."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple

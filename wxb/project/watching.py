@@ -1,7 +1,5 @@
 """Which stages of a run of the DAG are running, waiting, failed and done now."""
 
-from __future__ import annotations
-
 import io
 import json
 import time

@@ -1,7 +1,5 @@
 """Time, memory and parameters of a study's stages, as far as they were measured on this machine."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The page of a study, and the index of all pages, as self-contained HTML files."""
 
-from __future__ import annotations
-
 import csv
 import html
 import json

@@ -1,7 +1,5 @@
 """The tables of a study: for terminals, Markdown and pages, and as a data frame."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from statistics import stdev
 from typing import Any

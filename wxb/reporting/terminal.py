@@ -1,7 +1,5 @@
 """Tables that commands print."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Sequence
 

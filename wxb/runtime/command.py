@@ -1,7 +1,5 @@
 """The command line of a stage: `python -m stages.<verb> <name>`."""
 
-from __future__ import annotations
-
 import argparse
 import os
 import sys

@@ -1,7 +1,5 @@
 """The cost of a stage. It is not reproducible, so it is no part of the results."""
 
-from __future__ import annotations
-
 import datetime
 import os
 import resource

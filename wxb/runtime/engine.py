@@ -5,8 +5,6 @@ stages through a shell, which may wait or be replaced, so the engine is the pare
 DVC's rwlock has its PID.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import signal

@@ -1,7 +1,5 @@
 """Divide the GPUs of this machine among the stages that run at the same time."""
 
-from __future__ import annotations
-
 import getpass
 import os
 import shutil

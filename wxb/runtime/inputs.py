@@ -4,8 +4,6 @@ DVC hashes the inputs of a stage when the stage has ended. Without this check it
 input that changed meanwhile as the origin of the results.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path

@@ -3,8 +3,6 @@
 Libraries choose kernels by the CPU, and read these settings from the environment on import.
 """
 
-from __future__ import annotations
-
 import os
 import platform
 import re

@@ -1,7 +1,5 @@
 """A lock per stage: if an engine is killed, its stage may still run."""
 
-from __future__ import annotations
-
 import os
 import sys
 from collections.abc import Iterator

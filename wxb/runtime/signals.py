@@ -1,7 +1,5 @@
 """End a stage or `wxb` on Ctrl-C or SIGTERM with one line instead of a traceback."""
 
-from __future__ import annotations
-
 import os
 import signal
 import sys

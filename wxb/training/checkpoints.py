@@ -4,8 +4,6 @@ DVC deletes the outputs of a stage before it runs. So checkpoints are in a separ
 name has a hash of everything that the result depends on. If any of it changes, training restarts.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import shutil

@@ -4,8 +4,6 @@ All randomness of item j is a function of seed and j. So two backbones read the 
 the same step, and a resumed run reads the same items as an uninterrupted one.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Sequence

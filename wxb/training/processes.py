@@ -5,8 +5,6 @@ environment, as with torchrun and `accelerate launch` (docs.pytorch.org, "Enviro
 initialization"). A process that has these starts no others. This module does not import torch.
 """
 
-from __future__ import annotations
-
 import os
 import socket
 import subprocess

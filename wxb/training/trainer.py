@@ -5,8 +5,6 @@ one batch. Each process reads a part of every batch, and the loss of each part i
 number of targets. So the gradient and the logged loss are those of the full batch, up to rounding.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path

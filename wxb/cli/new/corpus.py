@@ -1,7 +1,5 @@
 """The block of `corpora` for a file or folder, and the records that the reader keeps with it."""
 
-from __future__ import annotations
-
 import re
 import tempfile
 from collections import Counter

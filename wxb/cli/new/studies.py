@@ -4,8 +4,6 @@ The functions that add blocks change the content of params.yaml in place. They r
 name is taken.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence

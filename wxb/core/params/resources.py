@@ -1,7 +1,5 @@
 """The blocks of `resources`: memory, time and GPUs of stages. They never change a result."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from typing import Any
 

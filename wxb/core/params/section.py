@@ -1,7 +1,5 @@
 """Base types of the blocks of params.yaml."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Self

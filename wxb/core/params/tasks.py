@@ -1,7 +1,5 @@
 """The tasks in wxb/tasks, their modules, and the blocks of params.yaml that they define."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from importlib import import_module
 from importlib.util import find_spec

@@ -1,7 +1,5 @@
 """The blocks `training` and `pretraining`."""
 
-from __future__ import annotations
-
 from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, PositiveInt

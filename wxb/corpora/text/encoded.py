@@ -1,7 +1,5 @@
 """Tokenized texts and training targets as flat arrays, in memory-mapped Arrow files."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path

@@ -13,8 +13,6 @@ characters that the tokenizer does not drop. Others are an error: LLaMA-3's were
 releases (issues 1517 and 1553).
 """
 
-from __future__ import annotations
-
 import unicodedata
 from collections.abc import Sequence
 from functools import lru_cache

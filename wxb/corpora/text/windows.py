@@ -4,8 +4,6 @@ Neighbouring windows share `stride` or more tokens. At the middle of the shared 
 window stops and the second begins to predict, so each token is predicted by exactly one window.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

@@ -4,8 +4,6 @@ Figures have no legend, background or text colour: the page has legends, and its
 reader's light or dark scheme. Names from data are escaped, as plotly's labels allow HTML.
 """
 
-from __future__ import annotations
-
 import html
 import json
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence

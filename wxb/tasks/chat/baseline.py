@@ -1,7 +1,5 @@
 """The answer to the nearest training question."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from wxb.corpora.records import Record

@@ -1,7 +1,5 @@
 """Sections of chat pages: kinds of question, and replies."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 
 from wxb.reporting.charts import parts

@@ -1,7 +1,5 @@
 """The blocks of params.yaml for chat: corpora and experiments."""
 
-from __future__ import annotations
-
 from typing import Annotated, Literal
 
 from pydantic import Field, PositiveInt

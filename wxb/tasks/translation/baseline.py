@@ -1,7 +1,5 @@
 """The translation of the nearest training source."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from wxb.corpora.records import Record

@@ -1,7 +1,5 @@
 """Sections of translation pages: kinds of sentences, translations side by side and attention."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 import numpy as np

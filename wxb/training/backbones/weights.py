@@ -1,7 +1,5 @@
 """Build backbones from a configuration, or load them from a folder or the hub."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec

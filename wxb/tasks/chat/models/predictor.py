@@ -1,7 +1,5 @@
 """The class of trained chat models: conversations in, replies out, in batches or streamed."""
 
-from __future__ import annotations
-
 import math
 import sys
 from collections.abc import Generator, Mapping, Sequence

@@ -4,8 +4,6 @@ Jinja templates are saved with the tokenizer, for transformers' `apply_chat_temp
 the same text. Here, special tokens come from the template only: message text is never one.
 """
 
-from __future__ import annotations
-
 import re
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence

@@ -1,7 +1,5 @@
 """Read, check and count conversations."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path

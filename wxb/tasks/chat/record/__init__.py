@@ -1,7 +1,5 @@
 """The gold of a conversation, which is its last answer, as a Parquet type."""
 
-from __future__ import annotations
-
 import pyarrow as pa
 
 from wxb.corpora import records

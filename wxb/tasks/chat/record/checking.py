@@ -5,8 +5,6 @@ name`. Correctness ignores case, full or half width, and a final full stop. It d
 the format, except for JSON.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import unicodedata

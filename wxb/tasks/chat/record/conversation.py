@@ -3,8 +3,6 @@
 The text of a single question is the question; that of any other conversation is JSON.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from typing import Any

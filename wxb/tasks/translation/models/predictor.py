@@ -1,7 +1,5 @@
 """Trained translators: texts in, translations out."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Translation networks by the settings of params.yaml, with validation, saving and loading."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path

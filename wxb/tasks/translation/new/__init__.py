@@ -1,7 +1,5 @@
 """`wxb new corpus` for pairs of texts, also in lines of Tatoeba, or in a file for each language."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from wxb.tasks.recognition import SHARES, Content, Files, Flags, Records

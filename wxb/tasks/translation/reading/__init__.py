@@ -5,8 +5,6 @@ stay together, and so do those whose sources differ only in case, spaces or digi
 compared within a file.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path

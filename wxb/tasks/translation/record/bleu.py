@@ -1,7 +1,5 @@
 """BLEU of translations from sacrebleu's statistics, which add up over sentences."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 
