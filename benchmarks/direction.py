@@ -19,9 +19,10 @@ from own_data_sets import SETS, Data
 
 from wxb import tasks
 from wxb.core import paths
+from wxb.core.params import parse_yaml
 from wxb.metrics.intervals import intervals, paired_difference
 from wxb.project import benchmarks
-from wxb.project.params_file import parse, to_yaml
+from wxb.project.params_file import to_yaml
 
 TASK, TEMPLATE = "ner", Path(__file__).with_suffix(".yaml")
 MASKS = ("causal", "bidirectional")
@@ -65,7 +66,7 @@ def main(
     torch.set_num_threads(1)
     options = {**OPTIONS, "seed": seed}
     run = Run(data.resolve(), folder.resolve(), options, tests)
-    template = to_yaml(parse(TEMPLATE.read_text("utf-8")))  # `wxb new study` reads no aliases
+    template = to_yaml(parse_yaml(TEMPLATE.read_text("utf-8")))  # `wxb new study` reads no aliases
     rows = []
     for name, size, _ in parse_cells(cells or [TASK]):
         systems = (f"{mask}{ending}" for ending in PAIRS for mask in MASKS)

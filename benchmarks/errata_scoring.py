@@ -145,7 +145,7 @@ def generator_pairs(name: str, generator: Any, records: Sequence[Record]) -> Ite
     """Measure the defects of prompts and of parsing, on the answers of a trained generator."""
     texts, gold = [r.input for r in records], [r.gold or () for r in records]
     read = partial(spans_of, generator)
-    training_answers = answer_texts(generator, texts, caption=f"{name}: prompt of training")
+    training_answers = answer_texts(generator, texts, label=f"{name}: prompt of training")
     right = counts(gold, [read(t, a, a.ids) for t, a in zip(texts, training_answers, strict=True)])
 
     other_answers = answer_texts(generator, texts, between="\n", label=f"{name}: another prompt")

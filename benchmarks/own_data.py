@@ -31,11 +31,11 @@ from wxb.cli.new import command
 from wxb.core import paths
 from wxb.core.errors import WxbError, choices
 from wxb.core.files import publish, read_json, write_json
-from wxb.core.params import PARAMS, load
+from wxb.core.params import PARAMS, load, parse_yaml
 from wxb.metrics import evaluation
 from wxb.metrics.intervals import Groups, intervals, paired_difference
 from wxb.project import benchmarks
-from wxb.project.params_file import parse, to_yaml
+from wxb.project.params_file import to_yaml
 from wxb.tasks import recognition
 
 PEER, FIRST = "peer", "first"  # systems; others are rows of the first study, such as `tfidf`
@@ -119,7 +119,7 @@ def parse_cells(cells: Iterable[str]) -> Iterable[tuple[str, int | None, Sequenc
 
 def recipe(template: str) -> dict[str, Any]:
     """The parts of a template that decide results."""
-    content = parse(template)
+    content = parse_yaml(template)
     rows = {
         name: {key: value for key, value in row.items() if key not in ("purpose", "seconds")}
         for name, row in content["rows"].items()

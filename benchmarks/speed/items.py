@@ -20,7 +20,7 @@ def main(params: Params, name: str) -> None:
     for split in ("train", "valid"):
         files = (folder / f"{split}.arrow" for folder in (features, targets))
         path = paths.CLEAN / experiment.corpus / f"{split}.parquet"
-        for _ in method.items(*files, clean.iter_labelled(path, labelling)):
+        for _ in method.items(*files, clean.read_labelled(path, labelling)):
             pass
 
 

@@ -8,9 +8,8 @@ from ruamel.yaml import YAML
 
 from tests.benchmarks.script import script
 from wxb.cli.new.studies import first_study
-from wxb.core.params import check, read_yaml
+from wxb.core.params import check, parse_yaml, read_yaml
 from wxb.corpora.records import Record
-from wxb.project.params_file import parse
 
 ROOT = Path(__file__).parents[2]
 benchmark, sets = script("own_data"), script("own_data_sets")
@@ -55,7 +54,7 @@ def test_a_gain_is_positive_if_the_first_study_is_better():
 )
 def test_the_recipes_of_the_pages_are_those_of_first_studies(page, row):
     text = (ROOT / f"docs/{page}.md").read_text()
-    content = parse(re.findall(r"^```yaml\n(backbones:.*?)^```", text, re.M | re.S)[0])
+    content = parse_yaml(re.findall(r"^```yaml\n(backbones:.*?)^```", text, re.M | re.S)[0])
     ((_, backbone),), ((_, experiment),) = (
         content[section].items() for section in ("backbones", "experiments")
     )
