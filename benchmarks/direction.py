@@ -6,8 +6,6 @@ like the demo's, with word features, and without pretraining. Word features are 
 on either side, so they show a causal decoder what follows. Results are kept as in own_data.py.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any

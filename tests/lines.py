@@ -15,13 +15,13 @@ BUDGET = {
     "wxb/training": 1640,
     "wxb/tasks": 9196,
     "wxb/reporting": 1566,
-    "wxb/project": 3118,
+    "wxb/project": 3115,
     "wxb/cli": 2707,
     "wxb/lessons": 647,
     "wxb/runtime": 559,
     "wxb/masking": 993,
     "demos": 2093,
-    "benchmarks": 4360,
+    "benchmarks": 4359,
     "tests": 28578,
 }
 

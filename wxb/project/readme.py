@@ -1,7 +1,8 @@
 """Generate parts of the READMEs and of docs/: tables of results and of stages."""
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -57,6 +58,7 @@ def _block(name: str) -> str:
     return "\n".join(WRITERS[name](index))
 
 
+PRETRAINED = "pretrained"  # the study of weights that know a language comes first
 Study = Mapping[str, Any]  # a table as JSON: reports/studies or reports/seeds
 RERUN = (
     "A rerun on another type of CPU gives other scores, like another seed; `wxb compare` checks"
@@ -65,16 +67,16 @@ RERUN = (
 
 
 def _summary(index: Tree) -> Iterator[str]:
-    """The demo's studies with several seeds: the table and the claim of each."""
-    for study in _demo_with_seeds(index):
+    """The study of pretrained weights, then the demo's with several seeds: claim and table."""
+    for study in [read_json(index, paths.study(PRETRAINED)), *_demo_with_seeds(index)]:
         yield f"**{study['title']}** {claim(study)}\n"
         yield headline_table(without_baselines(study)).markdown()
         yield f"{caption(study)}\n"
 
 
-def _results(index: Tree) -> Iterator[str]:
-    """The studies that no profile adds, each with its provenance."""
-    for name in _demo(index):
+def _results(index: Tree, names: Sequence[str] = ()) -> Iterator[str]:
+    """The named studies, else those that no profile adds, each with its provenance."""
+    for name in names or _demo(index):
         origin = provenance.require(name, index)
         yield markdown(read_json(index, paths.study(name)), origin["seconds"])
         yield f"{provenance.sentence(origin)}. {RERUN}\n"
@@ -110,12 +112,6 @@ def _other_tasks(index: Tree) -> Iterator[str]:
     yield from _origins(studies, index)
 
 
-def _stages_list(_: Tree) -> Iterator[str]:
-    """The stages of dvc.yaml as a Markdown list, in order."""
-    yield from (f"- `{verb}` ({section}): {block['desc']}" for verb, section, block in stages())
-    yield ""
-
-
 def _artifacts_table(_: Tree) -> Iterator[str]:
     """The stages of dvc.yaml as a Markdown table with the files that each writes."""
     yield "| stage | for each of | what it does | writes |"
@@ -132,11 +128,11 @@ def _artifacts_table(_: Tree) -> Iterator[str]:
 
 WRITERS: dict[str, Callable[[Tree], Iterator[str]]] = {
     "results": _summary,
+    "pretrained": partial(_results, names=[PRETRAINED]),
     "demo": _results,
     "seeds": _seeds,
     "public": _public,
     "studies": _other_tasks,
-    "stages": _stages_list,
     "artifacts": _artifacts_table,
 }
 
@@ -159,6 +155,7 @@ def _added(index: Tree, *, demo_tasks: bool) -> dict[str, Study]:
         name: read_json(index, paths.seeds(name)) or read_json(index, paths.study(name))
         for name, task in _studies_of_profiles(index).items()
         if name in provenance.studies(index) and (task in tasks) == demo_tasks
+        if name != PRETRAINED
     }
 
 
