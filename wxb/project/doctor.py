@@ -45,7 +45,7 @@ def examine() -> Iterator[Finding]:
     for check in (python, packages, torch, git, dvc, disk):
         try:
             yield from check()
-        except OSError as error:
+        except PermissionError as error:
             yield Finding(check.__name__, "problem", storage_error(error) or error_line(error))
         except Exception as error:
             yield Finding(check.__name__, "problem", error_line(error), INSTALL)
