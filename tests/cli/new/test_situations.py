@@ -196,6 +196,10 @@ CASES = [
     refused("segments by other names", {"own/m.json": as_lines(
         {"audio": "call.wav", "ms": int(1000 * x["offset"]), "text": x["text"]} for x in MANIFEST),
         **CALL}, "--start and --end: 12 rows name 1 recordings; .* 'ms'"),
+    Case("named seconds", {"own/m.json": as_lines(
+        {"audio": "call.wav", "from": x["offset"], "to": x["offset"] + 0.5, "text": x["text"]}
+        for x in MANIFEST), **CALL}, f"m.json:line {COUNT} -> 0.5 s, {LAST}",
+        {}, {}, {"start": "from", "end": "to"}),
     Case("Label Studio's transcripts", {"own/x.json": json.dumps([
         {"data": {"audio": f"/data/upload/1/{x}.wav"}, "annotations": [{"result": [
             {"type": "textarea", "from_name": "transcription", "value": {"text": [x]}}]}]}

@@ -23,9 +23,9 @@ from wxb.tasks.recognition import SPLITS, Content, Files, FlagError, Flags, is_s
 # Formats that are refused, with what to do.
 BRAT = "brat's annotations; convert them to columns by brat's tools/anntoconll.py"
 WEBANNO = "WebAnno TSV; export CoNLL 2002 or CoNLL 2003 instead"
-# The task of flags that others have no use for.
-OWN_FLAGS = {
-    **dict.fromkeys(("start", "end", "tag", "offsets", "repair"), "ner"),
+# The tasks of flags that others have no use for.
+OWN_FLAGS = dict.fromkeys(("tag", "offsets", "repair"), "ner") | {
+    **dict.fromkeys(("start", "end"), "ner speech"),
     **{"speaker": "speech", "class-per-file": "classification"},
 }
 
@@ -53,7 +53,7 @@ def new_corpus(
     files = find_files(path, columns.split(",") if columns else ())
     files = replace(files, annotator=annotator)
     task, found = _recognize(files, task, flags)
-    if useless := [flag for flag in flags if OWN_FLAGS.get(flag, task) != task]:
+    if useless := [flag for flag in flags if task not in OWN_FLAGS.get(flag, task).split()]:
         raise FlagError(f"--{useless[0]} is for {OWN_FLAGS[useless[0]]}; found records of {task}")
     resolved, root = path.resolve(), Path.cwd()
     inside = resolved.relative_to(root) if resolved.is_relative_to(root) else path
