@@ -4,7 +4,7 @@ import shutil
 from collections.abc import Iterator
 
 from wxb import tasks
-from wxb.core import paths
+from wxb.core import compatibility, paths
 from wxb.core.files import read_json
 from wxb.core.params import Params
 from wxb.corpora import clean
@@ -21,10 +21,10 @@ def main(params: Params, name: str) -> None:
     study = params.studies[experiment.study]
     backbone, corpus = paths.MODELS / experiment.backbone, paths.CLEAN / experiment.corpus
     features, targets = paths.FEATURES / name, paths.TARGETS / name
-    labels = read_json(targets / paths.LABELS)
     # A baseline does not need transformers, whose import takes seconds.
     tokenizer = SavedTokenizer(backbone) if experiment.is_baseline else load(backbone)
-    method = tasks.method_of(experiment, labels, tokenizer)
+    method = tasks.method_of(experiment, read_json(targets / paths.LABELS), tokenizer)
+    compatibility.require(params, experiment.backbone, backbone)
     labelling = tasks.get(experiment.task).record
 
     def records(split: str) -> Iterator[Record]:

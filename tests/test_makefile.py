@@ -36,10 +36,8 @@ def test_a_study_installs_the_extras_that_it_needs(tmp_path, monkeypatch, profil
 def test_snakemake_has_a_cache_if_home_is_not_writable(tmp_path, monkeypatch):
     monkeypatch.setenv("HOME", "/proc/none")
     monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
-    command = ["make", "-f", ROOT / "Makefile", "--eval", "x: ; @echo $$XDG_CACHE_HOME", "x"]
-    output = subprocess.run(
-        command, cwd=tmp_path, capture_output=True, text=True, check=True
-    ).stdout
+    command = ["make", "-sf", ROOT / "Makefile", "--eval", "x: ; @echo $$XDG_CACHE_HOME", "x"]
+    output = subprocess.check_output(command, cwd=tmp_path, text=True)
     assert output.strip() == str(tmp_path / ".wxb/cache")
 
 

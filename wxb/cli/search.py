@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from wxb.cli.options import AsJson, name_completer, usage_error
-from wxb.core import hub, paths
+from wxb.core import compatibility, hub, paths
 from wxb.core.errors import WxbError, choices, require_output
 from wxb.core.packages import package_files
 from wxb.core.params import load
@@ -111,7 +111,7 @@ def embed(backbone: Any, tokenizer: Any, texts: Sequence[str]) -> Tensor:
 
     from wxb.core.progress import track
 
-    size = min(MAX_LENGTH, backbone.config.max_position_embeddings)
+    size = min(MAX_LENGTH, compatibility.positions(backbone.config) or MAX_LENGTH)
     firsts = range(0, len(texts), BATCH)
     means = []
     with torch.inference_mode():

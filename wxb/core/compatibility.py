@@ -1,6 +1,7 @@
 """Whether the checkpoint of a backbone fits the experiments that use it, by its configuration.
 
-The stages `check` and `tokenizer` call this module before any work starts.
+The stages `check`, `tokenizer` and `train` call this module: an experiment may be added after its
+backbone's tokenizer was made.
 """
 
 from collections.abc import Iterator
@@ -29,14 +30,20 @@ OFFSET = (
 def require(params: Params, name: str, folder: Path, tokenizer: Any = None) -> None:
     """Raise WxbError that lists why the checkpoint of backbone `name` does not fit its experiments.
 
-    `folder` is that of the checkpoint; `tokenizer` is its tokenizer, which is checked if given.
+    `folder` is that of the checkpoint; `tokenizer` is its tokenizer, which is checked if given. A
+    backbone without a checkpoint fits.
     """
+    if not (backbone := params.backbones.get(name)) or not backbone.checkpoint:
+        return
+    if (folder / pretrained.ADAPTER).exists():
+        cure = "`wxb merge`, or peft's `merge_and_unload`, makes a full model of it"
+        raise WxbError(f"backbones.{name}.checkpoint: found an adapter; {cure}")
     config: Any = pretrained.config(folder)
     file = folder / "generation_config.json"
     generation = read_json(file) if file.is_file() else {}
     faults = [f"backbones.{name}.checkpoint: {f}" for f in _checkpoint_faults(config, tokenizer)]
     for key, experiment in params.experiments.items():
-        if not faults and params.backbone_of(experiment) is params.backbones[name]:
+        if not faults and params.backbone_of(experiment) is backbone:
             found = _faults(experiment, config) or experiment.checkpoint_faults(config, generation)
             faults += [f"experiments.{key}.{fault}" for fault in found]
     if faults:
@@ -87,9 +94,6 @@ def _checkpoint_faults(config: Any, tokenizer: Any) -> Iterator[str]:
 
 def _faults(experiment: Experiment, config: Any) -> list[str]:
     """Why the architecture of a checkpoint does not fit an experiment that loads its weights."""
-    import torch
-    from transformers import AutoModel, AutoModelForCausalLM
-
     weights, backbone = experiment.weights, f"backbone {experiment.backbone!r}"
     if weights is None:
         return []
@@ -115,6 +119,9 @@ def _faults(experiment: Experiment, config: Any) -> list[str]:
         if longest and length > longest:
             faults.append(f"{key}: found {length} tokens; {backbone} has {longest} positions")
     if lora := experiment.tuning.lora:
+        import torch
+        from transformers import AutoModel, AutoModelForCausalLM
+
         cls = AutoModelForCausalLM if weights == "decoder" else AutoModel
         with torch.device("meta"):  # no memory for weights
             fault = pretrained.target_fault(cls.from_config(config), lora.target_modules)

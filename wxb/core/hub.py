@@ -14,7 +14,6 @@ from safetensors import SafetensorError
 
 from wxb.core.errors import WxbError, error_line
 from wxb.core.packages import GGUF, PACKAGES, package_source, require_gguf
-from wxb.core.pretrained import ADAPTER
 
 # The files that transformers reads at the top of a repository. Python files and pickles (*.bin,
 # *.pth) can run code, so they are never downloaded.
@@ -42,12 +41,6 @@ def checkpoint(
         elif not source.is_dir():
             files = [*TOKENIZER_FILES, WEIGHT_FILES] if weights else TOKENIZER_FILES
             source = _snapshot(str(name), revision or "main", files, "model")
-        if (source / ADAPTER).exists():
-            raise WxbError(
-                f"{name}: found an adapter ({ADAPTER}); expected a full model: merge it into its"
-                " base model with `wxb merge`, or with peft's `merge_and_unload`, and name that"
-                " folder"
-            )
         if weights and source.is_dir() and not any(source.glob(WEIGHT_FILES)):
             raise WxbError(
                 f"{name}: found no model.safetensors; other formats (pytorch_model.bin) can run"
@@ -107,7 +100,7 @@ def _snapshot(repository: str, revision: str, files: Sequence[str], kind: Kind) 
     except (OSError, ValueError, RuntimeError, httpx.HTTPError) as error:  # hf_xet: RuntimeError
         local = "`checkpoint` to a local folder" if kind == "model" else "`path` of the corpus"
         raise WxbError(
-            f"{repository}: found no {kind} at revision {revision!r} ({error_line(error)}). Compare"
+            f"{repository}: no download of revision {revision!r} ({error_line(error)}). Compare"
             f" both with {_page(repository, kind)}/commits/main; a restricted one needs HF_TOKEN."
             f" Run it again with a network, or set {local}"
         ) from error

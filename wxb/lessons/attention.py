@@ -9,7 +9,7 @@ import torch
 from numpy.typing import NDArray
 from transformers import AutoModel
 
-from wxb.core import hub, pretrained
+from wxb.core import compatibility, hub, pretrained
 from wxb.core.errors import WxbError
 from wxb.core.params import Params
 from wxb.core.params.lessons import AttentionLesson
@@ -82,8 +82,8 @@ def attention_weights(folder: Path, sentence: str) -> tuple[list[str], Floats]:
         tokenizer: Any = pretrained.tokenizer(folder)
         model = pretrained.model(AutoModel, folder, attn_implementation="eager").eval()
     inputs = tokenizer(sentence, return_tensors="pt", return_token_type_ids=False)
-    length, longest = inputs["input_ids"].shape[1], model.config.max_position_embeddings
-    if length > longest:
+    length, longest = inputs["input_ids"].shape[1], compatibility.positions(model.config)
+    if longest and length > longest:
         raise WxbError(f"`sentence` has {length} tokens; {folder} reads at most {longest}")
     with torch.no_grad():
         layers = model(**inputs, output_attentions=True).attentions  # of each layer (1, H, T, T)

@@ -27,7 +27,7 @@ T = TypeVar("T")
 
 
 class Part(Generic[T]):
-    """An instance of a class in a module of a task, or the module; None if it lacks the module."""
+    """An instance of a class in a module of a task, or the module; None if optional and missing."""
 
     def __init__(self, module: str, cls: str | None = None, *, optional: bool = False) -> None:
         self.module, self.cls, self.optional = module, cls, optional

@@ -115,10 +115,12 @@ class Predictor(ABC):
         return {}
 
     def size(self, *, trainable: bool = False) -> int:
-        """Number of parameters, shared ones once; only trainable ones if `trainable`."""
+        """Number of parameters, shared ones once; if `trainable`, without frozen ones."""
         from wxb.training.backbones.tuning import parameter_count
 
-        return parameter_count(self.model, trainable=trainable)
+        frozen = trainable and self.settings.get("frozen")
+        model = getattr(self.model, "head", None) if frozen else self.model
+        return 0 if model is None else parameter_count(model, trainable=trainable)
 
     def describe(self, input_: Any, prediction: Any) -> dict[str, Any]:
         """The prediction for an input as a JSON object."""
@@ -193,7 +195,7 @@ class Method(ABC):
         By default `input_ids` and the index of the label. A method that needs no texts does not
         read `records`, which may be many. Raises ValueError if the files do not match.
         """
-        settings = self.experiment.encoding.model_dump()
+        settings = self.experiment.encoding.model_dump(include={"max_length", "keep"})
         items = inputs(read_encoded(features), self.tokenizer, **settings)
         labels = read_columns(targets, ["labels"])[0]["labels"]
         if len(items) != len(labels):
@@ -234,6 +236,7 @@ class Method(ABC):
             "four_bit": experiment.tuning.four_bit,
             "training": {"updates": updates, "examples": examples},
             **self.shape(targets),
+            **({"frozen": True} if experiment.tuning.frozen else {}),
         }
         return self.PREDICTOR(model, self.tokenizer, **settings)
 

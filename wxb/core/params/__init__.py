@@ -241,7 +241,7 @@ def _study_errors(name: str, study: Study, experiments: Mapping[str, Experiment]
             f"studies.{name}.question: found {', '.join(study.question)}; expected two of"
             f" {', '.join(trained)}"
         )
-    if study.experiments and not trained:
+    if all(m in experiments and experiments[m].is_baseline for m in study.experiments):
         yield f"{key}: lists only baselines; add an experiment that is trained"
     corpora = sorted({experiments[m].corpus for m in study.experiments if m in experiments})
     if len(corpora) > 1:

@@ -203,15 +203,15 @@ class SavedTokenizer:
         return int(self.backend_tokenizer.get_vocab_size(with_added_tokens=True))
 
 
-def load(folder: str | Path, revision: str | None = None) -> Any:
-    """Load a fast tokenizer from a local folder or the hub, as transformers' class.
+def load(folder: str | Path) -> Any:
+    """Load the fast tokenizer of a checkpoint, as transformers' class.
 
     Returns a SavedTokenizer if a BareTokenizer was saved in the folder. Raises WxbError if there is
     no tokenizer, or one without character offsets.
     """
     if BareTokenizer.is_in(Path(folder)):
         return SavedTokenizer(Path(folder))
-    with hub.checkpoint(folder, revision) as checkpoint:
+    with hub.checkpoint(folder) as checkpoint:
         tokenizer = pretrained.tokenizer(checkpoint)
     if not tokenizer.is_fast:
         raise WxbError(

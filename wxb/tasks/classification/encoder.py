@@ -32,13 +32,9 @@ class EncoderClassifier(LogitClassifier):
         )
 
     def size(self, *, trainable: bool = False) -> int:
-        """Number of parameters, with the weights of n-grams; none of a frozen backbone's train."""
-        from wxb.training.backbones.tuning import parameter_count
-
+        """Number of parameters, with the weights of n-grams."""
         words = self.model.words
-        module = self.model.head if trainable and self.settings.get("frozen") else self.model
-        count = parameter_count(module, trainable=trainable)
-        return count + (words.coef.size if words else 0)
+        return super().size(trainable=trainable) + (words.coef.size if words else 0)
 
     def logits(self, texts: Sequence[str], *, caption: str) -> NDArray[np.float64]:
         """Logits (N, K) of N texts."""
@@ -142,9 +138,8 @@ class EncoderMethod(Network):
         return np.array(rows, np.float64).reshape(len(rows), -1)
 
     def shape(self, targets: Path) -> dict[str, Any]:
-        """The shape of the model, and whether its backbone was frozen."""
-        frozen = {"frozen": True} if self.experiment.tuning.frozen else {}
-        return {"shape": self.experiment.model.model_dump(exclude_none=True), **frozen}
+        """The shape of the model."""
+        return {"shape": self.experiment.model.model_dump(exclude_none=True)}
 
 
 METHOD = EncoderMethod

@@ -62,8 +62,6 @@ class Native(nn.Module):
             return None
         config = SimpleNamespace(**read_json(folder / CONFIG))
         try:
-            if config.model_type == "gpt2":
-                config.max_position_embeddings = config.n_positions  # as transformers names it
             native = cls(config, generative=generative)
         except (AttributeError, LookupError, ValueError):  # left to transformers
             return None

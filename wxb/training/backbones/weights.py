@@ -108,8 +108,8 @@ def load_backbone(
     """
     config = pretrained.config(folder)
     options: dict[str, Any] = {"config": config, "dtype": torch.float32}
-    model_class: Any = MODEL_MAPPING[type(config)]
-    if not generative and "add_pooling_layer" in signature(model_class).parameters:
+    model_class: Any = None if generative else MODEL_MAPPING[type(config)]
+    if model_class and "add_pooling_layer" in signature(model_class).parameters:
         # BERT's pooler is pretrained for NSP only, and most others have none.
         options["add_pooling_layer"] = False
     if four_bit:
