@@ -81,7 +81,7 @@ def params(
     or snakemake runs in the project, params.yaml is not changed.
     """
     if profile is None:
-        _warn_of_missing_paths()
+        _check_sources()
         print("params.yaml is valid")
         return
     switched = profiles.switch(profile)
@@ -91,7 +91,7 @@ def params(
     for other in switched.kept:
         print(f"kept: blocks of params/{other}.yaml; one of them was changed")
     print(f"params.yaml is {'now' if switched.is_changed else 'already'} {profile}")
-    _warn_of_missing_paths()
+    _check_sources()
 
 
 @app.command("list")
@@ -340,7 +340,7 @@ for _command in (*app.registered_commands, *new.app.registered_commands):
     _command.help = reference.unwrap_help(_command.callback)
 
 
-def _warn_of_missing_paths() -> None:
+def _check_sources() -> None:
     """Check params.yaml with its local checkpoints; print corpora whose `path` does not exist."""
     content = load()
     compatibility.require_local(content)
