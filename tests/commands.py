@@ -1,5 +1,6 @@
 """Run commands and terminals as a user does."""
 
+import contextlib
 import os
 import pty
 import select
@@ -73,6 +74,14 @@ class Terminal:
             else:
                 self.type(typing)
         self.output = self.output.partition(text)[2]
+
+    def end(self, typing):
+        """Type a text each second until the program ends: between two prompts a key is lost."""
+        for _ in range(30):
+            self.type(typing)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                return self.process.wait(1)
+        raise AssertionError(self.output)
 
     def close(self):
         self.process.kill()

@@ -60,11 +60,7 @@ def test_commands(capsys):
 
 @pytest.mark.parametrize(
     ("line", "message"),
-    [
-        ("/rest", "/rest: no such command"),
-        ("/system", "/system: "),
-        ("long", "too long"),
-    ],
+    [("/rest", "/rest: no such command"), ("/system", "/system: "), ("long", "too long")],
 )
 def test_errors_are_printed_in_a_terminal_and_end_a_pipe(line, message, capsys):
     conversation = run_conversation(Echo(), line, "a")
@@ -95,13 +91,10 @@ def test_ctrl_c_stops_the_answer_and_keeps_its_beginning(capsys):
 
 ENDLESS = """
 import itertools, sys, time
-from tests.commands import Terminal
 from wxb.cli.chat import Console, Conversation
-
 class Endless:
     def count_dropped(self, conversation):
         return 0
-
     def reply(self, conversation):
         for number in itertools.count():
             yield f"{number} "
@@ -120,7 +113,6 @@ def test_in_a_terminal_answers_stream_until_ctrl_c_and_ctrl_d_ends():
         terminal.wait_for("(stopped)", typing="\x03")
         terminal.wait_for("> ")
         terminal.wait_for("Ctrl-D exits", typing="\x03")
-        terminal.type("\x04")
-        assert terminal.process.wait(30) == 0
+        assert terminal.end(typing="\x04") == 0
     finally:
         terminal.close()
