@@ -18,6 +18,7 @@ from wxb.core.params.experiments import LowRank, Tuning
 from wxb.core.params.training import Pretraining, Training
 from wxb.corpora.text.encoded import IGNORED
 from wxb.tasks.ner.generation import GenerationMethod
+from wxb.training import trainer
 from wxb.training.backbones import tuning
 from wxb.training.backbones.generator import Generator, language_model
 from wxb.training.batches import collate
@@ -85,6 +86,14 @@ def fit_linear(folder, settings, compute_metrics=None, records=16):
 def training(**changes):
     settings = {"epochs": 4, "batch_size": 4, "learning_rate": RATE, "warmup_ratio": 0.0}
     return Training(**{**settings, **changes})
+
+
+@pytest.mark.parametrize("bf16", [False, True])
+def test_bf16_is_obeyed_on_a_gpu(bf16, monkeypatch):
+    for name in ("is_available", "is_bf16_supported"):
+        monkeypatch.setattr(torch.cuda, name, lambda: True)
+    monkeypatch.setattr(trainer, "TrainingArguments", dict)
+    assert trainer._arguments(training(bf16=bf16), points(4))["bf16"] is bf16
 
 
 def same_weights(a, b):

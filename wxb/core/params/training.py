@@ -28,8 +28,8 @@ class Optimisation(Section):
 class Training(Optimisation):
     """Settings of fine-tuning.
 
-    An update uses `gradient_accumulation` batches. `bf16` multiplies matrices in bfloat16 on a CPU,
-    with weights in float32. GPUs that support bfloat16 always do so.
+    An update uses `gradient_accumulation` batches. `bf16` multiplies matrices in bfloat16, on a CPU
+    or GPU that supports it, with weights in float32.
     """
 
     epochs: PositiveInt
