@@ -52,17 +52,17 @@ def test_pairs_are_leads_of_the_winner(compared):
     assert pair.swapped().swapped() == pair
 
 
-def test_beyond_noise_needs_the_interval_and_the_corrected_p(compared):
+def test_significant_needs_the_interval_and_the_corrected_p(compared):
     (pair,) = corrected_pairs(compared({"a": 0.5, "b": 0.25}))
-    assert pair.beyond_noise
-    assert pair.swapped().beyond_noise
-    assert not pair._replace(low=0.0).beyond_noise
-    assert not pair._replace(corrected=ALPHA + 0.001).beyond_noise
+    assert pair.significant
+    assert pair.swapped().significant
+    assert not pair._replace(low=0.0).significant
+    assert not pair._replace(corrected=ALPHA + 0.001).significant
 
 
 def test_an_interval_that_excludes_0_is_not_enough_after_correction(compared):
     content = compared({"a": 0.9, "b": 0.8, "c": 0.7}, noise=0.05, p_value=0.03)
-    assert {pair.conclusion for pair in corrected_pairs(content)} == {"within noise"}
+    assert {pair.conclusion for pair in corrected_pairs(content)} == {"not significant"}
     assert {*tiers(content).values()} == {"a"}
 
 
@@ -96,15 +96,15 @@ def test_a_claim_has_the_leaders_and_how_far_they_are_ahead(
 
 
 @given(st.lists(st.floats(0, 1), min_size=2, max_size=8), st.floats(0, 0.5))
-def test_no_two_leaders_differ_beyond_noise(values, noise):
+def test_no_two_leaders_differ_significantly(values, noise):
     names = [f"system-{index}" for index in range(len(values))]
     content = comparison(dict(zip(names, values, strict=True)), noise=noise)
     leads = pairs_by_names(corrected_pairs(content))
     best = leaders(content)
     assert best
-    assert not any(leads[pair].beyond_noise for pair in combinations(best, 2))
+    assert not any(leads[pair].significant for pair in combinations(best, 2))
     others = [name for name in names if name not in best]
-    assert all(any(leads[a, b].beyond_noise for a in names if a != b) for b in others)
+    assert all(any(leads[a, b].significant for a in names if a != b) for b in others)
 
 
 @pytest.mark.parametrize(
@@ -140,7 +140,7 @@ def test_too_few_groups_are_warned_of(compared, scores, groups, least):
     pairs = len(content["pairs"])
     expected = [] if least is None else [str(pairs), str(groups), least]
     assert numbers(groups_warning(content)) == expected
-    assert any(pair.beyond_noise for pair in corrected_pairs(content)) == (least is None)
+    assert any(pair.significant for pair in corrected_pairs(content)) == (least is None)
 
 
 def test_the_lowest_wins_if_lower_is_better(compared):
@@ -217,5 +217,5 @@ def test_the_pair_of_the_question_comes_first(compared, question, start):
     content = compared(SEVEN) | {"question": [*question]}
     sentence, rest = claim(content).split("). ", 1)
     assert numbers(sentence) == start.split()
-    assert ("a is ahead of c" in sentence) == (question == "ca")
+    assert ("ahead" in sentence) == (question == "ca")
     assert rest == claim(compared(SEVEN))

@@ -33,7 +33,7 @@ def test_markdown_of_two(tree):
     assert (scores["correct"], scores["predicted"], scores["gold"]) == ("3", "6", "7")
     assert leads["F1 (95% interval)"] == "+0.462 (+0.329 to +0.594)"
     assert (leads["p"], leads["corrected p"], leads["difference"]) == (
-        *("0.125", "0.125", "within noise"),
+        *("0.125", "0.125", "not significant"),
     )
     assert shares["test: recall of seen mentions"] == "0.667"
     assert "| ner-a | 2.35 M (1.23 M trained) | 1,500 | 12,000 |" in text
@@ -43,10 +43,10 @@ def test_leads_are_those_of_the_leaders_over_the_others(compared):
     table = leads_table(compared(dict(zip("abcd", (0.9, 0.895, 0.7, 0.5), strict=True))))
     assert [row[:2] for row in table.rows] == [["a", "c"], ["a", "d"], ["b", "c"], ["b", "d"]]
     assert table.rows[0][2:] == [
-        *("+0.200 (+0.190 to +0.210)", "< 0.001", "< 0.001", "beyond noise")
+        *("+0.200 (+0.190 to +0.210)", "< 0.001", "< 0.001", "significant")
     ]
     (only,) = leads_table(compared({"a": 0.5, "b": 0.495})).rows
-    assert only == ["a", "b", "+0.005 (-0.005 to +0.015)", "0.500", "0.500", "within noise"]
+    assert only == ["a", "b", "+0.005 (-0.005 to +0.015)", "0.500", "0.500", "not significant"]
     (lower,) = leads_table(compared({"a": 0.5, "b": 0.25}, metric=CER)).rows
     assert lower[:3] == ["b", "a", "+0.250 (+0.240 to +0.260)"]
     assert leads_table(compared({"a": 0.5})).rows == []
@@ -66,7 +66,7 @@ def test_groups_and_seeds_are_shown(compared):
     content["systems"]["a"]["f1_by_run"] = [0.4, 0.6]
     text = markdown(content)
     assert "| a | 0.500 ± 0.141 (0.490–0.510) |" in text
-    assert "F1, mean ± deviation of 2 seeds (95% interval)" in text
+    assert "F1, mean ± SD of 2 seeds (95% interval)" in text
     assert "test: 20 records in 3 groups by source, 20 spans; 25.0% within one word" in text
     assert "One seed" not in text
     assert "jackknife over groups and seeds 4 and 5" in text

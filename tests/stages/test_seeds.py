@@ -130,7 +130,7 @@ def test_scores_of_all_seeds_are_in_one_study(project, monkeypatch):
     assert metrics["new_f1"] == study["further"]["new"]["systems"]["ner-encoder"]["f1"]["value"]
     assert {"f1_sd", "new_f1_sd", "recall_seen", "seqeval_f1", "new_seqeval_f1"} <= metrics.keys()
     assert (system["updates"], system["examples"]) == (8, 32)
-    assert "mean ± deviation of 2 seeds" in Path("reports/studies/ner.md").read_text()
+    assert "mean ± SD of 2 seeds" in Path("reports/studies/ner.md").read_text()
 
 
 def run(correct):

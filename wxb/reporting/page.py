@@ -39,7 +39,7 @@ from wxb.reporting.charts.parts import Block, Charts, Fold, Page, Section, Study
 PUBLISHED = Path(__file__).with_name("published")  # <study>.csv
 LOSS, VALID_LOSS = "loss", "valid_loss"  # curves on training and on validation records
 PANEL = 210  # pixels of a small chart
-DEEP, PALE = 45, 12  # percent of colour of a difference beyond and within noise
+DEEP, PALE = 45, 12  # percent of colour of a difference that is significant, and that is not
 
 
 def assemble(study: Study, task: Page) -> str:
@@ -98,14 +98,14 @@ def _results(study: Study, task: Page) -> Section:
 
 
 def _tests(comparison: Mapping[str, Any]) -> list[Block]:
-    """All differences of each test set, and what beyond noise means."""
+    """All differences of each test set, and what significant means."""
     if not comparison["pairs"]:
         return ["The study has one experiment, so there are no differences to test."]
     return [
         f"Differences in {headline(comparison).title} of the row over the column; positive: the"
-        f" row is better. Deep: beyond noise, as the {comparison['level']:.0%} interval excludes 0"
+        f" row is better. Deep: significant, as the {comparison['level']:.0%} interval excludes 0"
         f" and p, corrected for {number_of_tests(comparison)} pairs by Holm's method, is at most"
-        f" {ALPHA}. Pale: within noise. Intervals and p values are on hover.",
+        f" {ALPHA}. Pale: not significant. Intervals and p values are on hover.",
         differences(comparison),
         *(Fold(f"On {name}", [differences(o)]) for name, o in comparison["further"].items()),
     ]
@@ -121,7 +121,7 @@ def differences(comparison: Mapping[str, Any]) -> Table:
             return ""
         low, high = (signed(bound, metric) for bound in (pair.low, pair.high))
         p = f"p {p_value(pair.p_value)}, corrected {p_value(pair.corrected)}"
-        depth = DEEP if pair.beyond_noise else PALE
+        depth = DEEP if pair.significant else PALE
         return Cell(
             signed(pair.value, metric),
             pair.value,

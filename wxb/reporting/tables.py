@@ -97,7 +97,7 @@ def caption(comparison: Mapping[str, Any]) -> str:
     """What the scores and tiers of a table mean, in sentences."""
     sentences = []
     if comparison["pairs"]:
-        sentences.append("Experiments that share a tier do not differ beyond noise.")
+        sentences.append("Experiments that share a tier do not differ significantly.")
         sentences.append(groups_warning(comparison))
     if len(comparison["seeds"]) == 1:
         sentences.append("One seed: the interval covers test records, not retraining.")
@@ -132,7 +132,7 @@ def headline_table(comparison: Mapping[str, Any], *, seeds: bool = False) -> Tab
         systems = [results["systems"][name] for name in names]
         prefix, mean = f"{test_set}: ", ""
         if test_set == TEST:
-            prefix, mean = "", f", mean ± deviation of {several} seeds" if several > 1 else ""
+            prefix, mean = "", f", mean ± SD of {several} seeds" if several > 1 else ""
         if letters := tiers(results):
             columns[f"{prefix}tier"] = [letters.get(name, "") for name in names]
         if seeds and test_set == TEST:
@@ -241,7 +241,7 @@ def test_set_line(name: str, results: Mapping[str, Any]) -> str:
 def uncertainty(comparison: Mapping[str, Any]) -> str:
     """How intervals and p values are computed: the method, and over what."""
     if any(s["groups"] == 1 for s in test_sets(comparison).values()):
-        return "none of a test set whose records share one group or wording, so nothing varies"
+        return "none of a test set whose records share one group, so nothing varies"
     grouped = any(s["groups"] < s["documents"] for s in test_sets(comparison).values())
     seeds = comparison["seeds"]
     variation = f" and seeds {listed([*map(str, seeds)])}" if len(seeds) > 1 else ""

@@ -3,7 +3,7 @@
 Baselines are systems with scores and intervals, but without tests.
 
 Every p value is corrected for all pairs of a study, on all its test sets. Tables and pages call
-a difference beyond noise by one rule: `Pair.beyond_noise`.
+a difference significant by one rule: `Pair.significant`.
 """
 
 from __future__ import annotations
@@ -84,14 +84,14 @@ class Pair(NamedTuple):
     corrected: float
 
     @property
-    def beyond_noise(self) -> bool:
+    def significant(self) -> bool:
         """Whether the interval excludes 0 and the corrected p value is at most ALPHA."""
         return (self.low > 0 or self.high < 0) and self.corrected <= ALPHA
 
     @property
     def conclusion(self) -> str:
-        """Whether the difference is beyond noise, in two words."""
-        return "beyond noise" if self.beyond_noise else "within noise"
+        """Whether the difference is significant, in words."""
+        return "significant" if self.significant else "not significant"
 
     def swapped(self) -> Pair:
         """The same test as the lead of `b` over `a`."""
@@ -122,7 +122,7 @@ def pairs_by_names(pairs: Sequence[Pair]) -> dict[tuple[str, str], Pair]:
 
 
 def groups_warning(comparison: Mapping[str, Any]) -> str:
-    """A warning if no pair can be beyond noise with so few groups of test records, else "".
+    """A warning if no pair can be significant with so few groups of test records, else "".
 
     With G groups, no p value is below 2 ** (1 - G) before the correction, see `paired_difference`.
     """
@@ -137,12 +137,12 @@ def groups_warning(comparison: Mapping[str, Any]) -> str:
 
 
 def leaders(comparison: Mapping[str, Any]) -> list[str]:
-    """The trained experiments that no other beats beyond noise, in the study's order.
+    """The trained experiments that no other beats significantly, in the study's order.
 
-    No two of them differ beyond noise. Their order by score may change on another machine, this
+    No two of them differ significantly. Their order by score may change on another machine, this
     list rarely.
     """
-    beaten = {pair.b for pair in corrected_pairs(comparison) if pair.beyond_noise}
+    beaten = {pair.b for pair in corrected_pairs(comparison) if pair.significant}
     return [name for name in _tested(comparison) if name not in beaten]
 
 
@@ -150,22 +150,22 @@ def claim(comparison: Mapping[str, Any]) -> str:
     """The conclusion of a study: who is ahead, of how many others, and by how much.
 
     The first sentence is on the two experiments that the study's `question` names, the last on
-    those that are no better than a baseline. Names are in the study's order, as differences within
-    noise rank nothing.
+    those that are no better than a baseline. Names are in the study's order, as differences that
+    are not significant rank nothing.
     """
     tested, best = _tested(comparison), leaders(comparison)
     metric, scores = headline(comparison), headline_scores(comparison)
     leads = pairs_by_names(corrected_pairs(comparison))
     others = [name for name in tested if name not in best]
-    beaten = [name for name in others if all(leads[one, name].beyond_noise for one in best)]
+    beaten = [name for name in others if all(leads[one, name].significant for one in best)]
     clauses = []
     if len(best) > 1:
-        clauses.append("do not differ beyond noise")
+        clauses.append("do not differ significantly")
     if beaten:
         least = min(leads[leader, name].value for leader in best for name in beaten)
         clauses.append(
-            f"{'are' if len(best) > 1 else 'is'} ahead of {len(beaten)} of {len(others)} other"
-            f" experiments beyond noise, by {rounded(least, metric)} or more"
+            f"{'are' if len(best) > 1 else 'is'} significantly ahead of {len(beaten)} of"
+            f" {len(others)} other experiments, by {rounded(least, metric)} or more"
         )
     if not clauses:
         clauses.append("is behind no other experiment")
@@ -181,10 +181,10 @@ def _answer(comparison: Mapping[str, Any]) -> str:
         return ""
     a, b = comparison["question"]
     pair, metric = pairs_by_names(corrected_pairs(comparison))[a, b], headline(comparison)
-    found = f"No difference between {a} and {b} was found"
-    if pair.beyond_noise:
+    found = f"No significant difference between {a} and {b} was found"
+    if pair.significant:
         pair = pair if pair.value > 0 else pair.swapped()
-        found = f"{pair.a} is ahead of {pair.b}"
+        found = f"{pair.a} is significantly ahead of {pair.b}"
     low, high = (signed(bound, metric) for bound in (pair.low, pair.high))
     p = p_value(pair.corrected)
     return f"{found}: {signed(pair.value, metric)} {metric.title} ({low} to {high}; p {p})."
@@ -214,7 +214,7 @@ def tiers(comparison: Mapping[str, Any]) -> dict[str, str]:
 
     Empty if there is no pair.
     """
-    established = [(p.a, p.b) for p in corrected_pairs(comparison) if p.beyond_noise]
+    established = [(p.a, p.b) for p in corrected_pairs(comparison) if p.significant]
     return letters(_tested(comparison), established) if comparison["pairs"] else {}
 
 
