@@ -11,7 +11,7 @@ from wxb.core import paths
 from wxb.core.errors import WxbError
 from wxb.core.params import check, read_yaml
 from wxb.project import params_file, provenance, readme, revisions
-from wxb.reporting.tables import headline_table
+from wxb.reporting.tables import headline_table, score_table
 
 
 @pytest.fixture
@@ -23,13 +23,12 @@ def study(tree):
     return content
 
 
-def test_every_seed_and_the_mean_are_shown(study):
-    table = headline_table(study, seeds=True)
-    assert table.header[:4] == ["experiment", "tier", "seed 4", "seed 5"]
-    assert table.header[5:] == ["new: tier", "new: F1 (95% interval)"]
+def test_the_mean_of_seeds_is_shown(study):
+    table = headline_table(study)
+    assert table.header[3:] == ["new: tier", "new: F1 (95% interval)"]
     score = study["systems"]["ner-encoder"]["f1"]["value"]
-    assert table.rows[0][:4] == ["ner-encoder", "a", "0.250", "0.750"]
-    assert table.rows[0][4].startswith(f"{score:.3f} ± 0.354 (")
+    assert table.rows[0][:2] == ["ner-encoder", "a"]
+    assert table.rows[0][2].startswith(f"{score:.3f} ± 0.354 (")
 
 
 def test_readme_shows_what_the_index_has(study, monkeypatch):
@@ -37,11 +36,11 @@ def test_readme_shows_what_the_index_has(study, monkeypatch):
     index = Files("", {paths.study("ner").as_posix(): {}})
     monkeypatch.setattr(revisions, "index", lambda: index)
     index.contents[paths.seeds("ner").as_posix()] = {**study, "made": made}
-    block = readme.refreshed("<!-- generated: seeds -->\n<!-- end -->\n")
-    assert headline_table(study, seeds=True).markdown() in block
-    assert "Made on Abacus, finished on 2030-01-02." in block
+    block = readme.refreshed("<!-- generated: demo -->\n<!-- end -->\n")
+    assert score_table(study).markdown() in block
+    assert "Made on Abacus, finished on 2030-01-02" in block
     del index.contents[paths.seeds("ner").as_posix()]
-    assert readme.refreshed(block) == "<!-- generated: seeds -->\n<!-- end -->\n"
+    assert readme.refreshed(block) == "<!-- generated: demo -->\n<!-- end -->\n"
 
 
 def write_params(content):

@@ -1,8 +1,7 @@
 """Generate parts of the READMEs and of docs/: tables of results and of stages."""
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import partial
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +16,6 @@ from wxb.reporting.charts.pairs import claim, without_baselines
 from wxb.reporting.tables import (
     caption,
     headline_table,
-    leads_table,
-    markdown,
     score_table,
     side_by_side,
 )
@@ -74,23 +71,6 @@ def _summary(index: Tree) -> Iterator[str]:
         yield f"{caption(study)}\n"
 
 
-def _results(index: Tree, names: Sequence[str] = ()) -> Iterator[str]:
-    """The named studies, else those that no profile adds, each with its provenance."""
-    for name in names or _demo(index):
-        origin = provenance.require(name, index)
-        yield markdown(read_json(index, paths.study(name)), origin["seconds"])
-        yield f"{provenance.sentence(origin)}. {RERUN}\n"
-
-
-def _seeds(index: Tree) -> Iterator[str]:
-    """The demo's studies with several seeds: the table of each, and its paired tests."""
-    for study in _demo_with_seeds(index):
-        yield headline_table(without_baselines(study), seeds=True).markdown()
-        yield f"{caption(study)}\n\n{claim(study)}\n"
-        yield leads_table(study).markdown()
-        yield f"{provenance.sentence(study['made'])}.\n"
-
-
 def _public(index: Tree) -> Iterator[str]:
     """The studies that profiles add to the tasks of the demo: one table, and the claim of each."""
     if studies := _added(index, demo_tasks=True):
@@ -103,13 +83,28 @@ def _public(index: Tree) -> Iterator[str]:
         yield from _origins(studies, index)
 
 
-def _other_tasks(index: Tree) -> Iterator[str]:
-    """The studies that profiles add for tasks that the demo lacks: a table each."""
-    studies = _added(index, demo_tasks=False)
+def _tables(studies: Mapping[str, Study], index: Tree) -> Iterator[str]:
+    """The table and the claim of each study, and where they were run."""
     for name, study in studies.items():
         yield f"**{study['title']}** (`make run STUDY={name}`)\n"
-        yield f"{score_table(study).markdown()}\n{caption(study)}\n\n{claim(study)}\n"
+        table = score_table(study, counts=False)
+        yield f"{table.markdown()}\n{caption(study)}\n\n{claim(study)}\n"
     yield from _origins(studies, index)
+
+
+def _pretrained(index: Tree) -> Iterator[str]:
+    """The study of pretrained weights."""
+    return _tables({PRETRAINED: read_json(index, paths.study(PRETRAINED))}, index)
+
+
+def _demo_tables(index: Tree) -> Iterator[str]:
+    """The demo's studies with several seeds."""
+    yield from _tables({study["study"]: study for study in _demo_with_seeds(index)}, index)
+
+
+def _other_tasks(index: Tree) -> Iterator[str]:
+    """The studies that profiles add for tasks that the demo lacks."""
+    return _tables(_added(index, demo_tasks=False), index)
 
 
 def _artifacts_table(_: Tree) -> Iterator[str]:
@@ -128,9 +123,8 @@ def _artifacts_table(_: Tree) -> Iterator[str]:
 
 WRITERS: dict[str, Callable[[Tree], Iterator[str]]] = {
     "results": _summary,
-    "pretrained": partial(_results, names=[PRETRAINED]),
-    "demo": _results,
-    "seeds": _seeds,
+    "pretrained": _pretrained,
+    "demo": _demo_tables,
     "public": _public,
     "studies": _other_tasks,
     "artifacts": _artifacts_table,

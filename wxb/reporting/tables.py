@@ -124,8 +124,8 @@ def score_table(comparison: Mapping[str, Any], *, counts: bool = True) -> Table:
     )
 
 
-def headline_table(comparison: Mapping[str, Any], *, seeds: bool = False) -> Table:
-    """Tier and headline metric of each experiment on each test set; with `seeds`, of each seed."""
+def headline_table(comparison: Mapping[str, Any]) -> Table:
+    """Tier and headline metric of each experiment on each test set."""
     metric, several, names = headline(comparison), len(comparison["seeds"]), comparison["systems"]
     columns = {"experiment": [experiment_name(comparison, name) for name in names]}
     for test_set, results in test_sets(comparison).items():
@@ -135,10 +135,6 @@ def headline_table(comparison: Mapping[str, Any], *, seeds: bool = False) -> Tab
             prefix, mean = "", f", mean ± SD of {several} seeds" if several > 1 else ""
         if letters := tiers(results):
             columns[f"{prefix}tier"] = [letters.get(name, "") for name in names]
-        if seeds and test_set == TEST:
-            runs = zip(*(system[f"{metric.key}_by_run"] for system in systems), strict=True)
-            for seed, scores in zip(comparison["seeds"], runs, strict=True):
-                columns[f"seed {seed}"] = [rounded(score, metric) for score in scores]
         columns[f"{prefix}{metric.title}{mean} {INTERVAL}"] = [_score(s, metric) for s in systems]
     rows = [*map(list, zip(*columns.values(), strict=True))]
     return Table("Scores of each experiment", [*columns], rows)
