@@ -63,15 +63,6 @@ def test_both_languages_have_the_same_commands_links_and_numbers():
         assert contents(first) == contents(second)
 
 
-def test_links_lead_to_existing_files():
-    targets = {link for path in READMES for link in LINK.findall(path.read_text(encoding="utf-8"))}
-    inside = {target for target in targets if not target.startswith("https:")}
-    pictures = re.findall(r'(?:src|srcset)="([^"]+)"', READMES[0].read_text(encoding="utf-8"))
-    assert {"docs/errata.md", "docs/adding-a-corpus.md", "docs/adding-an-experiment.md"} <= inside
-    files = {target.partition("#")[0] for target in (*inside, *pictures)}
-    assert [target for target in files if not Path(target).exists()] == []
-
-
 def test_the_table_of_a_benchmark_has_its_numbers_formatted(monkeypatch):
     machine = {"device": "a CPU", "torch": "2"}
     row = {"model": "lstm", "updates": 1000, "F1": [0.5, 0.4, 0.6], "less": [-0.1, -0.2, 0.0]}

@@ -43,10 +43,9 @@ def test_a_study_that_ran_here_is_recorded(params):
     provenance.record(params, revisions.index())
     text = refreshed(BLOCK)
     assert "**Which is better?**" in text
-    assert "Made on Abacus, 1 CPU thread(s) (AVX2, torch 2.13.0), finished on 2030-01-02." in text
+    assert "Made on Abacus, 1 CPU thread(s) (AVX2, torch 2.13.0), finished on 2030-01-02 (" in text
     recorded = json.loads(Path(PROVENANCE).read_text())["ner"]
     assert recorded["seconds"] == {"ner-encoder": 100.0, "ner-decoder": 100.0}
-    assert "| 1,500 | 12,000 | 120 | 1 min 40 s |" in text
 
 
 def test_a_run_with_other_results_changes_neither_blocks_nor_provenance(params):
@@ -103,23 +102,15 @@ def test_the_entry_of_a_study_that_params_lack_stays(public):
     assert json.loads(recorded)["ner"]["trained_on"] == 1234
 
 
-def test_studies_of_profiles_have_their_own_table(public):
-    assert refreshed(BLOCK) == BLOCK
-    assert refreshed(STUDIES) == STUDIES
-    text = refreshed(PUBLIC)
-    assert text.splitlines()[1] == "| F1 (95% interval) and tier | ner |"
-    assert "| encoder | 0." in text
-    assert "| training records | 1,234 |" in text
-    assert f"- ner: {claim(json.loads(Path(STUDY).read_text()))}\n" in text
-    assert "(AVX2, torch 2.13.0), finished on 2030-01-02 (ner). A rerun" in text
-
-
-def test_a_study_of_another_task_has_its_own_table(public):
-    write("params/demo.yaml", "studies: {other: {task: another}}")
+@pytest.mark.parametrize(
+    ("task", "shown", "hidden"), [("ner", PUBLIC, STUDIES), ("other", STUDIES, PUBLIC)]
+)
+def test_studies_of_profiles_have_their_own_table(public, task, shown, hidden):
+    write("params/demo.yaml", f"studies: {{other: {{task: {task}}}}}")
     git("add", "params")
-    assert refreshed(PUBLIC) == PUBLIC
-    lines = refreshed(STUDIES).splitlines()
-    assert lines[1] == f"**{json.loads(Path(STUDY).read_text())['title']}** (`make run STUDY=ner`)"
-    assert lines[3].startswith("| experiment | tier | F1 (95% interval) |")
+    assert (refreshed(BLOCK), refreshed(hidden)) == (BLOCK, hidden)
+    study, lines = json.loads(Path(STUDY).read_text()), refreshed(shown).splitlines()
+    assert lines[1] == f"**{study['title']}** (`make run STUDY=ner`)"
     assert lines[5].startswith("| ner-encoder | a | 0.")
-    assert any(line.endswith("within the variation between trainings.") for line in lines)
+    assert claim(study) in lines
+    assert lines[-2].endswith("(AVX2, torch 2.13.0), finished on 2030-01-02 (ner).")

@@ -37,10 +37,8 @@ def test_readme_shows_what_the_index_has(study, monkeypatch):
     monkeypatch.setattr(revisions, "index", lambda: index)
     index.contents[paths.seeds("ner").as_posix()] = {**study, "made": made}
     block = readme.refreshed("<!-- generated: demo -->\n<!-- end -->\n")
-    assert score_table(study).markdown() in block
+    assert score_table(study, counts=False).markdown() in block
     assert "Made on Abacus, finished on 2030-01-02" in block
-    del index.contents[paths.seeds("ner").as_posix()]
-    assert readme.refreshed(block) == "<!-- generated: demo -->\n<!-- end -->\n"
 
 
 def write_params(content):

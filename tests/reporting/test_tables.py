@@ -7,7 +7,6 @@ from wxb.reporting.tables import (
     markdown,
     score_table,
     shares_table,
-    side_by_side,
     study_table,
     training_table,
 )
@@ -90,23 +89,6 @@ def test_study_table_has_a_row_an_experiment(tree):
         assert (row["parameters"], row["trainable_parameters"]) == (2_345_678, 1_234_567)
 
 
-def test_studies_of_the_same_experiments_are_columns(compared):
-    comparisons = {
-        "one": compared({"one-encoder": 0.5, "one-decoder": 0.25}) | {"documents": 3453},
-        "two": compared({"two-encoder": 0.75, "two-pretrained": 0.875}) | {"documents": 270},
-    }
-    text = side_by_side(comparisons, {"one": 3000, "two": None})
-    assert text.splitlines() == [
-        "| F1 (95% interval) and tier | one | two |",
-        "| --- | ---: | ---: |",
-        "| encoder | 0.500 (0.490–0.510) a | 0.750 (0.740–0.760) b |",
-        "| decoder | 0.250 (0.240–0.260) b |  |",
-        "| pretrained |  | 0.875 (0.865–0.885) a |",
-        "| test records | 3,453 | 270 |",
-        "| training records | 3,000 |  |",
-    ]
-
-
 def test_tables_show_metrics_with_their_titles_and_decimals(compared):
     content = compared({"a": 30.26, "b": 28.0}, noise=1.0, metric=BLEU)
     chrf = Metric("chrf", "chrF", high=100.0, decimals=2)
@@ -122,16 +104,3 @@ def test_tables_show_metrics_with_their_titles_and_decimals(compared):
     assert "\nMade-up BLEU; intervals and p values: jackknife over records.\n" in text
     (row, _) = study_table(content)
     assert (row["bleu"], row["chrf_low"], row["words"], row["rare"]) == (30.26, 50.0, 1234, 0.5)
-
-
-def test_studies_with_another_headline_have_their_own_table(compared):
-    comparisons = {
-        "one": compared({"one-x": 0.5}),
-        "ear": compared({"ear-x": 0.125}, metric=CER),
-        "two": compared({"two-x": 0.25}),
-    }
-    text = side_by_side(comparisons, dict.fromkeys(comparisons))
-    first, second = text.split("\n\n")
-    assert first.startswith("| F1 (95% interval) and tier | one | two |\n")
-    assert second.startswith("| CER (95% interval) and tier | ear |\n")
-    assert "| x | 0.125 (0.115–0.135) |\n" in second

@@ -191,33 +191,6 @@ def training_table(comparison: Mapping[str, Any], seconds: Mapping[str, float] |
     return Table("Training", ["experiment", "parameters", "updates", "examples", *timed], rows)
 
 
-def side_by_side(
-    comparisons: Mapping[str, Mapping[str, Any]], trained_on: Mapping[str, int | None]
-) -> str:
-    """Markdown tables of the headline metric of several studies: a column for each study.
-
-    Experiments share a row if their names are equal without the study's. Studies with the same
-    headline share a table. `trained_on` is the number of training records, None if unknown.
-    """
-    groups: dict[Metric, list[str]] = {}
-    for study, comparison in comparisons.items():
-        groups.setdefault(headline(comparison), []).append(study)
-    texts = []
-    for metric, studies in groups.items():
-        scores: dict[str, dict[str, str]] = {}
-        for study in studies:
-            letters = tiers(comparisons[study])
-            for name, system in comparisons[study]["systems"].items():
-                text = f"{_score(system, metric)} {letters.get(name, '')}".rstrip()
-                scores.setdefault(name.removeprefix(f"{study}-"), {})[study] = text
-        scores["test records"] = {s: f"{comparisons[s]['documents']:,}" for s in studies}
-        scores["training records"] = {s: f"{n:,}" for s, n in trained_on.items() if n is not None}
-        rows = [[name, *(row.get(s, "") for s in studies)] for name, row in scores.items()]
-        header = [f"{metric.title} {INTERVAL} and tier", *studies]
-        texts.append(Table("Scores of several studies", header, rows).markdown())
-    return "\n".join(texts)
-
-
 def experiment_name(comparison: Mapping[str, Any], name: str) -> str:
     """The name of an experiment in a table, marked if it is a baseline."""
     return f"{name} (baseline)" if is_baseline(comparison["systems"][name]) else name
