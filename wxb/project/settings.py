@@ -20,9 +20,9 @@ def tables() -> Iterator[str]:
         for key, value in block.get("properties", {}).items():
             default = json.dumps(value["default"]) if "default" in value else "required"
             default = "a block" if default.startswith("{") else default
-            rows.append(f"| `{key}` | {_values(value)} | {default} |")
+            rows.append(f"`{key}` | {_values(value)} | {default}")
         yield f"### {title}\n\n{block.get('description', '')}\n"
-        yield "\n".join(["| key | value | default |", "|---|---|---|", *rows, ""])
+        yield "\n".join(["key | value | default", "---|---|---", *rows, ""])
 
 
 def _title(name: str) -> str:
