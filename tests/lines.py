@@ -14,7 +14,7 @@ BUDGET = {
     "wxb/models": 2687,
     "wxb/training": 1640,
     "wxb/tasks": 9196,
-    "wxb/reporting": 1566,
+    "wxb/reporting": 1535,
     "wxb/project": 3115,
     "wxb/cli": 2707,
     "wxb/lessons": 647,
