@@ -45,6 +45,11 @@ PACKAGES: dict[str, tuple[str, dict[str, tuple[str, ...]]]] = {
 }
 
 
+def modules(name: str) -> list[str]:
+    """The modules of the package of a checkpoint in PACKAGES, which has nothing but its files."""
+    return [part.partition("/")[0] for parts in PACKAGES[name][1].values() for part in parts]
+
+
 def package_files(name: str) -> list[Path]:
     """The files of a checkpoint in PACKAGES.
 

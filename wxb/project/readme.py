@@ -11,7 +11,7 @@ from wxb.core.files import publish
 from wxb.core.params import read_yaml
 from wxb.project import benchmarks, dag, profiles, provenance, revisions, settings
 from wxb.project.revisions import Tree, read_json
-from wxb.reporting.charts.formatting import listed
+from wxb.reporting.charts.formatting import listed, with_interval
 from wxb.reporting.charts.pairs import claim, without_baselines
 from wxb.reporting.tables import (
     caption,
@@ -55,6 +55,7 @@ def _block(name: str) -> str:
 
 
 PRETRAINED = "pretrained"  # the study of weights that know a language comes first
+CURVE = {"curve-30": 30, "curve-100": 100, "curve-300": 300, PRETRAINED: 1300}  # its sentences
 Study = Mapping[str, Any]  # a table as JSON: reports/studies or reports/seeds
 
 
@@ -79,6 +80,18 @@ def _tables(studies: Sequence[Study], index: Tree) -> Iterator[str]:
         yield f"{sentence} ({listed(names)}).\n"
 
 
+def _curve(index: Tree) -> Iterator[str]:
+    """F1 of each experiment by the number of labelled sentences, and the claim of each number."""
+    studies = {name: _study(name, index) for name in CURVE}
+    endings = [name.removeprefix("curve-30-") for name in studies["curve-30"]["systems"]]
+    yield f"| labelled sentences | {' | '.join(endings)} |\n| ---: |{' ---: |' * len(endings)}"
+    for name, study in studies.items():
+        scores = (with_interval(study["systems"][f"{name}-{ending}"]["f1"]) for ending in endings)
+        yield f"| {CURVE[name]:,} | {' | '.join(scores)} |"
+    yield "\n" + "\n".join(f"- {CURVE[name]:,}: {claim(s)}" for name, s in studies.items())
+    yield ""
+
+
 def _artifacts_table(_: Tree) -> Iterator[str]:
     """The stages of dvc.yaml as a Markdown table with the files that each writes."""
     yield "| stage | for each of | what it does | writes |\n|---|---|---|---|"
@@ -95,6 +108,7 @@ def _artifacts_table(_: Tree) -> Iterator[str]:
 WRITERS: dict[str, Callable[[Tree], Iterator[str]]] = {
     "results": _summary,
     "pretrained": lambda index: _tables([_study(PRETRAINED, index)], index),
+    "curve": _curve,
     "demo": lambda index: _tables(_demo(index), index),
     "public": lambda index: _tables(_added(index, demo_tasks=True), index),
     "studies": lambda index: _tables(_added(index, demo_tasks=False), index),
@@ -116,7 +130,7 @@ def _added(index: Tree, *, demo_tasks: bool) -> list[Study]:
     return [
         _study(name, index)
         for name, task in _studies_of_profiles(index).items()
-        if name in {*provenance.studies(index)} - {PRETRAINED} and (task in tasks) == demo_tasks
+        if name in {*provenance.studies(index)} - CURVE.keys() and (task in tasks) == demo_tasks
     ]
 
 

@@ -22,7 +22,7 @@ ROWS = ["crf", "encoder", "decoder-bidirectional", "mentions"]
 def params(tmp_path, monkeypatch):
     """A project with only params.yaml, and files of records."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(studies, "are_packages_installed", lambda: True)
+    monkeypatch.setattr(studies, "is_installed", lambda checkpoint: True)
     rows = [
         {"text": TEXT.format(name, n), "spans": [{"start": 0, "end": 3, "label": "NAME"}]}
         for n, name in enumerate(NAMES * 3)

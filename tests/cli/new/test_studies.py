@@ -34,16 +34,16 @@ def content():
 
 
 @pytest.mark.parametrize("task", recognition.tasks())
-@pytest.mark.parametrize("pretrained", [True, False])
-def test_a_first_study_of_each_task_is_valid(content, task, pretrained):
+@pytest.mark.parametrize("language", ["en", None])
+def test_a_first_study_of_each_task_is_valid(content, task, language):
     content["corpora"]["mine"] = {"task": task, "path": "mine.csv", "split": SHARES}
-    add_study(content, "new", "mine", pretrained=pretrained)
+    add_study(content, "new", "mine", language=language)
     changed = check(content)
     names = changed.studies["new"].experiments
     members = [changed.experiments[name] for name in names]
     assert {member.task for member in members} == {task}
     checkpoints = {changed.backbones[member.backbone].checkpoint for member in members}
-    assert checkpoints <= ({None, "minilm"} if pretrained else {None})
+    assert checkpoints <= ({None, "minilm", "whisper-base"} if language else {None})
     rows = studies.first_study(task, "new", "mine")["rows"]
     assert all(rows[name]["seconds"] for name in names)
 
@@ -71,17 +71,21 @@ def test_training_records_are_counted(split, splits, count):
 @pytest.mark.parametrize(
     ("task", "language", "records", "installed", "expected"),
     [
-        ("ner", "en", [], True, True),
-        ("ner", None, ["en-GB", "English"], True, True),
-        ("ner", None, ["en", "fr"], True, False),
-        ("ner", "fr", ["en"], True, False),
-        ("ner", None, [None], True, False),
-        ("ner", "en", [], False, False),
-        ("chat", "en", [], True, False),
+        ("ner", "en", [], True, "en"),
+        ("ner", None, ["en-GB", "English"], True, "en"),
+        ("ner", None, ["en", "fr"], True, None),
+        ("ner", "fr", ["en"], True, None),
+        ("ner", None, [None], True, None),
+        ("ner", "en", [], False, None),
+        ("chat", "en", [], True, None),
+        ("speech", None, ["zh-TW"], True, "zh"),
+        ("speech", None, ["zh", "en"], True, None),
     ],
 )
-def test_english_is_stated_never_guessed(monkeypatch, task, language, records, installed, expected):
-    monkeypatch.setattr(studies, "are_packages_installed", lambda: installed)
+def test_the_language_of_weights_is_stated_never_guessed(
+    monkeypatch, task, language, records, installed, expected
+):
+    monkeypatch.setattr(studies, "is_installed", lambda checkpoint: installed)
     trial = Trial([record(n, language=name) for n, name in enumerate(records)], [], {})
     corpus = Corpus(task=task, path="x", split=SHARES)
     assert studies.choose_pretrained("mine", corpus, language, trial)[0] == expected

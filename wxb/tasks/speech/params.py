@@ -164,14 +164,15 @@ class Seq2Seq(experiments.Experiment):
         return {"encoding.max_length": prompt + self.encoding.max_length}
 
     def checkpoint_faults(self, config: Any, generation: Mapping[str, Any]) -> Iterable[str]:
-        """Another window, other bands, or a language that is missing or is set in vain."""
+        """A longer window, other bands, or a language that is missing or is set in vain."""
         if not self.weights:
             return
         encoding, backbone = self.encoding, f"backbone {self.backbone!r}"
-        seconds = config.max_source_positions / POSITIONS
-        for key, expected in (("window", seconds), ("mel_bands", config.num_mel_bins)):
-            if (found := getattr(encoding, key)) != expected:
-                yield f"encoding.{key}: found {found}; expected {expected:g}, as in {backbone}"
+        longest, bands = config.max_source_positions / POSITIONS, config.num_mel_bins
+        if (window := encoding.window) > longest:
+            yield f"encoding.window: found {window}; expected at most {longest:g}, as in {backbone}"
+        if (found := encoding.mel_bands) != bands:
+            yield f"encoding.mel_bands: found {found}; expected {bands}, as in {backbone}"
         is_large = config.vocab_size > ENGLISH  # of checkpoints without generation settings
         has_languages = generation.get("is_multilingual", "lang_to_id" in generation or is_large)
         if has_languages != bool(encoding.language):

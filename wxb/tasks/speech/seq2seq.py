@@ -62,6 +62,7 @@ class Seq2SeqRecogniser(Recogniser):
             folder,
             prompt_ids(tokenizer, settings["language"]),
             tokenizer.pad_token_id,
+            settings["window"],
             four_bit=settings["four_bit"],
         )
         return transcriber.requires_grad_(False) if settings["frozen"] else transcriber
@@ -166,8 +167,8 @@ class WhisperMethod(Network):
 
         Raises WxbError if the backbone has no weights.
         """
-        from wxb.tasks.speech.models.whisper import Transcriber
-        from wxb.training.backbones import tuning, weights
+        from wxb.tasks.speech.models.whisper import Transcriber, load_whisper
+        from wxb.training.backbones import tuning
         from wxb.training.backbones.native import Native
 
         tokenizer, changes = self.tokenizer, self.experiment.tuning
@@ -178,7 +179,7 @@ class WhisperMethod(Network):
         elif not (backbone / "config.json").exists():
             raise WxbError(f"{backbone} has no weights; set `model.shape` to train a new model")
         else:
-            whisper = weights.load_backbone(backbone, generative=True, four_bit=changes.four_bit)
+            whisper = load_whisper(backbone, encoding.window, four_bit=changes.four_bit)
         set_generation(whisper, tokenizer, encoding)
         if settings.implementation == "native":
             whisper = Native.from_transformers(whisper, generative=True)

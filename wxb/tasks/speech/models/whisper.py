@@ -11,9 +11,24 @@ from torch.nn import functional as F  # noqa: N812
 
 from wxb.corpora.text.encoded import IGNORED
 from wxb.models.decoding import complete, encoder_decoder
-from wxb.tasks.speech.params import SpecAugment
+from wxb.tasks.speech.params import POSITIONS, SpecAugment
 from wxb.training.backbones import tuning, weights
 from wxb.training.backbones.native import Native
+
+
+def load_whisper(folder: Path, window: int, *, four_bit: bool = False) -> Any:
+    """Load a Whisper of transformers that reads windows of `window` seconds.
+
+    A window shorter than its own keeps the first position embeddings: they are sinusoids, and the
+    encoder computes in proportion to the window.
+    """
+    whisper: Any = weights.load_backbone(folder, generative=True, four_bit=four_bit)
+    encoder, positions = whisper.get_encoder(), window * POSITIONS
+    if positions < encoder.max_source_positions:
+        first = encoder.embed_positions.weight[:positions].clone()
+        encoder.embed_positions = nn.Embedding.from_pretrained(first)
+        encoder.max_source_positions = whisper.config.max_source_positions = positions
+    return whisper
 
 
 class Transcriber(nn.Module):
@@ -41,12 +56,12 @@ class Transcriber(nn.Module):
 
     @classmethod
     def from_pretrained(
-        cls, folder: Path, prompt: Sequence[int], pad: int, *, four_bit: bool = False
+        cls, folder: Path, prompt: Sequence[int], pad: int, window: int, *, four_bit: bool = False
     ) -> Self:
         """Load a folder of `save_pretrained`, to predict; full models run on our code."""
         backbone: Any = None if four_bit else Native.from_folder(folder, generative=True)
         if backbone is None:
-            load = partial(weights.load_backbone, generative=True, four_bit=four_bit)
+            load = partial(load_whisper, window=window, four_bit=four_bit)
             backbone = tuning.load(folder, load)
         return cls(backbone, prompt, pad).eval()
 
