@@ -30,17 +30,13 @@ PAIRS = {
     "_words": ("F1 with word features", "gain with them"),
     "_scratch": ("F1 without pretraining", "gain without it"),
 }
+SITUATIONS = {"situations": {"by": "scene", "share": 0.5}}
 SETS["demo"] = Data(
     TASK,
     {
         "path": str((paths.RAW / "pii").resolve()),
         "fields": {"input": "input", "language": None, "id": None},
-        "split": {
-            "by": "template",
-            "test": 0.2,
-            "valid": 0.1,
-            "further": {"situations": {"by": "scene", "share": 0.5}},
-        },
+        "split": {"by": "template", "test": 0.2, "valid": 0.1, "further": SITUATIONS},
     },
     (300, 1000),
 )

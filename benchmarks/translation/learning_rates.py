@@ -65,11 +65,7 @@ def train(name: str, learning_rate: float, epochs: int) -> Training:
     experiment = name.partition(",")[0]
     method_class = WithoutContext if name == WITHOUT_CONTEXT else Seq2SeqMethod
     settings = load().block("experiments", experiment)
-    changes = {
-        "learning_rate": learning_rate,
-        "epochs": epochs,
-        "early_stopping_patience": epochs,
-    }
+    changes = {"learning_rate": learning_rate, "epochs": epochs, "early_stopping_patience": epochs}
     training = settings.training.model_copy(update=changes)
     backbone, corpus = paths.MODELS / settings.backbone, paths.CLEAN / settings.corpus
     method = method_class(
