@@ -41,7 +41,7 @@ test test-all:
 	pytest $(if $(filter test,$@),-m "not slow")
 	$(if $(filter test-all,$@),timeout 120 $(MAKE) audit || echo "No audit: it takes the network.")
 
-bench: .venv/bench ## time the project and its peers; writes reports/benchmarks/speed.json
+bench: .venv/bench ## time the project and its baselines; writes reports/benchmarks/speed.json
 	python benchmarks/speed/speed.py
 
 # The constraints keep the versions that results were made with.

@@ -23,7 +23,7 @@ from wxb.cli.app import app
 COMMANDS = [
     "README.md",
     *(f"docs/{page}.md" for page in ("using-models", "pipeline", "reproducing")),
-    *(f"docs/{page}.md" for page in ("your-data", "architectures")),
+    *(f"docs/{page}.md" for page in ("your-data", "architectures", "python")),
 ]
 
 
