@@ -125,3 +125,9 @@ def test_errors_have_the_name_and_the_remedy(monkeypatch, tmp_path, fault, kind)
     with pytest.raises(WxbError, match=expected) as caught:
         call[kind]()
     assert "\n" not in str(caught.value)
+
+
+def test_a_missing_folder_is_not_looked_for_on_the_hub(requests):
+    with pytest.raises(WxbError, match="data/own/bert"), hub.checkpoint("data/own/bert"):
+        pass
+    assert not requests

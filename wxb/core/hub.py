@@ -39,6 +39,8 @@ def checkpoint(
         if source.suffix == GGUF:
             require_gguf(source)
         elif not source.is_dir():
+            if len(source.parts) > 2:  # not a name of the hub
+                raise WxbError(f"{name} does not exist; correct `checkpoint`")
             files = [*TOKENIZER_FILES, WEIGHT_FILES] if weights else TOKENIZER_FILES
             source = _snapshot(str(name), revision or "main", files, "model")
         if weights and source.is_dir() and not any(source.glob(WEIGHT_FILES)):
