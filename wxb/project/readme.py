@@ -13,11 +13,7 @@ from wxb.project import benchmarks, dag, profiles, provenance, revisions, settin
 from wxb.project.revisions import Tree, read_json
 from wxb.reporting.charts.formatting import listed, with_interval
 from wxb.reporting.charts.pairs import claim, without_baselines
-from wxb.reporting.tables import (
-    caption,
-    headline_table,
-    score_table,
-)
+from wxb.reporting.tables import caption, headline_table, score_table, training_table
 
 READMES = (Path("README.md"), Path("README.zh-TW.md"))
 BLOCK = re.compile(r"(<!-- generated: (?P<name>\w+) -->\n)(.*?)(<!-- end -->)", re.DOTALL)
@@ -67,13 +63,16 @@ def _summary(index: Tree) -> Iterator[str]:
         yield f"{caption(study)}\n"
 
 
-def _tables(studies: Sequence[Study], index: Tree) -> Iterator[str]:
-    """The table and the claim of each study, and a sentence for each machine and date."""
+def _tables(studies: Sequence[Study], index: Tree, *, costs: bool = False) -> Iterator[str]:
+    """Table, claim and costs of each study, and a sentence for each machine and date."""
     origins: dict[str, list[str]] = {}
     for study in studies:
         name, table = study["study"], score_table(study, counts=False)
         yield f"**{study['title']}** (`make run STUDY={name}`)\n"
         yield f"{table.markdown()}\n{caption(study)}\n\n{claim(study)}\n"
+        if costs:  # of a training with one seed
+            seconds = provenance.require(name, index)["seconds"]
+            yield training_table(study, seconds).markdown()
         made = study.get("made") or provenance.require(name, index)
         origins.setdefault(provenance.sentence(made), []).append(name)
     for sentence, names in origins.items():
@@ -107,9 +106,9 @@ def _artifacts_table(_: Tree) -> Iterator[str]:
 
 WRITERS: dict[str, Callable[[Tree], Iterator[str]]] = {
     "results": _summary,
-    "pretrained": lambda index: _tables([_study(PRETRAINED, index)], index),
+    "pretrained": lambda index: _tables([_study(PRETRAINED, index)], index, costs=True),
     "curve": _curve,
-    "demo": lambda index: _tables(_demo(index), index),
+    "demo": lambda index: _tables(_demo(index), index, costs=True),
     "public": lambda index: _tables(_added(index, demo_tasks=True), index),
     "studies": lambda index: _tables(_added(index, demo_tasks=False), index),
     "artifacts": _artifacts_table,
