@@ -1,7 +1,5 @@
 """Compare the experiments of a study: a table with intervals, and a test of each pair."""
 
-import csv
-
 from wxb import tasks
 from wxb.core import paths
 from wxb.core.errors import WxbError
@@ -47,12 +45,7 @@ def main(params: Params, name: str) -> None:
     outputs = [paths.study(name, suffix) for suffix in ("json", "csv", "md")]
     with publish(*outputs) as (as_json, as_csv, as_markdown):
         write_json(as_json, comparison)
-        rows = tables.study_table(comparison)
-        with as_csv.open("w", encoding="utf-8", newline="") as file:
-            keys = dict.fromkeys(key for row in rows for key in row)
-            writer = csv.DictWriter(file, keys, lineterminator="\n")
-            writer.writeheader()
-            writer.writerows(rows)
+        as_csv.write_text(tables.as_csv(comparison), encoding="utf-8", newline="")
         as_markdown.write_text(tables.markdown(comparison), encoding="utf-8")
 
 

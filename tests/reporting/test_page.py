@@ -76,7 +76,7 @@ class Page(HTMLParser):
         if self.sections:
             self.sections[[*self.sections][-1]] += data
         if self._in_cell:
-            self.tables[-1][-1][-1] += data.strip().lstrip("●◆■▲▼★").strip()
+            self.tables[-1][-1][-1] += data.strip().lstrip("●◆■▲▼★✚►").strip()
 
     def table(self, header):
         """The rows of the first table whose header begins so, by name."""

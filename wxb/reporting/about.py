@@ -1,4 +1,4 @@
-"""The task, the experiments and the held-out fields of a study, in sentences."""
+"""The task and the experiments of a study, in sentences."""
 
 from __future__ import annotations
 
@@ -12,14 +12,10 @@ if TYPE_CHECKING:
 
 
 def about(study: Study, rule: str) -> Iterator[str]:
-    """Paragraphs on the task with its `rule` of scoring, the experiments and the test sets."""
+    """Paragraphs on the task with its `rule` of scoring, and on the experiments."""
     names = [*study.systems]
-    split = study.params.corpora[study.params.experiments[names[0]].corpus].split
-    held_out = {"test": "file" if split.files else split.by or "text"}
-    held_out |= {name: test_set.by or "file" for name, test_set in (split.further or {}).items()}
     yield f"Task: {study.params.experiments[names[0]].task}. {rule}"
     yield f"Experiments: {'; '.join(f'{name}: {_line(study, name)}' for name in names)}."
-    yield f"Held out: {', '.join(f'{key} ({name})' for name, key in held_out.items())}."
 
 
 def tuning_text(experiment: Experiment) -> str:

@@ -27,7 +27,8 @@ def backbone_stage(params: Params, name: str) -> str:
 def cost_table(params: Params, systems: Mapping[str, Any], costs: Costs) -> Table:
     """A row for each experiment: the seconds of its stages, the peak memory, and its speed.
 
-    Experiments on the same backbone share its pretraining. The total needs all stages.
+    Experiments on the same backbone share its pretraining. The total needs all stages. Columns
+    without a measurement are left out.
     """
     rows = []
     for name, system in systems.items():
@@ -51,7 +52,9 @@ def cost_table(params: Params, systems: Mapping[str, Any], costs: Costs) -> Tabl
         )
     titles = ["pretraining", "training", "evaluation", "total", "peak memory", "GPU memory"]
     header = ["experiment", "trained parameters", "backbone", *titles, "inputs a second"]
-    return Table("Cost of each experiment", header, rows)
+    columns = [i for i in range(len(header)) if any(row[i] != "–" for row in rows)]
+    cells = [[row[i] for i in columns] for row in rows]
+    return Table("Cost of each experiment", [header[i] for i in columns], cells)
 
 
 def measured_text(costs: Costs) -> str:

@@ -1,5 +1,6 @@
 """The page of a study, and the index of all pages, as self-contained HTML files."""
 
+import base64
 import csv
 import html
 import json
@@ -18,83 +19,96 @@ from wxb.core.params import Params
 from wxb.core.params.section import flatten
 from wxb.reporting import costs, tables
 from wxb.reporting.about import about
-from wxb.reporting.charts import figures
+from wxb.reporting.charts import figures, pairs
 from wxb.reporting.charts.figures import Curve, Line
-from wxb.reporting.charts.formatting import Cell, Table, origin, p_value, signed, words
-from wxb.reporting.charts.pairs import (
-    ALPHA,
-    baselines,
-    claim,
-    corrected_pairs,
-    headline,
-    headline_scores,
-    metrics,
-    number_of_tests,
-    pairs_by_names,
-    test_sets,
-    trained,
-)
+from wxb.reporting.charts.formatting import Cell, Table, duration, origin, p_value, signed, words
 from wxb.reporting.charts.parts import Block, Charts, Fold, Page, Section, Study, render
 
 PUBLISHED = Path(__file__).with_name("published")  # <study>.csv
 LOSS, VALID_LOSS = "loss", "valid_loss"  # curves on training and on validation records
-PANEL = 210  # pixels of a small chart
 DEEP, PALE = 45, 12  # percent of colour of a difference that is significant, and that is not
 
 
 def assemble(study: Study, task: Page) -> str:
-    """The page of a study as HTML, with its experiments in the order of params.yaml.
-
-    An order by scores would change with the machine.
-    """
-    comparison, sets = study.comparison, test_sets(study.comparison)
+    """The page of a study as HTML: the answer to its question, the scores, then all else."""
+    comparison = study.comparison
+    answer, *rest = pairs.conclusions(comparison)
     return render(
         comparison["title"],
-        claim(comparison),
+        answer,
         [
-            _results(study, task),
-            Section("noise", "Noise", [*_tests(comparison)]),
+            _results(study, task, rest),
             *task.sections(study),
             _cost(study),
             _training(study, task),
             *published(study),
-            _making(study),
         ],
-        notes=[
-            *(f"Check the data: {warning}." for warning in comparison.get("warnings", [])),
-            *(f"On {name}: {claim(sets[name])}" for name in comparison["further"]),
-        ],
+        notes=[f"Check the data: {warning}." for warning in comparison.get("warnings", [])],
         legend=study.chips,
         footer=f"Study {comparison['study']}.",
     )
 
 
-def _results(study: Study, task: Page) -> Section:
-    comparison = study.comparison
-    metric = headline(comparison)
-    further = {name: headline_scores(other) for name, other in comparison["further"].items()}
+def _results(study: Study, task: Page, rest: Sequence[str]) -> Section:
+    comparison, sets = study.comparison, pairs.test_sets(study.comparison)
+    metric = pairs.headline(comparison)
+    scores = {name: pairs.headline_scores(results) for name, results in sets.items()}
+    order = {name: study.chips[name] for name in pairs.ranked(comparison)}
+    chart = figures.forest(metric, scores, order)
     notes = [
         f"{comparison['level']:.0%} intervals: {tables.uncertainty(comparison)}.",
         "Lower is better." if metric.lower_is_better else "",
-        f"Hollow markers: {', '.join(further)}." if further else "",
-        "Grey: baselines, which need no training and are in no test."
-        if baselines(comparison)
-        else "",
         tables.caption(comparison),
     ]
-    chart = figures.forest(metric, headline_scores(comparison), further, baselines(comparison))
-    shares = tables.shares_table(comparison)
     return Section(
         "results",
         "Results",
         [
-            Charts({metric.title: chart}),
+            Charts({metric.title: chart}, figures.set_chips(sets) if len(sets) > 1 else {}),
+            ranking(study),
             " ".join(filter(None, notes)),
-            tables.score_table(comparison, counts=False),
-            *([Fold(shares.caption, [shares])] if shares.rows else []),
-            Fold("About this study", [*about(study, task.RULE)]),
+            *filter(None, [" ".join(rest)]),
+            *(f"On {name}: {pairs.claim(sets[name])}" for name in comparison["further"]),
+            Fold("Task", [*about(study, task.RULE)]),
+            Fold("Noise", _tests(comparison)),
+            Fold("Run", _making(study)),
+            links(study),
         ],
     )
+
+
+def ranking(study: Study) -> Table:
+    """At most seven columns, with a row for each system by its score: scores and training time.
+
+    Tiers are those of `test`.
+    """
+    comparison = study.comparison
+    table = tables.score_table(comparison, counts=False)
+    seconds = costs.training_seconds(comparison, study.costs)
+    shown = [i for i, title in enumerate(table.header) if not title.endswith(": tier")][:6]
+    rows = dict(zip(comparison["systems"], table.rows, strict=True))
+    times = {name: Cell(duration(time), time) for name, time in seconds.items()}
+    return Table(
+        table.caption,
+        [*(table.header[i] for i in shown), "training"],
+        [[*(rows[n][i] for i in shown), times.get(n, "–")] for n in pairs.ranked(comparison)],
+    )
+
+
+def links(study: Study) -> Markup:
+    """Links to download the scores, and to the documentation."""
+    comparison, name = study.comparison, pairs.trained(study.comparison)[0]
+    task = study.params.experiments[name].task
+    link = Markup('<a download="{}.{}" href="data:text/plain;base64,{}">{}</a>')
+    files = [
+        link.format(comparison["study"], suffix, base64.b64encode(text.encode()).decode(), suffix)
+        for suffix, text in (("csv", tables.as_csv(comparison)), ("json", json.dumps(comparison)))
+    ]
+    return Markup(
+        "Download all scores: {}, {}. Read about <a href='../docs/tasks/{}.md'>the task</a> and"
+        " <a href='../docs/method.md'>how scores are computed</a>. <code>wxb card {}</code> prints"
+        " a model card."
+    ).format(*files, task, name)
 
 
 def _tests(comparison: Mapping[str, Any]) -> list[Block]:
@@ -102,10 +116,10 @@ def _tests(comparison: Mapping[str, Any]) -> list[Block]:
     if not comparison["pairs"]:
         return ["The study has one experiment, so there are no differences to test."]
     return [
-        f"Differences in {headline(comparison).title} of the row over the column; positive: the"
-        f" row is better. Deep: significant, as the {comparison['level']:.0%} interval excludes 0"
-        f" and p, corrected for {number_of_tests(comparison)} pairs by Holm's method, is at most"
-        f" {ALPHA}. Pale: not significant. Intervals and p values are on hover.",
+        "Differences of the row over the column; positive: the row is better. Deep: significant,"
+        f" as the {comparison['level']:.0%} interval excludes 0 and p, corrected by Holm's method"
+        f" for {pairs.number_of_tests(comparison)} pairs, is at most {pairs.ALPHA}. Pale: not"
+        " significant. Intervals and p values are on hover.",
         differences(comparison),
         *(Fold(f"On {name}", [differences(o)]) for name, o in comparison["further"].items()),
     ]
@@ -113,8 +127,9 @@ def _tests(comparison: Mapping[str, Any]) -> list[Block]:
 
 def differences(comparison: Mapping[str, Any]) -> Table:
     """The triangle of leads of each trained experiment over those after it."""
-    leads, metric = pairs_by_names(corrected_pairs(comparison)), headline(comparison)
-    names = trained(comparison)
+    leads = pairs.pairs_by_names(pairs.corrected_pairs(comparison))
+    metric = pairs.headline(comparison)
+    names = pairs.trained(comparison)
 
     def cell(a: str, b: str) -> str:
         if (pair := leads.get((a, b))) is None or names.index(a) > names.index(b):
@@ -134,53 +149,42 @@ def differences(comparison: Mapping[str, Any]) -> Table:
 
 
 def _cost(study: Study) -> Section:
-    seconds = costs.training_seconds(study.comparison, study.costs)
-    return Section(
-        "cost",
-        "Cost",
-        [
-            f"{costs.measured_text(study.costs)} Each time is from one run; stages restored from"
-            " the cache have none. Experiments on a backbone share its pretraining.",
-            costs.cost_table(study.params, study.systems, study.costs),
-            Fold("Amount of training", [tables.training_table(study.comparison, seconds)]),
-        ],
+    note = (
+        f"{costs.measured_text(study.costs)} Each time is from one run; stages restored from the"
+        " cache have none. Experiments on a backbone share its pretraining."
     )
+    table = costs.cost_table(study.params, study.systems, study.costs)
+    return Section("cost", "Cost", [note, table])
 
 
 def _training(study: Study, task: Page) -> Section:
-    keys = dict.fromkeys(key for curves in study.curves.values() for key in curves)
-    titles = {f"valid_{key}": metric.title for key, metric in metrics(study.comparison).items()}
+    scores = pairs.metrics(study.comparison)
+    titles = {f"valid_{key}": metric.title for key, metric in scores.items()}
+    keys = {key for curves in study.curves.values() for key in curves if key.startswith("valid_")}
+    legend = {name: study.chips[name] for name in study.curves}
     validation = {}
-    for key in sorted({*keys} - {LOSS, VALID_LOSS}, key=lambda key: (key not in titles, key)):
+    for key in sorted(keys - {VALID_LOSS}, key=lambda key: (key not in titles, key)):
         title = f"validation {titles.get(key, words(key.removeprefix('valid_')))}"
-        validation[title] = figures.curves(_lines(study.curves, key), y_title=title)
+        validation[title] = figures.curves(_lines(study.curves, [key]), y_title=title)
     losses = {
-        name: figures.curves(
-            _lines({name: curves}, LOSS, VALID_LOSS, first=index), y_title="loss", height=PANEL
-        )
-        for index, (name, curves) in enumerate(study.curves.items())
-        if LOSS in curves  # a baseline has none
+        "Loss of each experiment": (study.curves, legend),
+        "Loss of each backbone": (study.pretraining, figures.chips(study.pretraining)),
     }
-    pretraining = figures.curves(
-        _lines(study.pretraining, LOSS, VALID_LOSS), y_title="pretraining loss"
-    )
     return Section(
         "training",
         "Training",
         [
             task.VALIDATION_NOTE,
-            Charts(validation, {name: study.chips[name] for name in study.curves}),
+            Charts(validation, legend),
             Fold(
-                "Loss of each experiment",
-                ["Dashed: validation records. Each chart has its own scale.", Charts(losses)],
-            ),
-            Fold(
-                "Pretraining",
+                "Losses",
                 [
-                    Charts(
-                        {"Loss of each backbone": pretraining}, figures.chips(study.pretraining)
+                    "Dashed: validation records. Losses of different objectives or tokenizers are"
+                    " not comparable.",
+                    *(
+                        Charts({title: figures.curves(_lines(named), y_title="loss")}, chips)
+                        for title, (named, chips) in losses.items()
                     ),
-                    "Losses of different objectives or tokenizers are not comparable.",
                 ],
             ),
         ],
@@ -193,7 +197,7 @@ def published(study: Study) -> list[Section]:
     Studies of other records have none.
     """
     path, params = PUBLISHED / f"{study.comparison['study']}.csv", study.params
-    corpus = params.experiments[trained(study.comparison)[0]].corpus
+    corpus = params.experiments[pairs.trained(study.comparison)[0]].corpus
     if not path.exists() or not params.corpora[corpus].path.startswith("demos/"):
         return []
     with path.open(encoding="utf-8", newline="") as file:
@@ -206,23 +210,19 @@ def published(study: Study) -> list[Section]:
     return [Section("published", "Published scores", [note, table])]
 
 
-def _making(study: Study) -> Section:
+def _making(study: Study) -> list[Block]:
     comparison, params = study.comparison, study.params
-    names = trained(comparison)
+    names = pairs.trained(comparison)
     differing = settings(params, names)
-    sets = tables.test_sets(comparison).items()
+    sets = pairs.test_sets(comparison).items()
     seeds = ", ".join(map(str, comparison["seeds"]))
-    return Section(
-        "making",
-        "How it was made",
-        [
-            f"Data: {origin(params.corpora[params.experiments[names[0]].corpus])}."
-            f" {' '.join(tables.test_set_line(*item) for item in sets)}"
-            f" Score: {comparison['signature']}. Seeds: {seeds}.",
-            f"Run: dvc repro report@{comparison['study']}, or dvc repro evaluate@EXPERIMENT.",
-            *([Fold(differing.caption, [differing])] if differing.rows else []),
-        ],
-    )
+    return [
+        f"Data: {origin(params.corpora[params.experiments[names[0]].corpus])}."
+        f" {' '.join(tables.test_set_line(*item) for item in sets)}"
+        f" Score: {comparison['signature']}. Seeds: {seeds}.",
+        f"Run: dvc repro report@{comparison['study']}, or dvc repro evaluate@EXPERIMENT.",
+        *([Fold(differing.caption, [differing])] if differing.rows else []),
+    ]
 
 
 def settings(params: Params, names: Sequence[str]) -> Table:
@@ -252,18 +252,13 @@ def _settings_of(params: Params, name: str) -> dict[str, str]:
 
 
 def _lines(
-    curves: Mapping[str, Mapping[str, Curve]], solid: str, dashed: str = "", *, first: int = 0
+    curves: Mapping[str, Mapping[str, Curve]], keys: Sequence[str] = (LOSS, VALID_LOSS)
 ) -> list[Line]:
-    """A solid and a dashed line for each name that has such curves; `first` is its series."""
+    """A line for each name and key with such a curve; VALID_LOSS is dashed."""
     return [
-        Line(
-            f"{name}, validation" if key == dashed else name,
-            series,
-            by_key[key],
-            key == dashed,
-        )
-        for series, (name, by_key) in enumerate(curves.items(), start=first)
-        for key in (solid, dashed)
+        Line(name, series, by_key[key], key == VALID_LOSS)
+        for series, (name, by_key) in enumerate(curves.items())
+        for key in keys
         if key in by_key
     ]
 

@@ -1,11 +1,14 @@
 """The tables of a study: for terminals, Markdown and pages, and as a data frame."""
 
+import csv
 from collections.abc import Mapping
+from io import StringIO
 from statistics import stdev
 from typing import Any
 
 from wxb.core.wording import counted
 from wxb.metrics import TEST, Metric
+from wxb.reporting.charts import pairs
 from wxb.reporting.charts.formatting import (
     Cell,
     Table,
@@ -18,19 +21,6 @@ from wxb.reporting.charts.formatting import (
     rounded,
     signed,
     with_interval,
-)
-from wxb.reporting.charts.pairs import (
-    claim,
-    corrected_pairs,
-    groups_warning,
-    headline,
-    is_baseline,
-    leaders,
-    metrics,
-    number_of_tests,
-    test_sets,
-    tiers,
-    without_baselines,
 )
 
 # Keys of a system in a comparison that are no scores: model size and amount of training.
@@ -49,7 +39,7 @@ def study_table(comparison: Mapping[str, Any]) -> list[dict[str, Any]]:
             "test_set": test_set,
             **{
                 f"{score}{suffix}": system[score][part]
-                for score in metrics(results)
+                for score in pairs.metrics(results)
                 for suffix, part in (("", "value"), ("_low", "low"), ("_high", "high"))
             },
             **{share: system.get(share) for share in results["shares"]},
@@ -63,9 +53,19 @@ def study_table(comparison: Mapping[str, Any]) -> list[dict[str, Any]]:
             },
             **{size: comparison["systems"][name][size] for size in SIZES},
         }
-        for test_set, results in test_sets(comparison).items()
+        for test_set, results in pairs.test_sets(comparison).items()
         for name, system in results["systems"].items()
     ]
+
+
+def as_csv(comparison: Mapping[str, Any]) -> str:
+    """`study_table` as CSV."""
+    rows, text = study_table(comparison), StringIO()
+    keys = dict.fromkeys(key for row in rows for key in row)
+    writer = csv.DictWriter(text, keys, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return text.getvalue()
 
 
 def markdown(comparison: Mapping[str, Any], seconds: Mapping[str, float] | None = None) -> str:
@@ -82,11 +82,11 @@ def markdown(comparison: Mapping[str, Any], seconds: Mapping[str, float] | None 
             f"**{comparison['title']}**\n",
             score_table(comparison).markdown(),
             *(f"{note}\n" for note in [caption(comparison)] if note),
-            f"{claim(comparison)}\n",
+            f"{pairs.claim(comparison)}\n",
             *(f"{table.caption}:\n\n{table.markdown()}" for table in optional if table.rows),
             f"Training{' and its time' if seconds else ''}:\n",
             training_table(comparison, seconds).markdown(),
-            "".join(f"{test_set_line(*item)}\n" for item in test_sets(comparison).items())
+            "".join(f"{test_set_line(*item)}\n" for item in pairs.test_sets(comparison).items())
             + f"{signature[0].upper()}{signature[1:]}; intervals and p values:"
             f" {uncertainty(comparison)}.\n",
         ]
@@ -98,7 +98,7 @@ def caption(comparison: Mapping[str, Any]) -> str:
     sentences = []
     if comparison["pairs"]:
         sentences.append("Experiments that share a tier do not differ significantly.")
-        sentences.append(groups_warning(comparison))
+        sentences.append(pairs.groups_warning(comparison))
     if len(comparison["seeds"]) == 1:
         sentences.append("One seed: the interval covers test records, not retraining.")
     return " ".join(filter(None, sentences))
@@ -106,8 +106,8 @@ def caption(comparison: Mapping[str, Any]) -> str:
 
 def score_table(comparison: Mapping[str, Any], *, counts: bool = True) -> Table:
     """The scores of a study: tier, headline metric on each test set, other metrics, counts."""
-    first = headline(comparison)
-    others = [metric for metric in metrics(comparison).values() if metric != first]
+    first = pairs.headline(comparison)
+    others = [metric for metric in pairs.metrics(comparison).values() if metric != first]
     titles = {key: title for key, title in comparison["counts"].items() if counts}
     table = headline_table(comparison)
     cells = [
@@ -126,14 +126,15 @@ def score_table(comparison: Mapping[str, Any], *, counts: bool = True) -> Table:
 
 def headline_table(comparison: Mapping[str, Any]) -> Table:
     """Tier and headline metric of each experiment on each test set."""
-    metric, several, names = headline(comparison), len(comparison["seeds"]), comparison["systems"]
+    metric, names = pairs.headline(comparison), comparison["systems"]
+    several = len(comparison["seeds"])
     columns = {"experiment": [experiment_name(comparison, name) for name in names]}
-    for test_set, results in test_sets(comparison).items():
+    for test_set, results in pairs.test_sets(comparison).items():
         systems = [results["systems"][name] for name in names]
         prefix, mean = f"{test_set}: ", ""
         if test_set == TEST:
             prefix, mean = "", f", mean ± SD of {several} seeds" if several > 1 else ""
-        if letters := tiers(results):
+        if letters := pairs.tiers(results):
             columns[f"{prefix}tier"] = [letters.get(name, "") for name in names]
         columns[f"{prefix}{metric.title}{mean} {INTERVAL}"] = [_score(s, metric) for s in systems]
     rows = [*map(list, zip(*columns.values(), strict=True))]
@@ -142,10 +143,10 @@ def headline_table(comparison: Mapping[str, Any]) -> Table:
 
 def leads_table(comparison: Mapping[str, Any]) -> Table:
     """The tests of the leaders against the others; without rows if there are none."""
-    metric, best = headline(comparison), leaders(comparison)
-    pairs = corrected_pairs(comparison)
+    metric, best = pairs.headline(comparison), pairs.leaders(comparison)
+    leads, tests = pairs.corrected_pairs(comparison), pairs.number_of_tests(comparison)
     return Table(
-        f"Leads, p corrected for {counted(number_of_tests(comparison), 'pairs')} by Holm's method",
+        f"Leads, p corrected for {counted(tests, 'pairs')} by Holm's method",
         ["ahead", "behind", f"{metric.title} {INTERVAL}", "p", "corrected p", "difference"],
         [
             [
@@ -154,8 +155,8 @@ def leads_table(comparison: Mapping[str, Any]) -> Table:
                 f" {signed(pair.high, metric)})",
                 *(p_value(pair.p_value), p_value(pair.corrected), pair.conclusion),
             ]
-            for pair in pairs
-            if len(pairs) == 1 or (pair.a in best and pair.b not in best)
+            for pair in leads
+            if len(leads) == 1 or (pair.a in best and pair.b not in best)
         ],
     )
 
@@ -164,7 +165,7 @@ def shares_table(comparison: Mapping[str, Any]) -> Table:
     """The shares known of all systems on each test set; without rows if there are none."""
     columns = [
         (f"{test_set}: {title}", key, results["systems"])
-        for test_set, results in test_sets(comparison).items()
+        for test_set, results in pairs.test_sets(comparison).items()
         for key, title in results["shares"].items()
         if all(key in system for system in results["systems"].values())
     ]
@@ -180,7 +181,7 @@ def training_table(comparison: Mapping[str, Any], seconds: Mapping[str, float] |
     """The size and amount of training of each trained experiment, and its speed if measured."""
     timed = ["examples a second", "training"] if seconds else []
     rows = []
-    for name, system in without_baselines(comparison)["systems"].items():
+    for name, system in pairs.without_baselines(comparison)["systems"].items():
         total, trainable = system["parameters"], system["trainable_parameters"]
         note = "" if trainable == total else f" ({amount(trainable)} trained)"
         row = [name, f"{amount(total)}{note}", f"{system['updates']:,}", f"{system['examples']:,}"]
@@ -193,7 +194,7 @@ def training_table(comparison: Mapping[str, Any], seconds: Mapping[str, float] |
 
 def experiment_name(comparison: Mapping[str, Any], name: str) -> str:
     """The name of an experiment in a table, marked if it is a baseline."""
-    return f"{name} (baseline)" if is_baseline(comparison["systems"][name]) else name
+    return f"{name} (baseline)" if pairs.is_baseline(comparison["systems"][name]) else name
 
 
 def test_set_line(name: str, results: Mapping[str, Any]) -> str:
@@ -209,9 +210,9 @@ def test_set_line(name: str, results: Mapping[str, Any]) -> str:
 
 def uncertainty(comparison: Mapping[str, Any]) -> str:
     """How intervals and p values are computed: the method, and over what."""
-    if any(s["groups"] == 1 for s in test_sets(comparison).values()):
+    if any(s["groups"] == 1 for s in pairs.test_sets(comparison).values()):
         return "none of a test set whose records share one group, so nothing varies"
-    grouped = any(s["groups"] < s["documents"] for s in test_sets(comparison).values())
+    grouped = any(s["groups"] < s["documents"] for s in pairs.test_sets(comparison).values())
     seeds = comparison["seeds"]
     variation = f" and seeds {listed([*map(str, seeds)])}" if len(seeds) > 1 else ""
     return f"jackknife over {'groups' if grouped else 'records'}{variation}"

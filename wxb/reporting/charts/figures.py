@@ -7,7 +7,6 @@ reader's light or dark scheme. Names from data are escaped, as plotly's labels a
 import html
 import json
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from textwrap import wrap
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,24 +16,23 @@ from numpy.typing import NDArray
 from wxb.metrics import Metric
 from wxb.reporting.charts.formatting import with_interval
 
-# Each at least 3:1 against white and against near-black, so that both schemes can share them.
-SERIES = ("#2f7ebc", "#c9691c", "#2a9470", "#9a63c4", "#a8841f", "#cf4f63", "#96705a")
-OTHERS = "#7d7f87"  # baselines and borders
-SYMBOLS = {  # plotly's name, and the character that looks like it
-    "circle": "●",
-    "diamond": "◆",
-    "square": "■",
-    "triangle-up": "▲",
-    "triangle-down": "▼",
-    "star": "★",
-}
+# Each at least 3:1 against white and against near-black, so that both schemes can share them; far
+# apart also for colour-blind readers. Reds are for errors.
+SERIES = ("#5d52d9", "#eb6913", "#1fa661", "#987cfd", "#1b726a", "#a05512", "#629caf", "#8564aa")
+ERRORS = ("#c52337", "#d668c7", "#de7474", "#a63899", "#ad6487")
+OTHERS = "#7d7f87"  # baselines, borders and what is correct
+# Plotly's names, the characters that look like them, and hollow ones but for the first.
+SYMBOLS = (
+    *("circle", "diamond", "square", "triangle-up"),
+    *("triangle-down", "star", "cross", "triangle-right"),
+)
+FILLED, HOLLOW = "●◆■▲▼★✚►", "●◇□△▽☆✛▷"
 
-ROW = 36  # pixels
-FRAME = 64  # axis and its title
-LABEL_WIDTH = 18  # characters of a line of a long name
-LABEL, LABELS = 12, 90  # pixels of one row label of a matrix, and of all its column labels
+ROW = 25  # pixels
+FRAME = 56  # axis and its title
+LABEL, LETTER = 14, 7  # pixels of a row label of a matrix, and of a letter of a column label
 
-Curve = Sequence[tuple[int, float]]  # (step, value)
+Curve = Sequence[tuple[float, float]]  # such as (update, value)
 
 
 class Chip(NamedTuple):
@@ -45,52 +43,54 @@ class Chip(NamedTuple):
 
 
 class Line(NamedTuple):
-    """A line of `curves`; lines of the same `series` share a colour."""
+    """A line of `curves`; those of a `series` share a colour. `notes`, of points, are on hover."""
 
     name: str
     series: int
     points: Curve
     dashed: bool = False
+    notes: Sequence[str] | None = None
 
 
 def forest(
     metric: Metric,
-    scores: Mapping[str, Mapping[str, float]],
-    further: Mapping[str, Mapping[str, Mapping[str, float]]],
-    grey: Collection[str],
+    scores: Mapping[str, Mapping[str, Mapping[str, float]]],
+    colours: Mapping[str, Chip],
 ) -> go.Figure:
-    """Forest plot: scores (`value`, `low`, `high`) by experiment.
+    """Forest plot: scores (`value`, `low`, `high`) by test set, then experiment.
 
-    Hollow markers are the scores on `further` test sets, without intervals.
+    A row for each name of `colours`, the first on top, with a marker for each test set; those of
+    the first test set have intervals.
     """
-    figure = _empty_figure(height=FRAME + ROW * len(scores))
-    symbols = chips(scores, grey)
-    for test_set, results in {"": scores, **further}.items():
-        for index, (name, score) in enumerate(results.items()):
-            fill, title = symbols[name].colour, f"{name} on {test_set}" if test_set else name
+    figure = _empty_figure(height=FRAME + ROW * len(colours))
+    for index, (test_set, results) in enumerate(scores.items()):
+        for name, chip in colours.items():
             figure.add_scatter(
-                x=[score["value"]],
-                y=[wrap_label(name)],
-                error_x=None if test_set else _error_bar(score, fill),
+                x=[results[name]["value"]],
+                y=[escape_label(name)],
+                error_x=None if index else _error_bar(results[name], chip.colour),
                 mode="markers",
-                marker=_marker(index, fill, is_hollow=bool(test_set)),
-                hovertemplate=f"{escape_label(title)}<br>{metric.title}"
-                f" {with_interval(score, metric)}<extra></extra>",
+                marker=_marker(index, chip.colour),
+                hovertemplate=f"{escape_label(name)} on {escape_label(test_set)}<br>{metric.title}"
+                f" {with_interval(results[name], metric)}<extra></extra>",
             )
     better = " (lower is better)" if metric.lower_is_better else ""
     figure.update_xaxes(title=metric.title + better)
     # Names such as "2024" are categories, not numbers. The first row is on top.
-    figure.update_yaxes(type="category", range=[len(scores) - 0.5, -0.5], showgrid=False)
+    figure.update_yaxes(type="category", range=[len(colours) - 0.5, -0.5], showgrid=False)
     return figure
 
 
-def curves(lines: Sequence[Line], *, y_title: str, height: int = 320) -> go.Figure:
-    """Line chart of values by step."""
+def curves(
+    lines: Sequence[Line], *, y_title: str, x_title: str = "update", height: int = 280
+) -> go.Figure:
+    """Line chart of values by update, or by another quantity."""
     figure = _empty_figure(height=height)
     for line in lines:
         figure.add_scatter(
-            x=[step for step, _ in line.points],
-            y=[value for _, value in line.points],
+            x=[x for x, _ in line.points],
+            y=[y for _, y in line.points],
+            text=line.notes,
             name=escape_label(line.name),
             # Markers make a curve of one point visible.
             mode="lines+markers" if len(line.points) < 20 else "lines",
@@ -100,9 +100,9 @@ def curves(lines: Sequence[Line], *, y_title: str, height: int = 320) -> go.Figu
                 "dash": "dash" if line.dashed else "solid",
                 "width": 2,
             },
-            hovertemplate="step %{x:,}<br>%{y:.4f}",
+            hovertemplate=f"{'%{text}, ' * bool(line.notes)}{x_title} %{{x:,}}<br>%{{y:.4f}}",
         )
-    figure.update_xaxes(title="step", rangemode="tozero")
+    figure.update_xaxes(title=x_title, rangemode="tozero")
     figure.update_yaxes(title=y_title, rangemode="tozero")
     return figure
 
@@ -120,7 +120,7 @@ def regions(
     ticks = np.linspace(low, high, 61)
     grid = np.stack(np.meshgrid(ticks, ticks), axis=-1)  # (61, 61, 2): rows are x₂, columns x₁
     scores = score(grid.reshape(-1, 2)).reshape(len(ticks), -1)
-    figure = _empty_figure(height=230)
+    figure = _empty_figure(height=250)
     figure.add_contour(
         x=ticks.round(3).tolist(),
         y=ticks.round(3).tolist(),
@@ -145,8 +145,9 @@ def regions(
             marker={"color": colour(label), "symbol": symbol(label), "size": 11},
             hovertemplate=f"(%{{x}}, %{{y}}): {label}<extra></extra>",
         )
-    figure.update_xaxes(title="x₁", range=[low, high], tickvals=[0, 1], showgrid=False)
-    figure.update_yaxes(title="x₂", range=[low, high], tickvals=[0, 1], showgrid=False)
+    axis = {"range": [low, high], "tickvals": [0, 1], "showgrid": False, "constrain": "domain"}
+    figure.update_xaxes(title="x₁", **axis)
+    figure.update_yaxes(title="x₂", scaleanchor="x", **axis)  # a unit is as long on both axes
     return figure
 
 
@@ -161,7 +162,8 @@ def matrix(
 
     Names of rows and columns may repeat. All are labelled.
     """
-    figure = _empty_figure(height=LABELS + LABEL * len(rows))
+    below = LETTER * max(map(len, columns)) + 50
+    figure = _empty_figure(height=below + LABEL * len(rows))
     figure.add_heatmap(
         z=values.round(4).tolist(),
         customdata=[
@@ -179,14 +181,15 @@ def matrix(
     figure.update_xaxes(title=names[1], tickangle=-90)
     figure.update_yaxes(title={"text": names[0], "standoff": 8}, autorange="reversed")
     if len(columns) > 24:  # as tables do, it scrolls sideways
-        figure.update_layout(minreducedwidth=LABELS + 10 * len(columns))
+        figure.update_layout(minreducedwidth=90 + 10 * len(columns))
     return figure
 
 
 def to_json(figure: go.Figure) -> dict[str, Any]:
     """A figure as JSON values, as Plotly.newPlot needs it; without data if it has no point."""
     content: dict[str, Any] = json.loads(figure.to_json())  # NaN, which JSON lacks, is null here
-    return content if any(t.get("x") or t.get("z") for t in content["data"]) else {"data": []}
+    has_points = any(trace.get("x") or trace.get("z") for trace in content["data"])
+    return content if has_points else {**content, "data": []}
 
 
 def colour(index: int) -> str:
@@ -196,15 +199,20 @@ def colour(index: int) -> str:
 
 def symbol(index: int) -> str:
     """Plotly's name of the symbol of a study's experiment by its index."""
-    return list(SYMBOLS)[index % len(SYMBOLS)]
+    return SYMBOLS[index % len(SYMBOLS)]
 
 
 def chips(names: Iterable[str], grey: Collection[str] = ()) -> dict[str, Chip]:
     """The character and the colour of each name, for legends; `grey` names have no own colour."""
     return {
-        name: Chip(SYMBOLS[symbol(index)], OTHERS if name in grey else colour(index))
+        name: Chip(FILLED[index % len(FILLED)], OTHERS if name in grey else colour(index))
         for index, name in enumerate(names)
     }
+
+
+def set_chips(names: Iterable[str]) -> dict[str, Chip]:
+    """The character of each test set in `forest`, for its legend."""
+    return {name: Chip(HOLLOW[i % len(HOLLOW)], "inherit") for i, name in enumerate(names)}
 
 
 def escape_label(name: str) -> str:
@@ -212,17 +220,10 @@ def escape_label(name: str) -> str:
     return html.escape(name, quote=False)
 
 
-def wrap_label(name: str) -> str:
-    """An escaped name for an axis; long ones break after hyphens and spaces."""
-    return "<br>".join(map(escape_label, wrap(name, LABEL_WIDTH, break_long_words=False)))
-
-
-def _marker(index: int, fill: str, *, is_hollow: bool) -> dict[str, Any]:
-    """A marker; triangles are larger, as plotly draws them smaller than other symbols."""
-    size = (9 if is_hollow else 12) * (1.3 if symbol(index).startswith("triangle") else 1)
-    # CSS gives its border the colour of the page.
-    shape = symbol(index) + "-open" * is_hollow
-    return {"color": fill, "symbol": shape, "size": size, "line": {"width": 1.5}}
+def _marker(index: int, fill: str) -> dict[str, Any]:
+    """The marker of a test set by its index; CSS gives its border the colour of the page."""
+    shape = symbol(index) + "-open" * (index > 0)
+    return {"color": fill, "symbol": shape, "size": 10 if index else 12, "line": {"width": 1.5}}
 
 
 def _error_bar(score: Mapping[str, float], fill: str) -> dict[str, Any]:
@@ -245,6 +246,7 @@ def _empty_figure(*, height: int) -> go.Figure:
         "zeroline": False,
         "showline": True,
         "ticklabelstandoff": 6,
+        "exponentformat": "none",  # otherwise 0.1 is "100m"
     }
     return go.Figure(
         layout={

@@ -36,6 +36,13 @@ def headline_scores(comparison: Mapping[str, Any]) -> dict[str, Mapping[str, flo
     return {name: row[comparison["headline"]] for name, row in comparison["systems"].items()}
 
 
+def ranked(comparison: Mapping[str, Any]) -> list[str]:
+    """The names of all systems, by their headline score on `test`, the best first."""
+    scores, metric = headline_scores(comparison), headline(comparison)
+    is_reversed = not metric.lower_is_better
+    return sorted(scores, key=lambda name: scores[name]["value"], reverse=is_reversed)
+
+
 def test_sets(comparison: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
     """The comparison on each test set, by its name; a study asks its question of all."""
     further = comparison["further"].items()
@@ -147,7 +154,12 @@ def leaders(comparison: Mapping[str, Any]) -> list[str]:
 
 
 def claim(comparison: Mapping[str, Any]) -> str:
-    """The conclusion of a study: who is ahead, of how many others, and by how much.
+    """The conclusion of a study in sentences."""
+    return " ".join(conclusions(comparison))
+
+
+def conclusions(comparison: Mapping[str, Any]) -> list[str]:
+    """The sentences of a conclusion: who is ahead, of how many others, and by how much.
 
     The first sentence is on the two experiments that the study's `question` names, the last on
     those that are no better than a baseline. Names are in the study's order, as differences that
@@ -172,7 +184,7 @@ def claim(comparison: Mapping[str, Any]) -> str:
     values = sorted(scores[name]["value"] for name in best)
     ends = dict.fromkeys(rounded(end, metric) for end in (values[0], values[-1]))
     sentence = f"{listed(best)} ({metric.title} {' to '.join(ends)}) {' and '.join(clauses)}."
-    return " ".join(filter(None, [_answer(comparison), sentence, _behind_baseline(comparison)]))
+    return [*filter(None, [_answer(comparison), sentence, _behind_baseline(comparison)])]
 
 
 def _answer(comparison: Mapping[str, Any]) -> str:

@@ -22,6 +22,7 @@ from wxb.reporting.charts.formatting import SHARE, Cell, Table, rounded
 from wxb.reporting.charts.pairs import baselines
 
 DEEPEST = 62  # percent of colour in the cell of a perfect score, so that text on it stays legible
+BEST = "best of its row"  # the note of a cell; CSS makes it bold
 
 
 class Charts(NamedTuple):
@@ -99,34 +100,38 @@ def by_category(
     *,
     count: str = "support",
     metric: Metric = SHARE,
-) -> Table:
+) -> list[Block]:
     """A table with a row for each category of a detail, such as `by_type`, most frequent first.
 
-    Each category has its number of records in `count`, and a score in `score`.
+    Each category has its number of records in `count`, and a score in `score`; the best of a row
+    are bold, and a sentence counts them. Empty without categories.
     """
     details = [system[detail] for system in systems.values()]
     counts = {name: row[count] for name, row in details[0].items() if row[count]}
-    return Table(
-        caption,
-        ["", "count", *systems],
-        [
-            [
-                category,
-                f"{counts[category]:,}",
-                *(shaded(rows[category][score], metric) for rows in details),
-            ]
-            for category in sorted(counts, key=lambda category: -counts[category])
-        ],
-    )
+    rows, wins = [], dict.fromkeys(systems, 0)
+    for category in sorted(counts, key=lambda category: -counts[category]):
+        scores = dict(zip(systems, (row[category][score] for row in details), strict=True))
+        best = [name for name, value in scores.items() if value and value == max(scores.values())]
+        wins |= {name: wins[name] + 1 for name in best}
+        cells = (shaded(v, metric, BEST if name in best else "") for name, v in scores.items())
+        rows.append([category, f"{counts[category]:,}", *cells])
+    if not rows:
+        return []
+    ranked = sorted(filter(wins.get, wins), key=lambda name: -wins[name])
+    first = ", ".join(f"{name} {wins[name]}" for name in ranked)
+    return [
+        f"Best of {len(rows)} rows, in bold; a tie counts for each: {first}.",
+        Table(caption, ["", "count", *systems], rows),
+    ]
 
 
-def shaded(score: float, metric: Metric = SHARE) -> Cell:
+def shaded(score: float, metric: Metric = SHARE, note: str = "") -> Cell:
     """The cell of a score: better ones have a deeper colour.
 
     Squaring separates good scores.
     """
     share = score / (metric.high or 1)
-    return Cell(rounded(score, metric), score, shade=round(DEEPEST * share**2))
+    return Cell(rounded(score, metric), score, shade=round(DEEPEST * share**2), note=note)
 
 
 def marked(pieces: Iterable[tuple[str, str, str]]) -> Markup:

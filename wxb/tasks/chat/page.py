@@ -39,7 +39,7 @@ class Page(parts.Page):
             " share. Replies: the first test question of each kind."
         )
         return [
-            *([Section("kinds", "Kinds of question", [kinds])] if kinds.rows else []),
+            *([Section("kinds", "Kinds of question", kinds)] if kinds else []),
             Section("replies", "Replies", [note, diversity, *examples(study.predictions)]),
         ]
 

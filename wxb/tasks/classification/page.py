@@ -26,7 +26,7 @@ class Page(parts.Page):
             Section(
                 "classes",
                 "Classes",
-                [by_category("F1 by class", study.systems, "by_class", "f1")],
+                by_category("F1 by class", study.systems, "by_class", "f1"),
             ),
             Section(
                 "confusions",

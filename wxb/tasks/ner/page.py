@@ -1,26 +1,25 @@
 """Sections of NER pages: F1 by type, and errors with examples."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from itertools import pairwise, zip_longest
 
-from wxb.reporting.charts import parts
+import numpy as np
+
+from wxb.reporting.charts import figures, parts
 from wxb.reporting.charts.formatting import Table, words
-from wxb.reporting.charts.parts import Example, Fold, Section, Study, by_category, marked
+from wxb.reporting.charts.parts import Charts, Example, Fold, Section, Study, by_category, marked
 from wxb.tasks.ner.metrics import Finding, Outcome, PredictionRow, findings
 from wxb.tasks.ner.record import Span
 
-OUTCOMES = {
-    Outcome.CORRECT: "#2a9470",
-    Outcome.MISSED: "#cf4f63",
-    Outcome.SPURIOUS: "#9a63c4",
-    Outcome.WRONG_BOUNDARY: "#a8841f",
-    Outcome.WRONG_TYPE: "#2f7ebc",
-    Outcome.WRONG_BOTH: "#7d7f87",
-}
-ERRORS = [outcome for outcome in OUTCOMES if outcome != Outcome.CORRECT]
+ERRORS = [
+    *(Outcome.MISSED, Outcome.SPURIOUS),
+    *(Outcome.WRONG_BOUNDARY, Outcome.WRONG_TYPE, Outcome.WRONG_BOTH),
+]
+OUTCOMES = {Outcome.CORRECT: figures.OTHERS, **dict(zip(ERRORS, figures.ERRORS, strict=True))}
 RECORDS = 5  # examples of a system: one for each kind of error, if all occur
 CONFUSIONS, MENTIONS = 10, 3  # of a system, and examples of each with other mentions
+THRESHOLDS = np.linspace(0, 1, 21)
 CONTEXT = 24  # characters on either side of the mentions of an example
 MAX_MENTION = 60  # characters; the rest is cut off
 MAX_GAP = 160  # characters without a span; longer gaps are shortened
@@ -51,15 +50,16 @@ class Page(parts.Page):
             " are chosen to show each kind of error, so they have more errors than average."
         )
         return [
-            Section("types", "F1 by type", [by_category("F1 by type", systems, "by_type", "f1")]),
+            Section("types", "F1 by type", by_category("F1 by type", systems, "by_type", "f1")),
             Section(
                 "mistakes",
                 "Errors",
                 [
                     note,
                     Table("Outcomes", ["experiment", *map(words, OUTCOMES)], outcomes),
+                    thresholds(study),
                     *(
-                        Fold(name, [confusions(study.predictions[name]), *examples(rows)])
+                        Fold(name, [confusions(rows), type_matrix(rows), *examples(rows)])
                         for name, rows in study.predictions.items()
                     ),
                 ],
@@ -84,6 +84,36 @@ def confusions(rows: Sequence[PredictionRow], count: int = CONFUSIONS) -> Table:
             for key in ranked[:count]
         ],
     )
+
+
+def type_matrix(rows: Sequence[PredictionRow]) -> Charts:
+    """The predicted types of the gold spans of each type, as shares; "–" if there is no span."""
+    found = Counter(
+        tuple(span.type if span else "–" for span in finding[1:])
+        for row in rows
+        for finding in findings(row.gold, row.predicted)
+    )
+    types = sorted({type_ for pair in found for type_ in pair}, key=lambda t: (t == "–", t))
+    counts = np.array([[found[gold, predicted] for predicted in types] for gold in types])
+    shares = counts / np.maximum(1, counts.sum(axis=1, keepdims=True))
+    title = "Confusion of types, as shares of the gold type"
+    return Charts({title: figures.matrix(shares, types, types, names=("gold", "predicted"))})
+
+
+def thresholds(study: Study) -> Charts:
+    """Precision against recall of the experiments with scores, from their threshold upwards."""
+    lines = []
+    for series, (name, rows) in enumerate(study.predictions.items()):
+        scores = np.array([score for row in rows for score in row.scores])
+        correct = np.array([span in row.gold for row in rows for span in row.predicted], bool)
+        gold = sum(len(row.gold) for row in rows)
+        kept = {f"threshold {limit:.2f}": correct[scores >= limit] for limit in THRESHOLDS}
+        points = {(k.sum() / gold, k.mean()): note for note, k in kept.items() if k.any()}
+        if len(points) > 1:
+            lines.append(figures.Line(name, series, [*points], notes=[*points.values()]))
+    chart = figures.curves(lines, x_title="recall", y_title="precision")
+    legend = {line.name: study.chips[line.name] for line in lines}
+    return Charts({"Precision against recall, by threshold": chart}, legend)
 
 
 def _mention(row: PredictionRow, finding: Finding) -> str:

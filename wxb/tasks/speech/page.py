@@ -9,12 +9,12 @@ from typing import Any
 from markupsafe import Markup
 
 from wxb.core import paths
-from wxb.reporting.charts import parts
+from wxb.reporting.charts import figures, parts
 from wxb.reporting.charts.formatting import Table, rounded
 from wxb.reporting.charts.parts import Example, Fold, Section, Study, marked
 from wxb.tasks.speech.metrics import EDITS, PredictionRow, alignment, clip_name, clip_rows
 
-COLOURS = {"substitutions": "#2f7ebc", "deletions": "#cf4f63", "insertions": "#9a63c4"}
+COLOURS = dict(zip(("deletions", "insertions", "substitutions"), figures.ERRORS, strict=False))
 SHOWN = 12  # confusions of one system
 BINS = {"by_seconds": "CER by length (s)", "by_snr": "CER by signal-to-noise ratio (dB)"}
 AUDIO = Markup(

@@ -38,7 +38,7 @@ class Page(parts.Page):
             " training has all words of the source and of a reference."
         )
         return [
-            Section("kinds", "Kinds of sentences", [note, kinds]),
+            Section("kinds", "Kinds of sentences", [note, *kinds]),
             Section(
                 "translations",
                 "Translations",

@@ -38,8 +38,11 @@ const scale = (element) => {
 for (const element of document.querySelectorAll(".figure")) {
   const { data, layout } = JSON.parse(element.querySelector("script").textContent);
   element.replaceChildren();
-  // On a phone, markers would hide their intervals.
-  if (innerWidth < 640) for (const { error_x, marker } of data) if (error_x) marker.size *= 0.5;
+  if (innerWidth < 640) {
+    // On a phone, markers would hide their intervals, and names of rows take the width.
+    for (const { marker } of data) if (marker) marker.size *= 0.6;
+    layout.font.size = 10;
+  }
   await Plotly.newPlot(element, data, layout, { displayModeBar: false, responsive: true });
   scale(element);
   element.on("plotly_afterplot", () => scale(element));
