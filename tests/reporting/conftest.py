@@ -131,12 +131,8 @@ def write_evaluation(
             evaluation.save_run(scorer, parent / seed, rows)
     evaluation.save(folder, made)
     scores = evaluation.metrics(scorer, made["test"])
-    sizes = {
-        "parameters": 2_345_678,
-        "trainable_parameters": 1_234_567,
-        "updates": 1_500,
-        "examples": 12_000,
-    }
+    sizes = {"parameters": 2_345_678, "trainable_parameters": 1_234_567}
+    sizes |= {"updates": 1_500, "examples": 12_000}
     write_json(Path("reports/metrics", study, f"{member}.json"), {**scores, **sizes})
 
 
@@ -232,15 +228,11 @@ def comparison(
         "headline": metric.key,
         "signature": f"made-up {metric.title}",
         "unit": "records",
-        "counts": {},
-        "shares": {},
-        "documents": groups,
-        "groups": groups,
-        "support": groups,
+        **{key: {} for key in ("counts", "shares", "further")},
+        **dict.fromkeys(("documents", "groups", "support"), groups),
         "seeds": [1],
         "systems": systems,
         "pairs": pairs,
-        "further": {},
         "level": 0.95,
         "nearness": NEARNESS,
     }

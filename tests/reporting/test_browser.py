@@ -165,6 +165,12 @@ def test_a_click_on_a_header_sorts_the_rows_of_any_table(look):
         assert sorted(names.all_text_contents()) == sorted(before)
 
 
+def test_the_answer_the_chart_and_the_table_are_on_the_first_screen(look):
+    bottom = "document.querySelector('table').getBoundingClientRect().bottom + scrollY"
+    if look.width == 1280 and look.name in ("speech", "translation"):
+        assert look.page.evaluate(bottom) < 900
+
+
 def test_nothing_overflows_the_page(look):
     assert look.page.evaluate("document.documentElement.scrollWidth") <= look.width
     outside = look.page.evaluate(
@@ -191,7 +197,7 @@ def test_every_figure_has_marks_and_a_label_and_fits(look):
           };
         })"""
     )
-    assert len(charts) == {"ner": 6, "index": 0, "attention": 4}.get(look.name, len(charts))
+    assert len(charts) == {"ner": 7, "index": 0, "attention": 4}.get(look.name, len(charts))
     for chart in charts:
         assert chart["height"] > 150
         assert 200 < chart["width"] <= chart["room"] + 1

@@ -1,5 +1,6 @@
 """The stage `report`: the page of a study, its index, and what both are made from."""
 
+import base64
 import json
 import re
 import shutil
@@ -27,7 +28,7 @@ from wxb.reporting.page import (
 
 SEVEN = ["ner-encoder", "ner-decoder", "ner-third", *(f"ner-{name}" for name in "abcd")]
 THREE, TWO = SEVEN[:3], SEVEN[:2]
-SECTIONS = ["results", "noise", "types", "mistakes", "cost", "training", "published", "making"]
+SECTIONS = ["results", "types", "mistakes", "cost", "training", "published"]
 HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(2)>"
 
 
@@ -94,30 +95,57 @@ def parsed_page(tree, study="ner") -> Page:
 def test_sections_and_figures_are_all_there(tree, number):
     page = parsed_page(tree(SEVEN[:number]))
     assert list(page.sections) == SECTIONS
-    losses = ["Loss of each backbone", *SEVEN[:number]]
-    assert {*page.figures} == {"F1", "validation F1", *losses}
-    links = {a["href"] for tag, a in page.elements if tag == "a"}
-    assert links == {f"#{section}" for section in SECTIONS}
-    assert [*page.table(["experiment"])] == SEVEN[:number]
+    losses = [f"Loss of each {name}" for name in ("experiment", "backbone")]
+    confusions = "Confusion of types, as shares of the gold type"
+    assert [*page.figures] == ["F1", confusions, "validation F1", *losses]
+    links = [a["href"] for tag, a in page.elements if tag == "a"]
+    assert links[: len(SECTIONS)] == [f"#{section}" for section in SECTIONS]
+    assert {*page.table(["experiment"])} == {*SEVEN[:number]}
 
 
-def test_a_page_begins_with_the_claim_of_each_test_set(tree):
+def test_a_page_begins_with_the_answer_and_ranks_all_by_score(tree):
     reports = tree(THREE, further=["new"])
     page = parsed_page(reports)
     start = page.text[: page.text.index("Results")]
     assert "Check the data: 2 of 9 rejected." in start
-    for comparison in pairs.test_sets(reports.comparison).values():
-        assert pairs.claim(comparison) in start
-    titles = ["experiment", "tier", "F1 (95% interval)", "new: tier", "new: F1 (95% interval)"]
+    assert pairs.conclusions(reports.comparison)[0] in start
+    for sentence in pairs.conclusions(reports.comparison["further"]["new"] | {"question": None}):
+        assert sentence in page.sections["results"]
+    titles = ["experiment", "tier", "F1 (95% interval)", "new: F1 (95% interval)"]
+    assert page.tables[0][0] == [*titles, "precision", "recall", "training"]
     rows = page.table(titles)
+    f1 = [float(row[1].split()[0]) for row in rows.values()]
+    assert f1 == sorted(f1, reverse=True)
     for name, system in reports.comparison["systems"].items():
         other = reports.comparison["further"]["new"]["systems"][name]
-        for cell, score in zip(rows[name][1:4:2], (system["f1"], other["f1"]), strict=True):
+        for cell, score in zip(rows[name][1:3], (system["f1"], other["f1"]), strict=True):
             assert cell == f"{score['value']:.3f} ({score['low']:.3f}–{score['high']:.3f})"
-        others = [key for key in reports.comparison["metrics"] if key != "f1"]
-        assert rows[name][4:] == [f"{system[key]['value']:.3f}" for key in others]
+        scores = [f"{system[key]['value']:.3f}" for key in ("precision", "recall")]
+        assert rows[name][3:] == [*scores, "1 min 40 s"]
         outcomes = page.table(["experiment", "correct", "missed", "spurious", "wrong boundary"])
         assert outcomes[name][3] == str(system["errors"]["wrong_boundary"])
+
+
+def test_all_scores_can_be_downloaded(tree):
+    reports = tree(TWO)
+    downloads = {
+        a["download"]: base64.b64decode(a["href"].partition(",")[2])
+        for tag, a in parsed_page(reports).elements
+        if tag == "a" and "download" in a
+    }
+    assert downloads["ner.csv"] == Path("reports/studies/ner.csv").read_bytes()
+    assert json.loads(downloads["ner.json"]) == reports.comparison
+
+
+def test_the_best_of_each_row_are_marked_and_counted():
+    scores = {"x": {"a": (0.5, 2), "b": (0.0, 1)}, "y": {"a": (0.25, 2), "b": (0.0, 1)}}
+    systems = {
+        name: {"by_type": {kind: {"f1": f1, "support": n} for kind, (f1, n) in row.items()}}
+        for name, row in scores.items()
+    }
+    text, table = parts.by_category("F1", systems, "by_type", "f1")
+    assert [[c.note for c in row[2:]] for row in table.rows] == [[parts.BEST, ""], ["", ""]]
+    assert text.endswith(": x 1.")
 
 
 def test_every_pair_is_once_in_the_triangle(compared):
@@ -136,7 +164,7 @@ def test_every_pair_is_once_in_the_triangle(compared):
 
 def test_one_experiment_has_no_differences(tree):
     page = parsed_page(tree(["ner-encoder"]))
-    assert "+" not in page.sections["noise"]
+    assert "+" not in page.sections["results"]
     assert page.tables[0][0][:2] == ["experiment", "F1 (95% interval)"]  # no tiers
 
 
@@ -145,7 +173,7 @@ def test_page_loads_nothing(tree):
     for tag, attrs in page.elements:
         assert tag not in {"link", "base", "iframe", "object", "embed", "img"}
         assert not {"src", "srcset", "data", "action", "poster"} & set(attrs)
-        assert attrs.get("href", "#").startswith("#")
+        assert attrs.get("href", "#").startswith(("#", "../docs/", "data:text/plain;"))
         assert "url(" not in attrs.get("style", "")
     for css in page.raw["style"]:
         assert not re.search(r"@import|url\(", css)
@@ -184,8 +212,6 @@ def test_costs_are_those_of_the_stages(tree):
     assert rows["ner-decoder"][7] == "53.0 GiB"
     for text in ("some machine, then another machine", "2030-01-02 to 2030-02-03"):
         assert text in page.sections["cost"]
-    seconds = costs.training_seconds({**reports.comparison, "seeds": [1, 2]}, {})
-    assert seconds == {}
     half = costs.training_seconds(
         {**reports.comparison, "seeds": [1, 2]}, {"train@ner-third": {"seconds": 9}}
     )
@@ -211,9 +237,10 @@ def test_curves_keep_the_colours_and_symbols_of_experiments_and_gaps(tree):
         t["name"]: t for key in ("F1", "accuracy") for t in charts[f"validation {key}"]["data"]
     }
     assert [*curves] == [SEVEN[0], *SEVEN[3:], SEVEN[1]]
+    losses = charts["Loss of each experiment"]["data"]
     for index, name in enumerate(SEVEN):
         if name != "ner-third":
-            loss, valid_loss = charts[name]["data"]
+            loss, valid_loss = (trace for trace in losses if trace["name"] == name)
             assert loss["line"]["color"] == valid_loss["line"]["color"] == figures.colour(index)
             assert valid_loss["line"]["dash"] == "dash"
             assert curves[name]["marker"]["symbol"] == figures.symbol(index)
@@ -282,14 +309,14 @@ def test_a_page_of_any_task_and_scale(tree, compared, metric, factor, text):
     content = compared(scores, noise=0.01 * factor, metric=metric) | {"unit": "letters"}
     curves = {name: {f"valid_{metric.key}": [(1, 0.5)], "valid_loss": [(1, 2)]} for name in TWO}
     page = Page(assemble(study._replace(comparison=content, curves=curves), Task()))
-    order = ["results", "noise", "own", "cost", "training", "published", "making"]
+    order = ["results", "own", "cost", "training", "published"]
     assert list(page.sections) == order
     assert "<i>" in page.sections["own"]
-    assert pairs.claim(content) in page.text
+    assert all(sentence in page.text for sentence in pairs.conclusions(content))
     assert page.table(["experiment", "tier"])["ner-encoder"][1] == text
     assert f"validation {metric.title}" in page.figures
     assert ("Lower is better" in page.text) is metric.lower_is_better
-    assert "20 letters" in page.sections["making"]
+    assert "20 letters" in page.sections["results"]
     assert "A letter counts once." in page.text
 
 
@@ -316,6 +343,6 @@ def test_the_index_links_every_page_with_its_answer(tree):
     assert links == ["ner.html", "gates.html", "images.html"]
     titles = {name: reports.params.lessons[name].title for name in ("gates", "images")}
     assert page.tables == [
-        [["question", "answer"], ["Which is better?", pairs.claim(reports.comparison)]],
+        [["question", "answer"], ["Which is better?", *pairs.conclusions(reports.comparison)[:1]]],
         [["question", "answer"], [titles["gates"], answer], [titles["images"], ""]],
     ]

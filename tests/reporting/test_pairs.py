@@ -9,18 +9,7 @@ from hypothesis import strategies as st
 
 from tests.reporting.conftest import BLEU, CER, F1, comparison, with_baselines
 from wxb.metrics.intervals import holm
-from wxb.reporting.charts.pairs import (
-    ALPHA,
-    claim,
-    corrected_pairs,
-    groups_warning,
-    leaders,
-    letters,
-    pairs_by_names,
-    tiers,
-    trained,
-    without_baselines,
-)
+from wxb.reporting.charts import pairs
 from wxb.reporting.charts.parts import DEEPEST, shaded
 
 SEVEN = dict(zip("abcdefg", (0.90, 0.895, 0.7, 0.5, 0.3, 0.295, 0.1), strict=True))
@@ -45,7 +34,7 @@ def test_holm_keeps_the_order_between_the_raw_values_and_bonferroni(values):
 
 
 def test_pairs_are_leads_of_the_winner(compared):
-    (pair,) = corrected_pairs(compared({"loser": 0.25, "winner": 0.5}))
+    (pair,) = pairs.corrected_pairs(compared({"loser": 0.25, "winner": 0.5}))
     assert (pair.a, pair.b, pair.value) == ("winner", "loser", 0.25)
     assert pair.low == pytest.approx(0.24)
     assert pair.high == pytest.approx(0.26)
@@ -53,25 +42,25 @@ def test_pairs_are_leads_of_the_winner(compared):
 
 
 def test_significant_needs_the_interval_and_the_corrected_p(compared):
-    (pair,) = corrected_pairs(compared({"a": 0.5, "b": 0.25}))
+    (pair,) = pairs.corrected_pairs(compared({"a": 0.5, "b": 0.25}))
     assert pair.significant
     assert pair.swapped().significant
     assert not pair._replace(low=0.0).significant
-    assert not pair._replace(corrected=ALPHA + 0.001).significant
+    assert not pair._replace(corrected=pairs.ALPHA + 0.001).significant
 
 
 def test_an_interval_that_excludes_0_is_not_enough_after_correction(compared):
     content = compared({"a": 0.9, "b": 0.8, "c": 0.7}, noise=0.05, p_value=0.03)
-    assert {pair.conclusion for pair in corrected_pairs(content)} == {"not significant"}
-    assert {*tiers(content).values()} == {"a"}
+    assert {pair.conclusion for pair in pairs.corrected_pairs(content)} == {"not significant"}
+    assert {*pairs.tiers(content).values()} == {"a"}
 
 
 @pytest.mark.parametrize("swapped", [False, True])
 def test_the_claim_does_not_depend_on_the_order_within_noise(compared, swapped):
     content = compared(SEVEN | ({"a": 0.895, "b": 0.90} if swapped else {}))
-    assert leaders(content) == ["a", "b"]
-    assert numbers(claim(content)) == ["0.895", "0.900", "5", "5", "0.195"]
-    assert claim(content).startswith("a and b (F1 ")
+    assert pairs.leaders(content) == ["a", "b"]
+    assert numbers(pairs.claim(content)) == ["0.895", "0.900", "5", "5", "0.195"]
+    assert pairs.claim(content).startswith("a and b (F1 ")
 
 
 @pytest.mark.parametrize(
@@ -88,19 +77,19 @@ def test_a_claim_has_the_leaders_and_how_far_they_are_ahead(
     compared, scores, noise, best, expected
 ):
     content = compared(scores, noise=noise)
-    assert leaders(content) == best
-    assert numbers(claim(content))[: len(expected)] == expected
-    assert claim(content).startswith(" and ".join(best))
+    assert pairs.leaders(content) == best
+    assert numbers(pairs.claim(content))[: len(expected)] == expected
+    assert pairs.claim(content).startswith(" and ".join(best))
     if "c" in scores:
-        assert numbers(claim(content))[2:] == ["1", "2", "0.190"]
+        assert numbers(pairs.claim(content))[2:] == ["1", "2", "0.190"]
 
 
 @given(st.lists(st.floats(0, 1), min_size=2, max_size=8), st.floats(0, 0.5))
 def test_no_two_leaders_differ_significantly(values, noise):
     names = [f"system-{index}" for index in range(len(values))]
     content = comparison(dict(zip(names, values, strict=True)), noise=noise)
-    leads = pairs_by_names(corrected_pairs(content))
-    best = leaders(content)
+    leads = pairs.pairs_by_names(pairs.corrected_pairs(content))
+    best = pairs.leaders(content)
     assert best
     assert not any(leads[pair].significant for pair in combinations(best, 2))
     others = [name for name in names if name not in best]
@@ -121,9 +110,9 @@ def test_the_claim_names_experiments_that_are_not_ahead_of_a_baseline(
     scores, baselines, metric, behind
 ):
     made = with_baselines(scores, baselines, metric)
-    assert leaders(made) == (["b"] if metric is CER else ["a"])
-    assert ("baseline" in claim(made)) is (behind is not None)
-    assert claim(made).endswith(behind or ".")
+    assert pairs.leaders(made) == (["b"] if metric is CER else ["a"])
+    assert ("baseline" in pairs.claim(made)) is (behind is not None)
+    assert pairs.claim(made).endswith(behind or ".")
 
 
 @pytest.mark.parametrize(
@@ -137,25 +126,25 @@ def test_the_claim_names_experiments_that_are_not_ahead_of_a_baseline(
 )
 def test_too_few_groups_are_warned_of(compared, scores, groups, least):
     content = compared(scores, groups=groups)
-    pairs = len(content["pairs"])
-    expected = [] if least is None else [str(pairs), str(groups), least]
-    assert numbers(groups_warning(content)) == expected
-    assert any(pair.significant for pair in corrected_pairs(content)) == (least is None)
+    tests = len(content["pairs"])
+    expected = [] if least is None else [str(tests), str(groups), least]
+    assert numbers(pairs.groups_warning(content)) == expected
+    assert any(pair.significant for pair in pairs.corrected_pairs(content)) == (least is None)
 
 
 def test_the_lowest_wins_if_lower_is_better(compared):
-    assert leaders(compared({"ann": 0.5, "bob": 0.25, "cid": 0.125}, metric=CER)) == ["cid"]
+    assert pairs.leaders(compared({"ann": 0.5, "bob": 0.25, "cid": 0.125}, metric=CER)) == ["cid"]
     content = compared({"ann": 0.4, "bob": 0.5}, metric=CER)
     content["pairs"][0]["difference"] |= {"low": -0.15, "high": -0.02}
-    (lead,) = corrected_pairs(content)
+    (lead,) = pairs.corrected_pairs(content)
     assert (lead.a, lead.value, lead.low, lead.high) == ("ann", 0.1, 0.02, 0.15)
 
 
 def test_baselines_are_left_out():
     made = with_baselines({"a": 0.9, "b": 0.5}, {"copy": 0.95})
     made["further"] = {"other": with_baselines({"a": 0.9, "b": 0.5}, {"copy": 0.95})}
-    assert trained(made) == ["a", "b"]
-    rest = without_baselines(made)
+    assert pairs.trained(made) == ["a", "b"]
+    rest = pairs.without_baselines(made)
     assert [*rest["systems"]] == [*rest["further"]["other"]["systems"]] == ["a", "b"]
 
 
@@ -170,8 +159,8 @@ def test_shade_grows_with_the_score_on_the_scale_of_the_metric(a, b):
 def relations(draw):
     """Names, and pairs of them that differ, in any direction and order."""
     names = NAMES[: draw(st.integers(1, len(NAMES)))]
-    pairs = [pair for pair in combinations(names, 2) if draw(st.booleans())]
-    swapped = [pair if draw(st.booleans()) else pair[::-1] for pair in pairs]
+    chosen = [pair for pair in combinations(names, 2) if draw(st.booleans())]
+    swapped = [pair if draw(st.booleans()) else pair[::-1] for pair in chosen]
     return names, draw(st.permutations(swapped))
 
 
@@ -185,7 +174,7 @@ def sharing(found):
 @given(relations())
 def test_two_share_a_letter_if_and_only_if_no_difference_is_established(relation):
     names, established = relation
-    found = letters(names, established)
+    found = pairs.letters(names, established)
     everything = {frozenset(pair) for pair in combinations(names, 2)}
     assert sharing(found) == everything - {frozenset(pair) for pair in established}
     assert all(found.values())
@@ -196,17 +185,17 @@ def test_letters_do_not_depend_on_the_order_of_the_tests(relation, random):
     names, established = relation
     shuffled = [*established]
     random.shuffle(shuffled)
-    assert letters(names, shuffled) == letters(names, established)
+    assert pairs.letters(names, shuffled) == pairs.letters(names, established)
 
 
 def test_the_first_letter_is_that_of_the_leaders():
-    assert letters("xyz", [("z", "x"), ("z", "y")]) == {"x": "b", "y": "b", "z": "a"}
-    assert letters("xyz", [("x", "z")]) == {"x": "a", "y": "ab", "z": "b"}
+    assert pairs.letters("xyz", [("z", "x"), ("z", "y")]) == {"x": "b", "y": "b", "z": "a"}
+    assert pairs.letters("xyz", [("x", "z")]) == {"x": "a", "y": "ab", "z": "b"}
 
 
 def test_letters_go_on_after_z():
     names = [f"{index:02}" for index in range(54)]
-    found = letters(names, [*combinations(names, 2)])
+    found = pairs.letters(names, [*combinations(names, 2)])
     assert [found[name] for name in ("00", "25", "26", "53")] == ["a", "z", "a1", "b2"]
 
 
@@ -215,7 +204,7 @@ def test_letters_go_on_after_z():
 )
 def test_the_pair_of_the_question_comes_first(compared, question, start):
     content = compared(SEVEN) | {"question": [*question]}
-    sentence, rest = claim(content).split("). ", 1)
+    sentence, rest = pairs.claim(content).split("). ", 1)
     assert numbers(sentence) == start.split()
     assert ("ahead" in sentence) == (question == "ca")
-    assert rest == claim(compared(SEVEN))
+    assert rest == pairs.claim(compared(SEVEN))

@@ -2,14 +2,7 @@
 
 from tests.reporting.conftest import BLEU, CER, with_baselines
 from wxb.metrics import Metric
-from wxb.reporting.tables import (
-    leads_table,
-    markdown,
-    score_table,
-    shares_table,
-    study_table,
-    training_table,
-)
+from wxb.reporting import tables
 
 SEVEN = ["ner-encoder", *(f"ner-{name}" for name in "abcdef")]
 
@@ -21,13 +14,13 @@ def cells(table):
 
 def test_markdown_of_two(tree):
     made = tree(SEVEN[:2]).comparison
-    text = markdown(made)
+    text = tables.markdown(made)
     assert (
         "test: 4 records, 7 spans; 25.0% within one word of training, 50.0% within two.\n" in text
     )
     assert "intervals and p values: jackknife over records.\n" in text
-    tables = [cells(score_table(made)), *map(cells, (leads_table(made), shares_table(made)))]
-    scores, leads, shares = (table["ner-a"] for table in tables)
+    shown = [tables.score_table(made), tables.leads_table(made), tables.shares_table(made)]
+    scores, leads, shares = (cells(table)["ner-a"] for table in shown)
     assert (scores["tier"], scores["F1 (95% interval)"]) == ("a", "0.462 (0.335–0.594)")
     assert (scores["correct"], scores["predicted"], scores["gold"]) == ("3", "6", "7")
     assert leads["F1 (95% interval)"] == "+0.462 (+0.329 to +0.594)"
@@ -39,31 +32,31 @@ def test_markdown_of_two(tree):
 
 
 def test_leads_are_those_of_the_leaders_over_the_others(compared):
-    table = leads_table(compared(dict(zip("abcd", (0.9, 0.895, 0.7, 0.5), strict=True))))
+    table = tables.leads_table(compared(dict(zip("abcd", (0.9, 0.895, 0.7, 0.5), strict=True))))
     assert [row[:2] for row in table.rows] == [["a", "c"], ["a", "d"], ["b", "c"], ["b", "d"]]
     assert table.rows[0][2:] == [
         *("+0.200 (+0.190 to +0.210)", "< 0.001", "< 0.001", "significant")
     ]
-    (only,) = leads_table(compared({"a": 0.5, "b": 0.495})).rows
+    (only,) = tables.leads_table(compared({"a": 0.5, "b": 0.495})).rows
     assert only == ["a", "b", "+0.005 (-0.005 to +0.015)", "0.500", "0.500", "not significant"]
-    (lower,) = leads_table(compared({"a": 0.5, "b": 0.25}, metric=CER)).rows
+    (lower,) = tables.leads_table(compared({"a": 0.5, "b": 0.25}, metric=CER)).rows
     assert lower[:3] == ["b", "a", "+0.250 (+0.240 to +0.260)"]
-    assert leads_table(compared({"a": 0.5})).rows == []
+    assert tables.leads_table(compared({"a": 0.5})).rows == []
 
 
 def test_baselines_are_marked_and_in_no_tier():
     made = with_baselines({"a": 0.9, "b": 0.5}, {"copy": 0.4})
-    rows = [row[:3] for row in score_table(made).rows]
+    rows = [row[:3] for row in tables.score_table(made).rows]
     assert [row[0] for row in rows] == ["a", "b", "copy (baseline)"]
     assert [row[1] for row in rows] == ["a", "b", ""]
-    assert [row[0] for row in training_table(made, None).rows] == ["a", "b"]
+    assert [row[0] for row in tables.training_table(made, None).rows] == ["a", "b"]
 
 
 def test_groups_and_seeds_are_shown(compared):
     content = compared({"a": 0.5}) | {"unit": "spans", "groups": 3, "seeds": [4, 5]}
     content["grouped_by"] = "source"
     content["systems"]["a"]["f1_by_run"] = [0.4, 0.6]
-    text = markdown(content)
+    text = tables.markdown(content)
     assert "| a | 0.500 ± 0.141 (0.490–0.510) |" in text
     assert "F1, mean ± SD of 2 seeds (95% interval)" in text
     assert "test: 20 records in 3 groups by source, 20 spans; 25.0% within one word" in text
@@ -73,7 +66,7 @@ def test_groups_and_seeds_are_shown(compared):
 
 def test_study_table_has_a_row_an_experiment(tree):
     reports = tree(SEVEN)
-    table = study_table(reports.comparison)
+    table = tables.study_table(reports.comparison)
     assert [row["experiment"] for row in table] == SEVEN
     keys = reports.comparison["metrics"]
     scores = [f"{key}{end}" for key in keys for end in ("", "_low", "_high")]
@@ -96,11 +89,11 @@ def test_tables_show_metrics_with_their_titles_and_decimals(compared):
     content["metrics"] |= {"chrf": chrf._asdict()}
     for system in content["systems"].values():
         system |= {"chrf": {"value": 51.5, "low": 50.0, "high": 53.0}, "words": 1234, "rare": 0.5}
-    text = markdown(content)
+    text = tables.markdown(content)
     assert "| experiment | tier | BLEU (95% interval) | chrF | words |\n" in text
     assert "| a | a | 30.3 (29.3–31.3) | 51.50 | 1,234 |\n" in text
     assert "| experiment | test: rare words |\n" in text
     assert "\ntest: 20 records; 25.0% within one word" in text  # no units, as these are records
     assert "\nMade-up BLEU; intervals and p values: jackknife over records.\n" in text
-    (row, _) = study_table(content)
+    (row, _) = tables.study_table(content)
     assert (row["bleu"], row["chrf_low"], row["words"], row["rare"]) == (30.26, 50.0, 1234, 0.5)

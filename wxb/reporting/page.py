@@ -55,6 +55,7 @@ def _results(study: Study, task: Page, rest: Sequence[str]) -> Section:
     scores = {name: pairs.headline_scores(results) for name, results in sets.items()}
     order = {name: study.chips[name] for name in pairs.ranked(comparison)}
     chart = figures.forest(metric, scores, order)
+    legend = figures.chips(sets, sets, figures.HOLLOW) if len(sets) > 1 else {}
     notes = [
         f"{comparison['level']:.0%} intervals: {tables.uncertainty(comparison)}.",
         "Lower is better." if metric.lower_is_better else "",
@@ -64,7 +65,7 @@ def _results(study: Study, task: Page, rest: Sequence[str]) -> Section:
         "results",
         "Results",
         [
-            Charts({metric.title: chart}, figures.set_chips(sets) if len(sets) > 1 else {}),
+            Charts({metric.title: chart}, legend),
             ranking(study),
             " ".join(filter(None, notes)),
             *filter(None, [" ".join(rest)]),
@@ -206,8 +207,7 @@ def published(study: Study) -> list[Section]:
         "From the series github.com/AUSTIN2526/learning-wx-b-in-30-days, measured on other records,"
         " with other models and another scorer: do not compare them with the scores above."
     )
-    table = Table("Published scores", header, rows)
-    return [Section("published", "Published scores", [note, table])]
+    return [Section("published", "Published scores", [note, Table("Published", header, rows)])]
 
 
 def _making(study: Study) -> list[Block]:

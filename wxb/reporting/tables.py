@@ -194,7 +194,7 @@ def training_table(comparison: Mapping[str, Any], seconds: Mapping[str, float] |
 
 def experiment_name(comparison: Mapping[str, Any], name: str) -> str:
     """The name of an experiment in a table, marked if it is a baseline."""
-    return f"{name} (baseline)" if pairs.is_baseline(comparison["systems"][name]) else name
+    return f"{name} (baseline)" if name in pairs.baselines(comparison) else name
 
 
 def test_set_line(name: str, results: Mapping[str, Any]) -> str:

@@ -13,26 +13,32 @@ SCORES = {
 }
 
 
-@pytest.mark.parametrize("colour", [*figures.SERIES, figures.OTHERS])
+@pytest.mark.parametrize("colour", [*figures.SERIES, *figures.ERRORS, figures.OTHERS])
 @pytest.mark.parametrize("paper", ["#ffffff", "#15171b"])
 def test_colours_are_legible_in_both_schemes(colour, paper):
     assert contrast(colour, paper) >= 3
 
 
 def test_forest_draws_each_interval_from_low_to_high():
-    for trace, score in zip(figures.forest(F1, SCORES, {}, []).data, SCORES.values(), strict=False):
+    forest = figures.forest(F1, {"test": SCORES}, figures.chips(SCORES))
+    for trace, score in zip(forest.data, SCORES.values(), strict=True):
         (value,), (up,), (down,) = trace.x, trace.error_x.array, trace.error_x.arrayminus
         assert (value - down, value, value + up) == (score["low"], score["value"], score["high"])
 
 
-def test_forest_has_hollow_markers_in_the_rows_of_their_experiments_and_grey_baselines():
-    further = {"new": {"a": {"value": 0.25, "low": 0.2, "high": 0.3}}}
-    *ours, other = figures.forest(F1, SCORES, further, ["b"]).data
-    assert [trace.marker.symbol for trace in ours] == [figures.symbol(0), figures.symbol(1)]
+def test_forest_has_a_marker_of_each_test_set_in_the_rows_of_experiments_and_grey_baselines():
+    sets = {"test": SCORES, "new": {**SCORES, "a": {"value": 0.25, "low": 0.2, "high": 0.3}}}
+    *ours, other, _ = figures.forest(F1, sets, figures.chips(SCORES, ["b"])).data
+    assert [trace.marker.symbol for trace in ours] == [figures.symbol(0)] * 2
     assert [trace.marker.color for trace in ours] == [figures.colour(0), figures.OTHERS]
-    assert other.marker.symbol == f"{figures.symbol(0)}-open"
+    assert other.marker.symbol == f"{figures.symbol(1)}-open"
     assert other.marker.color == ours[0].marker.color
     assert (other.x, other.y, other.error_x.array) == ((0.25,), ours[0].y, None)
+
+
+def test_eight_experiments_and_all_errors_have_their_own_colour():
+    assert len({*figures.SERIES, *figures.ERRORS, figures.OTHERS}) == 8 + 5 + 1
+    assert len({*figures.chips("abcdefgh").values()}) == len({*figures.FILLED}) == 8
 
 
 @pytest.mark.parametrize(
@@ -44,7 +50,7 @@ def test_forest_has_hollow_markers_in_the_rows_of_their_experiments_and_grey_bas
     ],
 )
 def test_axes_and_markers_show_the_metric_with_its_title_and_decimals(metric, title, hover):
-    forest = figures.forest(metric, SCORES, {}, [])
+    forest = figures.forest(metric, {"test": SCORES}, figures.chips(SCORES))
     assert forest.layout.xaxis.title.text == title
     assert hover in forest.data[0].hovertemplate
 

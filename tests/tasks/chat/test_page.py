@@ -36,5 +36,5 @@ def test_an_example_has_its_history_and_whether_replies_are_correct():
 
 def test_the_sections_have_a_row_a_kind_and_the_diversity_of_replies():
     kinds, replies = Page().sections(study_of(Scorer(), {"one": rows("xy", format="text")}))
-    assert [row[0] for row in kinds.blocks[0].rows] == ["x", "y"]
+    assert [row[0] for row in kinds.blocks[1].rows] == ["x", "y"]
     assert replies.blocks[1].rows == [["one", "0.500", "0.000"]]

@@ -69,7 +69,7 @@ def test_an_attention_map_has_a_row_per_target_token_and_escapes_texts():
 
 def test_the_sections_of_a_page():
     kinds, translations = Page().sections(study_of(metrics.Scorer(), {"a": rows(*["zz"] * 20)}))
-    assert all(row[1] == "20" for row in kinds.blocks[1].rows)
+    assert all(row[1] == "20" for row in kinds.blocks[2].rows)
     assert [block.summary for block in translations.blocks[1:]] == [
         *("best translations", "worst translations", "most different translations")
     ]

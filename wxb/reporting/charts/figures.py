@@ -64,13 +64,15 @@ def forest(
     """
     figure = _empty_figure(height=FRAME + ROW * len(colours))
     for index, (test_set, results) in enumerate(scores.items()):
+        shape = symbol(index) + "-open" * (index > 0)
+        marker = {"symbol": shape, "size": 10 if index else 12, "line": {"width": 1.5}}
         for name, chip in colours.items():
             figure.add_scatter(
                 x=[results[name]["value"]],
                 y=[escape_label(name)],
                 error_x=None if index else _error_bar(results[name], chip.colour),
                 mode="markers",
-                marker=_marker(index, chip.colour),
+                marker={"color": chip.colour, **marker},
                 hovertemplate=f"{escape_label(name)} on {escape_label(test_set)}<br>{metric.title}"
                 f" {with_interval(results[name], metric)}<extra></extra>",
             )
@@ -81,11 +83,9 @@ def forest(
     return figure
 
 
-def curves(
-    lines: Sequence[Line], *, y_title: str, x_title: str = "update", height: int = 280
-) -> go.Figure:
+def curves(lines: Sequence[Line], *, y_title: str, x_title: str = "update") -> go.Figure:
     """Line chart of values by update, or by another quantity."""
-    figure = _empty_figure(height=height)
+    figure = _empty_figure(height=280)
     for line in lines:
         figure.add_scatter(
             x=[x for x, _ in line.points],
@@ -162,7 +162,7 @@ def matrix(
 
     Names of rows and columns may repeat. All are labelled.
     """
-    below = LETTER * max(map(len, columns)) + 50
+    below = LETTER * min(25, max(map(len, columns))) + 50
     figure = _empty_figure(height=below + LABEL * len(rows))
     figure.add_heatmap(
         z=values.round(4).tolist(),
@@ -202,28 +202,19 @@ def symbol(index: int) -> str:
     return SYMBOLS[index % len(SYMBOLS)]
 
 
-def chips(names: Iterable[str], grey: Collection[str] = ()) -> dict[str, Chip]:
+def chips(
+    names: Iterable[str], grey: Collection[str] = (), symbols: str = FILLED
+) -> dict[str, Chip]:
     """The character and the colour of each name, for legends; `grey` names have no own colour."""
     return {
-        name: Chip(FILLED[index % len(FILLED)], OTHERS if name in grey else colour(index))
+        name: Chip(symbols[index % len(symbols)], OTHERS if name in grey else colour(index))
         for index, name in enumerate(names)
     }
-
-
-def set_chips(names: Iterable[str]) -> dict[str, Chip]:
-    """The character of each test set in `forest`, for its legend."""
-    return {name: Chip(HOLLOW[i % len(HOLLOW)], "inherit") for i, name in enumerate(names)}
 
 
 def escape_label(name: str) -> str:
     """A name escaped for plotly's labels, which allow some HTML."""
     return html.escape(name, quote=False)
-
-
-def _marker(index: int, fill: str) -> dict[str, Any]:
-    """The marker of a test set by its index; CSS gives its border the colour of the page."""
-    shape = symbol(index) + "-open" * (index > 0)
-    return {"color": fill, "symbol": shape, "size": 10 if index else 12, "line": {"width": 1.5}}
 
 
 def _error_bar(score: Mapping[str, float], fill: str) -> dict[str, Any]:

@@ -50,19 +50,14 @@ def test_sets(comparison: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
     return {TEST: comparison} | {name: {**made, "question": question} for name, made in further}
 
 
-def is_baseline(system: Mapping[str, Any]) -> bool:
-    """Whether a system of a comparison is a baseline."""
-    return "baseline" in system
-
-
 def baselines(comparison: Mapping[str, Any]) -> list[str]:
     """The names of the baselines."""
-    return [name for name, system in comparison["systems"].items() if is_baseline(system)]
+    return [name for name, system in comparison["systems"].items() if "baseline" in system]
 
 
 def trained(comparison: Mapping[str, Any]) -> list[str]:
     """The experiments that are no baselines, in their order."""
-    return [name for name, system in comparison["systems"].items() if not is_baseline(system)]
+    return [name for name, system in comparison["systems"].items() if "baseline" not in system]
 
 
 def without_baselines(comparison: Mapping[str, Any]) -> dict[str, Any]:

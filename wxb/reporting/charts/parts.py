@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import base64
 import gzip
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple
 
@@ -106,21 +107,20 @@ def by_category(
     Each category has its number of records in `count`, and a score in `score`; the best of a row
     are bold, and a sentence counts them. Empty without categories.
     """
-    details = [system[detail] for system in systems.values()]
-    counts = {name: row[count] for name, row in details[0].items() if row[count]}
-    rows, wins = [], dict.fromkeys(systems, 0)
+    first = next(iter(systems.values()))[detail]
+    counts = {name: row[count] for name, row in first.items() if row[count]}
+    rows, wins = [], Counter[str]()
     for category in sorted(counts, key=lambda category: -counts[category]):
-        scores = dict(zip(systems, (row[category][score] for row in details), strict=True))
-        best = [name for name, value in scores.items() if value and value == max(scores.values())]
-        wins |= {name: wins[name] + 1 for name in best}
-        cells = (shaded(v, metric, BEST if name in best else "") for name, v in scores.items())
+        scores = {name: system[detail][category][score] for name, system in systems.items()}
+        best = max(scores.values())
+        wins.update(name for name, value in scores.items() if value == best > 0)
+        cells = (shaded(v, metric, BEST if v == best > 0 else "") for v in scores.values())
         rows.append([category, f"{counts[category]:,}", *cells])
     if not rows:
         return []
-    ranked = sorted(filter(wins.get, wins), key=lambda name: -wins[name])
-    first = ", ".join(f"{name} {wins[name]}" for name in ranked)
+    names = ", ".join(f"{name} {number}" for name, number in wins.most_common())
     return [
-        f"Best of {len(rows)} rows, in bold; a tie counts for each: {first}.",
+        f"Best of {len(rows)} rows, in bold; a tie counts for each: {names}.",
         Table(caption, ["", "count", *systems], rows),
     ]
 

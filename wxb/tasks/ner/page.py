@@ -57,7 +57,7 @@ class Page(parts.Page):
                 [
                     note,
                     Table("Outcomes", ["experiment", *map(words, OUTCOMES)], outcomes),
-                    thresholds(study),
+                    *thresholds(study),
                     *(
                         Fold(name, [confusions(rows), type_matrix(rows), *examples(rows)])
                         for name, rows in study.predictions.items()
@@ -100,7 +100,7 @@ def type_matrix(rows: Sequence[PredictionRow]) -> Charts:
     return Charts({title: figures.matrix(shares, types, types, names=("gold", "predicted"))})
 
 
-def thresholds(study: Study) -> Charts:
+def thresholds(study: Study) -> list[Charts]:
     """Precision against recall of the experiments with scores, from their threshold upwards."""
     lines = []
     for series, (name, rows) in enumerate(study.predictions.items()):
@@ -113,7 +113,7 @@ def thresholds(study: Study) -> Charts:
             lines.append(figures.Line(name, series, [*points], notes=[*points.values()]))
     chart = figures.curves(lines, x_title="recall", y_title="precision")
     legend = {line.name: study.chips[line.name] for line in lines}
-    return Charts({"Precision against recall, by threshold": chart}, legend)
+    return [Charts({"Precision against recall, by threshold": chart}, legend)] if lines else []
 
 
 def _mention(row: PredictionRow, finding: Finding) -> str:

@@ -2,16 +2,9 @@
 
 from glob import escape
 
+from wxb.tasks import recognition
 from wxb.tasks.classification.reading import FASTTEXT
-from wxb.tasks.recognition import (
-    SHARES,
-    Content,
-    Files,
-    FlagError,
-    Flags,
-    Records,
-    is_split,
-)
+from wxb.tasks.recognition import Content, Files, FlagError, Flags, Records
 
 UNLABELLED = ("unsup", "unlabeled", "unlabelled")  # names of folders of texts without a class
 
@@ -25,11 +18,11 @@ def recognize(files: Files, records: Records, flags: Flags) -> Content | None:
         return _class_per_file(files, records, flags)
     if files.has_fields:
         return records.recognize(files, flags)
-    split = {"by": None, **SHARES}
+    split = {"by": None, **recognition.SHARES}
     if all(FASTTEXT.match(next(files.lines(file))) for file in files.members):
         return {"format": "fasttext", "split": split}
     names = {file.parent.name for file in files.members if file.parent != files.path}
-    classes = sorted(name for name in names if not is_split(name))
+    classes = sorted(name for name in names if not recognition.is_split(name))
     if len(classes) < 2 or any(file.suffix not in ("", ".txt") for file in files.members):
         return None
     labels = {name: None if name.casefold() in UNLABELLED else name for name in classes}

@@ -11,33 +11,11 @@ import regex
 from wxb.corpora.formats import Raw, raw_records
 from wxb.corpora.layout import decode
 from wxb.corpora.records import RecordError
+from wxb.tasks import recognition
 from wxb.tasks.ner.params import Fields, Offsets
-from wxb.tasks.ner.reading import offset
-from wxb.tasks.ner.reading.conll import (
-    DOCUMENT,
-    NESTED,
-    PREFIXES,
-    TAGS,
-    TOKENS,
-    cells,
-    join,
-    numbered_lines,
-    with_spans,
-)
+from wxb.tasks.ner.reading import conll, offset
 from wxb.tasks.ner.reading.repair import edges, spelling, to_characters
-from wxb.tasks.recognition import (
-    SHARES,
-    Content,
-    Files,
-    FlagError,
-    Flags,
-    Records,
-    Row,
-    fields_of,
-    named,
-    only,
-    values,
-)
+from wxb.tasks.recognition import Content, Files, FlagError, Flags, Records, Row
 
 # Known keys of spans, by the key of `fields` in params.yaml.
 KEYS = {
@@ -48,7 +26,7 @@ KEYS = {
 }
 FLAGS = {"start": "start", "end": "end", "type": "tag"}  # by the key of `fields`
 SHARE = 0.99  # of lines or records whose tags are those of a known scheme
-TAG = regex.compile(rf"O|[{''.join(sorted(PREFIXES))}]-.+")
+TAG = regex.compile(rf"O|[{''.join(sorted(conll.PREFIXES))}]-.+")
 
 
 def recognize(files: Files, records: Records, flags: Flags) -> Content | None:
@@ -64,7 +42,7 @@ def recognize(files: Files, records: Records, flags: Flags) -> Content | None:
 
 def _spans(files: Files, records: Records, flags: Flags) -> Content | None:
     """The block for records with a list of spans."""
-    spans = {name: _first_span(files, name) for name in fields_of(files.rows)}
+    spans = {name: _first_span(files, name) for name in recognition.fields_of(files.rows)}
     keys = {name: _keys(span, flags) for name, span in spans.items() if span}
     gold = flags.get("gold")
     lists = [n for n in keys if (n == gold if gold else {"start", "end"} <= keys[n].keys())]
@@ -72,7 +50,7 @@ def _spans(files: Files, records: Records, flags: Flags) -> Content | None:
     content = records.block(files.rows, {**flags, "gold": lists[0]}) if lists else None
     if content is None:
         return None
-    name = only("gold", lists)
+    name = recognition.only("gold", lists)
     if lacking := [f"--{flag}" for key, flag in FLAGS.items() if key not in keys[name]]:
         found = f"found spans with the keys {', '.join(spans[name])} in {name!r}"
         raise FlagError(f"{' and '.join(lacking)}: {found}; name theirs")
@@ -84,14 +62,14 @@ def _spans(files: Files, records: Records, flags: Flags) -> Content | None:
 
 def _first_span(files: Files, name: str) -> Mapping[str, Any]:
     """The first object in the lists of a field; empty without."""
-    lists = values(_parsed(files, name), name)
+    lists = recognition.values(_parsed(files, name), name)
     spans = next((value for value in lists if isinstance(value, list)), [None])
     return spans[0] if isinstance(spans[0], Mapping) else {}
 
 
 def _parsed(files: Files, name: str) -> Sequence[Row]:
     """The records, in tables with the cells of a field parsed if they hold lists."""
-    cells = values(files.rows, name)
+    cells = recognition.values(files.rows, name)
     if not cells or not isinstance(cells[0], str) or not cells[0].startswith("[{"):
         return files.rows
     raws = (
@@ -104,7 +82,7 @@ def _keys(span: Mapping[str, Any], flags: Flags) -> dict[str, str]:
     """The keys of a span by the keys of `fields`, as far as they are known."""
     keys = {key: flags[flag] for key, flag in FLAGS.items() if flag in flags}
     for key, known in KEYS.items():
-        names = named([name for name in span if name not in keys.values()], known)
+        names = recognition.named([name for name in span if name not in keys.values()], known)
         if len(names) == 1 and key not in keys:
             keys[key] = names[0]
     return keys
@@ -160,13 +138,13 @@ def _fit(text: str, start: int, end: int, value: Any) -> tuple[int, int]:
 
 def _tags(files: Files, records: Records, flags: Flags) -> Content | None:
     """The block for records with a list of tokens and a list of their tags."""
-    rows = [row for row in files.rows if any(isinstance(row.get(name), list) for name in TOKENS)]
-    lists = [name for name in fields_of(rows) if isinstance(rows[0].get(name), list)]
-    known = [n for n in lists if n in TAGS or n.endswith("ner_tags")] or lists
+    rows = [row for row in files.rows if any(isinstance(row.get(n), list) for n in conll.TOKENS)]
+    lists = [name for name in recognition.fields_of(rows) if isinstance(rows[0].get(name), list)]
+    known = [n for n in lists if n in conll.TAGS or n.endswith("ner_tags")] or lists
     known = [flags["gold"]] if "gold" in flags else known
     fits: dict[str, list[Any]] = {}
     for field in known:
-        contents = [with_spans(Raw("", row), Fields(spans=field)).content for row in rows]
+        contents = [conll.with_spans(Raw("", row), Fields(spans=field)).content for row in rows]
         changed = [c for c, row in zip(contents, rows, strict=True) if c is not row]
         fits |= {field: changed} if changed else {}
     read = {f: [c for c in contents if isinstance(c, Mapping)] for f, contents in fits.items()}
@@ -176,11 +154,11 @@ def _tags(files: Files, records: Records, flags: Flags) -> Content | None:
             error = next(content for content in contents if isinstance(content, RecordError))
             raise FlagError(f"--gold: {field!r}: {error.detail}")
         return None
-    field = only("gold", names)
+    field = recognition.only("gold", names)
     texts = {*records.fields["input"]} - {Fields().input}
     rows = [{key: value for key, value in row.items() if key not in texts} for row in read[field]]
     content = records.block(rows, {**flags, "gold": field})
-    if content and field not in TAGS:
+    if content and field not in conll.TAGS:
         content["fields"]["spans"] = field
     return content
 
@@ -202,22 +180,22 @@ def _columns(files: Files, flags: Flags) -> Content | None:
                 raise FlagError(
                     f"--tag: column {column} has O {names[column]['O']:,} times, but also"
                     f" {', '.join(map(repr, odd[:3]))}; expected types after one of"
-                    f" {', '.join(f'{prefix}-' for prefix in sorted(PREFIXES))}"
+                    f" {', '.join(f'{prefix}-' for prefix in sorted(conll.PREFIXES))}"
                 )
         return None
     if len(tags) > 1 and "tag" not in flags:
         shown = [f"{c} ({', '.join(x for x, _ in names[c].most_common(4))})" for c in tags]
         raise FlagError(f"--tag: found {' and '.join(shown)}; choose one")
     tag = _index("tag", flags) if "tag" in flags else tags[0]
-    if nested := next(filter(NESTED.search, names.get(tag, ())), None):
+    if nested := next(filter(conll.NESTED.search, names.get(tag, ())), None):
         raise FlagError(f"--tag: {nested!r} joins the tags of several layers; keep one in the file")
     # The first column may number the tokens of a sentence.
     others = (c for c in columns if c not in tags and not all(x.isdigit() for x in names[c]))
     token = _index("input", flags) if "input" in flags else next(others, None)
     if token is None:
         return None
-    conll = {"token": token, "tag": tag, "join": join([*names[token].elements()])}
-    return {"conll": conll, "split": {"by": None, **SHARES}}
+    block = {"token": token, "tag": tag, "join": conll.join([*names[token].elements()])}
+    return {"conll": block, "split": {"by": None, **recognition.SHARES}}
 
 
 def _index(flag: str, flags: Flags) -> int:
@@ -228,5 +206,6 @@ def _index(flag: str, flags: Flags) -> int:
 
 def _rows(file: Path) -> list[list[str]]:
     """The cells of each line that has several; comments and marks of documents are skipped."""
-    lines = [line for _, line in numbered_lines(decode(file)) if not line.startswith(DOCUMENT)]
-    return [row for line in lines if line and len(row := cells(line)) > 1]
+    lines = [line for _, line in conll.numbered_lines(decode(file)) if line]
+    rows = [conll.cells(line) for line in lines if not line.startswith(conll.DOCUMENT)]
+    return [row for row in rows if len(row) > 1]
