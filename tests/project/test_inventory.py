@@ -221,7 +221,7 @@ def test_list_fits_a_pipe(project):
     lines = {line.split()[0]: line for line in process.stdout.splitlines() if line[:1].strip()}
     for name, block in load().experiments.items():
         assert "0.444 (0.400–0.500)" in lines[name], "a name is broken"
-        assert f"  {block.task} on {block.backbone}" in process.stdout
+        assert f"  {block.method} on {block.backbone}" in process.stdout
     assert "stale" in lines["ner-encoder"]
     assert "up to date" in lines["ner-decoder"]
     assert "train 1, valid 1, test 1" in lines["pii"]
@@ -266,7 +266,9 @@ def test_show_prints_corpora_backbones_and_studies(project):
     assert re.search(r"\ntweets +1 +0 +2 ", corpus)
     assert "used by encoder, decoder, words, ner-encoder" in corpus
     assert "pretraining.steps" in backbone
-    assert "(default)" in shown("ner-decoder")
+    own, _, defaults = shown("ner-decoder").partition("\nDefaults, ")
+    assert ("training.epochs " in own, "training.epochs " in defaults) == (True, False)
+    assert ("training.weight_decay " in own, "training.weight_decay " in defaults) == (False, True)
     assert "0.444 (0.400–0.500)" in study
 
 

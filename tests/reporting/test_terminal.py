@@ -31,7 +31,8 @@ def test_no_word_is_broken_or_cut(width):
 @pytest.mark.parametrize(("width", "last"), [(50, ""), (60, "FLOPs"), (80, "memory")])
 def test_columns_that_are_not_required_are_left_out_if_they_do_not_fit(width, last):
     screen = io.StringIO()
-    part = fitted(HEADER, ROWS, required=2, width=width)
+    part, hidden = fitted(HEADER, ROWS, required=2, width=width)
+    assert hidden == HEADER[2 + bool(last) + (last == "memory") :]
     Console(file=screen, width=width).print(part)
     lines = screen.getvalue().splitlines()
     assert max(map(len, lines)) <= width

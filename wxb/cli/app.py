@@ -21,18 +21,8 @@ from wxb.core import compatibility, paths
 from wxb.core.errors import WxbError, require_output, storage_error
 from wxb.core.files import read_json, remove
 from wxb.core.params import load, read_yaml
-from wxb.project import (
-    comparison,
-    doctor,
-    engines,
-    inventory,
-    leftovers,
-    profiles,
-    provenance,
-    revisions,
-    staleness,
-    verify,
-)
+from wxb.core.wording import counted
+from wxb.project import comparison, doctor, engines, inventory, profiles, staleness, verify
 from wxb.project.root import at_root, require_own_code
 from wxb.reporting import terminal
 from wxb.runtime import locks, signals
@@ -43,7 +33,12 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-UNWRAPPED = 10_000  # columns of a file or pipe, so that no line wraps
+PANELS = {  # of `wxb --help`
+    "Your data": ("params", "export"),
+    "Look": ("list_", "show", "table", "report", "watch", "compare_command"),
+    "Maintain": ("examine", "verify_command", "clean"),
+    "Contribute": ("refresh_readme",),
+}
 
 
 def print_version(is_requested: bool) -> None:
@@ -64,7 +59,7 @@ def top_level(
         ),
     ] = False,
 ) -> None:
-    """Train and compare models reproducibly. `dvc repro` or `snakemake` runs the stages."""
+    """Train and compare models reproducibly. Start with `make run`, then `wxb table`."""
     signals.raise_keyboard_interrupt()  # typer handles it from here on
     require_own_code()
 
@@ -146,13 +141,14 @@ def examine(as_json: AsJson = False) -> None:
     Example: wxb doctor
     """
     findings = list(doctor.examine())
-    healthy = all(finding.level != "problem" for finding in findings)
+    problems = sum(finding.level == "problem" for finding in findings)
     if as_json:
-        checks = [finding._asdict() for finding in findings]
-        terminal.show_json({"healthy": healthy, "checks": checks})
+        checks = map(doctor.Finding._asdict, findings)
+        terminal.show_json({"healthy": not problems, "checks": [*checks]})
     else:
-        terminal.show(doctor.table(findings))
-    if not healthy:
+        found = counted(problems, "problems") if problems else "no problem"
+        terminal.show(doctor.table(findings), f"{len(findings)} checks, {found}")
+    if problems:
         raise typer.Exit(1)
 
 
@@ -175,7 +171,7 @@ def table(
     params = load()
     console = Console(highlight=False)
     if not console.is_terminal:
-        console.width = UNWRAPPED
+        console.width = 10_000  # so that no line wraps
     status = staleness.staleness()
     for name in page_names(params, study):
         is_lesson = name in params.lessons
@@ -192,14 +188,12 @@ def table(
             console.print(Text(content["title"], style="bold"))
             scores = tables.score_table(content, counts=False)
             required = len(tables.headline_table(content).header)
-            console.print(
-                terminal.fitted(scores.header, scores.rows, required=required, width=console.width)
-            )
-            if caption := tables.caption(content):
-                console.print(Text(caption))
-            console.print(Text(pairs.claim(content)))
-        if everything:
-            print(f"\n{comparison.page_line(name, params)}")
+            part, hidden = terminal.fitted(*scores[1:], required=required, width=console.width)
+            console.print(part)
+            left_out = f"Too wide for this terminal: {', '.join(hidden)}; --all prints them."
+            notes = [left_out * bool(hidden), tables.caption(content), pairs.claim(content)]
+            console.print(Text("\n".join(filter(None, notes))))
+        print(comparison.page_line(name, params))
         for stage, change in islice(status.reasons(last), 1):
             print(
                 f"wxb: {name} is stale: {stage} ran with another {change.what} ({change.how});"
@@ -277,7 +271,7 @@ def merge_(
     print(f"Model: {output.resolve()}")
 
 
-app.add_typer(new.app, name="new")
+app.add_typer(new.app, name="new", rich_help_panel="Your data")
 app.command("compare")(comparison.compare_command)
 app.command("verify")(verify.verify_command)
 # Further options are settings of the experiment.
@@ -306,6 +300,8 @@ def clean(
     runs in the project, or if git reports an error, and no metrics, headlines and studies unless
     git tracks some.
     """
+    from wxb.project import leftovers
+
     items = dict(leftovers.find(load()))
     removable = [path for path, is_resumable in items.items() if unfinished or not is_resumable]
     with nullcontext() if dry_run else engines.exclude_runs("nothing was removed"):
@@ -325,7 +321,7 @@ def refresh_readme() -> None:
 
     Uses the results in git's index, and records their machines in reports/provenance.json.
     """
-    from wxb.project import readme  # imports numpy
+    from wxb.project import provenance, readme, revisions  # imports numpy
 
     provenance.record(load(), revisions.index())
     for path in readme.pages():
@@ -337,6 +333,8 @@ def refresh_readme() -> None:
 for _command in (*app.registered_commands, *new.app.registered_commands):
     if _command.callback not in (prediction.predict, mask.mask, mask.unmask, None):
         _command.callback = at_root(_command.callback)
+    _name = getattr(_command.callback, "__name__", "")
+    _command.rich_help_panel = next((panel for panel in PANELS if _name in PANELS[panel]), "Use")
     _command.help = reference.unwrap_help(_command.callback)
 
 

@@ -1,6 +1,5 @@
 """Format the inventory of a project for terminals of 80 columns or more."""
 
-import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from textwrap import fill, indent
 from typing import Any
@@ -10,15 +9,7 @@ from rich.text import Text
 
 from wxb.core import paths
 from wxb.project.inventory import Facts, headlines
-from wxb.reporting.charts.formatting import (
-    amount,
-    duration,
-    listed,
-    rounded,
-    size,
-    with_interval,
-    words,
-)
+from wxb.reporting.charts import formatting
 from wxb.reporting.terminal import grid, table
 
 MISSING = {
@@ -52,7 +43,7 @@ def overview(blocks: Mapping[str, Mapping[str, Facts]], unknown: str) -> Iterato
     for section, header, cell in (
         ("lessons", ["lesson", "metric (95% interval)", "state"], _headline_metrics),
         ("backbones", ["backbone", "on held-out texts", "state"], _backbone_metrics),
-        ("corpora", ["corpus", "records by split", "state"], _records),
+        ("corpora", ["corpus", "labelled records by split", "state"], _records),
     ):
         if rows := [(name, facts, cell(facts)) for name, facts in blocks[section].items()]:
             yield _blocks(header, rows)
@@ -68,13 +59,13 @@ def overview(blocks: Mapping[str, Mapping[str, Facts]], unknown: str) -> Iterato
 def details(name: str, section: str, facts: Facts, unknown: str) -> Iterator[RenderableType]:
     """The parts of `wxb show` for one block, without empty ones; `unknown` as in `overview`."""
     title = Text(f"{name} ({section}): {_description(facts)}\n", style="bold")
-    users = f"\nused by {listed(facts['users'])}" if facts["users"] else ""
+    users = f"\nused by {formatting.listed(facts['users'])}" if facts["users"] else ""
     text = state(facts) + (f" ({unknown})" if unknown else "") + users
     yield title.append(text, style="not bold")
     if facts["changes"]:
         yield grid(_by_stage(facts["changes"]), title="Changed since the last run, by stage")
-    if metrics := facts.get("metrics"):
-        yield metrics_table("Metrics", metrics)
+    for test_set, metrics in _by_test_set(facts.get("metrics", {})).items():
+        yield metrics_table(f"Metrics{test_set and f' on {test_set}'}", metrics)
     if facts["members"]:
         yield _members(facts["members"])
     if facts["cost"]:
@@ -82,6 +73,8 @@ def details(name: str, section: str, facts: Facts, unknown: str) -> Iterator[Ren
     if profile := facts["profile"]:
         names = [f", {len(value)} {key}" for key, value in profile.items() if type(value) is list]
         title_ = f"Corpus, of {profile['records']['raw']:,} raw records{''.join(names)}"
+        by = facts["settings"].get("split.by")
+        title_ += f"; groups by {by}" if by else ""
         yield _splits(title_, {key: _split(split) for key, split in profile["splits"].items()})
         for title_, key in (("Rejected records", "rejects"), ("Repaired", "repaired")):
             if counts := profile.get(key):
@@ -90,9 +83,24 @@ def details(name: str, section: str, facts: Facts, unknown: str) -> Iterator[Ren
     if facts["alignment"]:
         yield _splits("Alignment", facts["alignment"])
     if facts["files"]:
-        files = [(path, size(length)) for path, length in facts["files"].items()]
+        files = [(path, formatting.size(length)) for path, length in facts["files"].items()]
         yield grid(files, title="Files", numbers=True)
-    yield grid(_settings(facts["settings"], facts["defaults"]), title="Settings")
+    texts = {key: formatting.value(value) for key, value in facts["settings"].items()}
+    defaults = [(key, texts.pop(key)) for key in facts["defaults"]]
+    yield grid(texts.items(), title="Settings")
+    if defaults:
+        yield grid(defaults, title="Defaults, which params.yaml does not set")
+
+
+def _by_test_set(metrics: Mapping[str, float]) -> dict[str, dict[str, float]]:
+    """The metrics of each test set; those of the first are under the empty name."""
+    first, *others = headlines(metrics) or [""]
+    names = [key.removesuffix(f"_{first}") for key in others if key.endswith(f"_{first}")]
+    groups: dict[str, dict[str, float]] = {}
+    for key, value in metrics.items():
+        name = next((name for name in names if key.startswith(f"{name}_")), "")
+        groups.setdefault(name, {})[key.removeprefix(f"{name}_")] = value
+    return groups
 
 
 def metrics_table(title: str, metrics: Mapping[str, float]) -> RenderableType:
@@ -101,12 +109,12 @@ def metrics_table(title: str, metrics: Mapping[str, float]) -> RenderableType:
     main = headlines(metrics)
     for key, value in metrics.items():
         if key in main:
-            rows.append((words(key), f"{_interval(metrics, key)}, 95% interval"))
+            rows.append((formatting.words(key), f"{_interval(metrics, key)}, 95% interval"))
         elif "parameters" in key:
-            rows.append((words(key), amount(value)))
+            rows.append((formatting.words(key), formatting.amount(value)))
         elif not any(key in (f"{each}_low", f"{each}_high") for each in main):
-            text = f"{value:,}" if isinstance(value, int) else rounded(value)
-            rows.append((words(key), text))
+            text = f"{value:,}" if isinstance(value, int) else formatting.rounded(value)
+            rows.append((formatting.words(key), text))
     return grid(rows, title=title)
 
 
@@ -129,7 +137,7 @@ def _members(members: Mapping[str, Facts]) -> RenderableType:
     """A table of the experiments of a study."""
     keys = dict.fromkeys(key for facts in members.values() for key in headlines(facts["metrics"]))
     return _blocks(
-        ["experiment", *(f"{words(key)} (95%)" for key in keys or ["metric"]), "state"],
+        ["experiment", *(f"{formatting.words(key)} (95%)" for key in keys or ["metric"]), "state"],
         [
             (name, facts, *(_interval(facts["metrics"], key) for key in keys or [""]))
             for name, facts in members.items()
@@ -151,7 +159,7 @@ def _blocks(header: Sequence[str], rows: Iterable[tuple[Any, ...]]) -> Renderabl
 
 def _splits(title: str, rows: Mapping[str, Mapping[str, int]]) -> RenderableType:
     """A table of counts by split."""
-    header = ["split", *map(words, next(iter(rows.values())))]
+    header = ["split", *map(formatting.words, next(iter(rows.values())))]
     counts = ((name, *(f"{n:,}" for n in row.values())) for name, row in rows.items())
     return table(header, counts, title=title, numbers=True)
 
@@ -162,7 +170,7 @@ def _description(facts: Facts) -> str:
         return str(facts["title"])
     if "task" in facts:
         tuning = f", {facts['tuning']}" if facts["tuning"] else ""
-        return f"{facts['task']} on {facts['backbone']}{tuning}"
+        return f"{facts['method']} on {facts['backbone']}{tuning}"
     if "objective" not in facts:
         return str(facts["origin"])
     if facts["objective"] == "none":
@@ -175,20 +183,18 @@ def _backbone_metrics(backbone: Facts) -> str:
     if not metrics:
         return "–"
     perplexity = f"perplexity {metrics['perplexity']:,.1f}, " if "perplexity" in metrics else ""
-    return f"{perplexity}{amount(metrics['parameters'])} parameters"
+    return f"{perplexity}{formatting.amount(metrics['parameters'])} parameters"
 
 
 def _records(corpus: Facts) -> str:
-    """The counts of each split in profile.json, without those of raw and rejected records."""
-    counts = corpus["records"].items()
-    splits = [f"{name} {count:,}" for name, count in counts if name not in ("raw", "rejected")]
-    return ", ".join(splits) or "–"
+    """The number of labelled records of each split."""
+    return ", ".join(f"{name} {count:,}" for name, count in corpus["labelled"].items()) or "–"
 
 
 def _interval(metrics: Mapping[str, float], key: str) -> str:
     if not key or key not in metrics:
         return "–"
-    return with_interval(
+    return formatting.with_interval(
         {"value": metrics[key], "low": metrics[f"{key}_low"], "high": metrics[f"{key}_high"]}
     )
 
@@ -196,7 +202,7 @@ def _interval(metrics: Mapping[str, float], key: str) -> str:
 def _headline_metrics(lesson: Facts) -> str:
     """The metrics that have an interval, with their names."""
     metrics = lesson["metrics"]
-    texts = [f"{words(key)} {_interval(metrics, key)}" for key in headlines(metrics)]
+    texts = [f"{formatting.words(key)} {_interval(metrics, key)}" for key in headlines(metrics)]
     return ", ".join(texts) or "–"
 
 
@@ -213,11 +219,12 @@ def _costs(costs: Mapping[str, Mapping[str, Any]]) -> RenderableType:
     """A table of time and memory of each stage; its title names the machines."""
     rows = []
     for stage, cost in costs.items():
-        memory = size(cost["peak_memory_mib"] * 2**20)
+        memory = formatting.size(cost["peak_memory_mib"] * 2**20)
         if "peak_gpu_memory_mib" in cost:
-            memory += f" + {size(cost['peak_gpu_memory_mib'] * 2**20)} of GPU"
+            memory += f" + {formatting.size(cost['peak_gpu_memory_mib'] * 2**20)} of GPU"
         finished = cost["finished"].replace("T", " ").replace("+00:00", " UTC")
-        rows.append((stage.partition("@")[0], duration(cost["seconds"]), memory, finished))
+        time = formatting.duration(cost["seconds"])
+        rows.append((stage.partition("@")[0], time, memory, finished))
     devices = dict.fromkeys(cost["device"] for cost in costs.values())
     title = f"Cost, on {', then '.join(devices)}"
     return table(["stage", "time", "peak memory", "finished"], rows, title=title, numbers=True)
@@ -238,10 +245,3 @@ def _split(split: Facts) -> dict[str, int]:
         "median characters": split["characters"]["median"],
         "longest": split["characters"]["longest"],
     }
-
-
-def _settings(settings: Facts, defaults: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Each setting with its value; defaults are marked."""
-    for key, value in settings.items():
-        text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-        yield key, f"{text} (default)" if key in defaults else text

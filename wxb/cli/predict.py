@@ -66,6 +66,8 @@ def predict(
     chunks = iter(lambda: list(islice(items, size)), [])
     first = next(chunks, [])  # read before the model is loaded, as it may be unreadable
     predictor = trained.load(experiment, **options)
+    if caveat := trained.caveat(experiment):
+        print(caveat, file=sys.stderr)
     errors: list[str] = []  # printed at the end, where users see them
     for chunk in chain([first], chunks):
         for (place, item, error), prediction in _predict(predictor, chunk):

@@ -4,9 +4,10 @@ DVC's own `status` holds the project's lock for seconds and writes its rwlock. A
 meanwhile cannot get them, and its outputs are lost.
 """
 
+import io
 import time
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, redirect_stderr, suppress
 from dataclasses import dataclass
 from functools import cache, reduce
 from operator import getitem
@@ -79,7 +80,8 @@ def steps() -> list[Step]:
     for _ in range(ATTEMPTS):
         version, result, fault = file_version(LOCKFILE), [], None
         try:
-            result = _steps()
+            with redirect_stderr(io.StringIO()):  # hides DVC's progress bars
+                result = _steps()
         except DvcException as error:
             fault = unreadable(error)
         if file_version(LOCKFILE) == version:  # else it may have been half written

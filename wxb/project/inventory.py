@@ -148,7 +148,8 @@ def _description(name: str, block: Section) -> tuple[Facts, dict[str, bool]]:
             profile = _read(paths.CLEAN / name / paths.PROFILE)
             # Lists of a task, such as the labels of its records.
             lists = {key: value for key, value in profile.items() if isinstance(value, list)}
-            facts = {"origin": _origin(block), "records": profile.get("records", {}), **lists}
+            labelled = {key: s["labelled"] for key, s in profile.get("splits", {}).items()}
+            facts = {"origin": _origin(block), "labelled": labelled, **lists}
             outputs = {"cleaned": paths.CLEAN / name}
         case Backbone():
             shape, metrics = block.architecture, paths.metrics(paths.PRETRAIN, name)
@@ -161,7 +162,7 @@ def _description(name: str, block: Section) -> tuple[Facts, dict[str, bool]]:
         case Experiment():
             metrics = paths.metrics(block.study, name)
             facts = {
-                **block.model_dump(include={"study", "task", "corpus", "backbone"}),
+                **block.model_dump(include={"study", "task", "method", "corpus", "backbone"}),
                 "tuning": tuning_text(block),
                 "metrics": _read(metrics),
             }

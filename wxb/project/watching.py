@@ -1,10 +1,8 @@
 """Which stages of a run of the DAG are running, waiting, failed and done now."""
 
-import io
 import json
 import time
 from collections.abc import Collection, Mapping, Sequence
-from contextlib import redirect_stderr
 from typing import Any, NamedTuple
 
 from wxb.core import paths, progress
@@ -90,8 +88,7 @@ class Watch:
     def _plan(self, version: tuple[int, int]) -> None:
         """Update the due stages from DVC; keep the old ones while DVC cannot read the project."""
         try:
-            with redirect_stderr(io.StringIO()):  # hides DVC's progress bars
-                stages = _leading_to(self.name, engines.plan())
+            stages = _leading_to(self.name, engines.plan())
             self.order = [stage.name for stage in stages]
             self.due = {stage.name for stage in stages if stage.is_due}
             self.version = version

@@ -27,8 +27,7 @@ def backbone_stage(params: Params, name: str) -> str:
 def cost_table(params: Params, systems: Mapping[str, Any], costs: Costs) -> Table:
     """A row for each experiment: the seconds of its stages, the peak memory, and its speed.
 
-    Experiments on the same backbone share its pretraining. The total needs all stages. Columns
-    without a measurement are left out.
+    The total needs all stages. Columns without a measurement are left out.
     """
     rows = []
     for name, system in systems.items():

@@ -19,7 +19,7 @@ from wxb.core.params import Params
 from wxb.core.params.section import flatten
 from wxb.reporting import costs, tables
 from wxb.reporting.about import about
-from wxb.reporting.charts import figures, pairs
+from wxb.reporting.charts import figures, formatting, pairs
 from wxb.reporting.charts.figures import Curve, Line
 from wxb.reporting.charts.formatting import Cell, Table, duration, origin, p_value, signed, words
 from wxb.reporting.charts.parts import Block, Charts, Fold, Page, Section, Study, render
@@ -79,10 +79,7 @@ def _results(study: Study, task: Page, rest: Sequence[str]) -> Section:
 
 
 def ranking(study: Study) -> Table:
-    """At most seven columns, with a row for each system by its score: scores and training time.
-
-    Tiers are those of `test`.
-    """
+    """A row for each system by its score, with seven columns at most; tiers are of `test`."""
     comparison = study.comparison
     table = tables.score_table(comparison, counts=False)
     seconds = costs.training_seconds(comparison, study.costs)
@@ -244,11 +241,7 @@ def _settings_of(params: Params, name: str) -> dict[str, str]:
     block = experiment.model_dump(mode="json", exclude={"study", "backbone"})
     backbone = params.backbone_of(experiment).model_dump(mode="json")
     values = flatten({**block, "backbone": {"name": experiment.backbone, **backbone}})
-    return {
-        key: value if isinstance(value, str) else json.dumps(value)
-        for key, value in values.items()
-        if value not in (None, {}, [])
-    }
+    return {key: formatting.value(v) for key, v in values.items() if v not in (None, {}, [])}
 
 
 def _lines(

@@ -38,14 +38,16 @@ def table(
     return _filled(part, rows, title, numbers)
 
 
-def fitted(header: Sequence[str], rows: Rows, *, required: int, width: int) -> RenderableType:
-    """A table of numbers without the columns after `required` ones that do not fit a width."""
+def fitted(
+    header: Sequence[str], rows: Rows, *, required: int, width: int
+) -> tuple[RenderableType, Sequence[str]]:
+    """A table of numbers without the columns after `required` that do not fit, and their titles."""
     cells = [[*row] for row in rows]
     for count in range(len(header), required - 1, -1):
         part = table(header[:count], [row[:count] for row in cells], numbers=True)
         if Console(width=10 * width).measure(part).maximum <= width:
             break
-    return part
+    return part, header[count:]
 
 
 def grid(rows: Rows, *, title: str = "", numbers: bool = False) -> RenderableType:

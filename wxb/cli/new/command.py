@@ -125,9 +125,8 @@ def corpus(
         raise typer.Exit(2) from None
     _change(lambda content: add(content, "corpora", name, block), dry_run)
     # A dry run prints only the block to standard output.
-    Console(stderr=dry_run).print(
-        _summary(trial, corpus_class(block["task"]).model_validate(block))
-    )
+    summary = _summary(trial, corpus_class(block["task"]).model_validate(block))
+    Console(stderr=dry_run).print(summary)
     if not dry_run:
         print(f"Check corpora.{name}, then:\n  dvc repro preprocess@{name}")
         print(f"  wxb new study {name} --corpus {name}")

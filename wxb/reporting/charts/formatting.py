@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -50,6 +51,11 @@ class Table(NamedTuple):
 def words(name: str) -> str:
     """An identifier as words: `wrong_type` is "wrong type"."""
     return name.replace("_", " ")
+
+
+def value(setting: object) -> str:
+    """A setting as params.yaml may write it: text without quotes, others as JSON."""
+    return setting if isinstance(setting, str) else json.dumps(setting, ensure_ascii=False)
 
 
 def listed(names: Sequence[str]) -> str:
