@@ -267,8 +267,8 @@ def test_show_prints_corpora_backbones_and_studies(project):
     assert "used by encoder, decoder, words, ner-encoder" in corpus
     assert "pretraining.steps" in backbone
     own, _, defaults = shown("ner-decoder").partition("\nDefaults, ")
-    assert ("training.epochs " in own, "training.epochs " in defaults) == (True, False)
-    assert ("training.weight_decay " in own, "training.weight_decay " in defaults) == (False, True)
+    keys = ("training.epochs ", "training.weight_decay ")
+    assert [(key in own, key in defaults) for key in keys] == [(True, False), (False, True)]
     assert "0.444 (0.400–0.500)" in study
 
 

@@ -212,10 +212,8 @@ def test_costs_are_those_of_the_stages(tree):
     assert rows["ner-decoder"][7] == "53.0 GiB"
     for text in ("some machine, then another machine", "2030-01-02 to 2030-02-03"):
         assert text in page.sections["cost"]
-    half = costs.training_seconds(
-        {**reports.comparison, "seeds": [1, 2]}, {"train@ner-third": {"seconds": 9}}
-    )
-    assert half == {"ner-third": 4.5}
+    two = {**reports.comparison, "seeds": [1, 2]}
+    assert costs.training_seconds(two, {"train@ner-third": {"seconds": 9}}) == {"ner-third": 4.5}
 
 
 def test_settings_differ_if_they_have_two_values_among_those_that_have_them():
