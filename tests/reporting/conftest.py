@@ -37,6 +37,7 @@ RECORDS = [
     ("zh-3", "王芳住在北京。", [(0, 1, "SURNAME"), (4, 6, "CITY")]),
     ("fr-4", "Appelez le 06 12 34 56 78.", [(11, 25, "TELEPHONENUM")]),
 ]
+MADE = {"finished": "2030-01-02T03:04:05+00:00", "device": "some machine"}
 Records = list[tuple[str, str, list[tuple[int, int, str]]]]
 
 
@@ -165,12 +166,7 @@ def curve(group: str, name: str, metric: str, points: list[tuple[int, float]]) -
 
 
 def cost(verb: str, name: str, seconds: float) -> None:
-    content = {
-        "seconds": seconds,
-        "peak_memory_mib": 1234,
-        "finished": "2030-01-02T03:04:05+00:00",
-        "device": "some machine",
-    }
+    content = {"seconds": seconds, "peak_memory_mib": 1234, **MADE}
     write_json(Path("reports/cost", verb, f"{name}.json"), content)
 
 

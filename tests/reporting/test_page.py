@@ -138,10 +138,9 @@ def test_all_scores_can_be_downloaded(tree):
 
 
 def test_the_best_of_each_row_are_marked_and_counted():
-    scores = {"x": {"a": (0.5, 2), "b": (0.0, 1)}, "y": {"a": (0.25, 2), "b": (0.0, 1)}}
     systems = {
-        name: {"by_type": {kind: {"f1": f1, "support": n} for kind, (f1, n) in row.items()}}
-        for name, row in scores.items()
+        name: {"by_type": {"a": {"f1": f1, "support": 2}, "b": {"f1": 0.0, "support": 1}}}
+        for name, f1 in (("x", 0.5), ("y", 0.25))
     }
     text, table = parts.by_category("F1", systems, "by_type", "f1")
     assert [[c.note for c in row[2:]] for row in table.rows] == [[parts.BEST, ""], ["", ""]]

@@ -36,8 +36,7 @@ def test_holm_keeps_the_order_between_the_raw_values_and_bonferroni(values):
 def test_pairs_are_leads_of_the_winner(compared):
     (pair,) = pairs.corrected_pairs(compared({"loser": 0.25, "winner": 0.5}))
     assert (pair.a, pair.b, pair.value) == ("winner", "loser", 0.25)
-    assert pair.low == pytest.approx(0.24)
-    assert pair.high == pytest.approx(0.26)
+    assert (pair.low, pair.high) == pytest.approx((0.24, 0.26))
     assert pair.swapped().swapped() == pair
 
 

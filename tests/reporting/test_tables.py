@@ -15,18 +15,15 @@ def cells(table):
 def test_markdown_of_two(tree):
     made = tree(SEVEN[:2]).comparison
     text = tables.markdown(made)
-    assert (
-        "test: 4 records, 7 spans; 25.0% within one word of training, 50.0% within two.\n" in text
-    )
+    assert "4 records, 7 spans; 25.0% within one word of training, 50.0% within two.\n" in text
     assert "intervals and p values: jackknife over records.\n" in text
     shown = [tables.score_table(made), tables.leads_table(made), tables.shares_table(made)]
     scores, leads, shares = (cells(table)["ner-a"] for table in shown)
     assert (scores["tier"], scores["F1 (95% interval)"]) == ("a", "0.462 (0.335–0.594)")
     assert (scores["correct"], scores["predicted"], scores["gold"]) == ("3", "6", "7")
     assert leads["F1 (95% interval)"] == "+0.462 (+0.329 to +0.594)"
-    assert (leads["p"], leads["corrected p"], leads["difference"]) == (
-        *("0.125", "0.125", "not significant"),
-    )
+    keys = ("p", "corrected p", "difference")
+    assert [leads[key] for key in keys] == ["0.125", "0.125", "not significant"]
     assert shares["test: recall of seen mentions"] == "0.667"
     assert "| ner-a | 2.35 M (1.23 M trained) | 1,500 | 12,000 |" in text
 
@@ -34,9 +31,7 @@ def test_markdown_of_two(tree):
 def test_leads_are_those_of_the_leaders_over_the_others(compared):
     table = tables.leads_table(compared(dict(zip("abcd", (0.9, 0.895, 0.7, 0.5), strict=True))))
     assert [row[:2] for row in table.rows] == [["a", "c"], ["a", "d"], ["b", "c"], ["b", "d"]]
-    assert table.rows[0][2:] == [
-        *("+0.200 (+0.190 to +0.210)", "< 0.001", "< 0.001", "significant")
-    ]
+    assert "|".join(table.rows[0][2:]) == "+0.200 (+0.190 to +0.210)|< 0.001|< 0.001|significant"
     (only,) = tables.leads_table(compared({"a": 0.5, "b": 0.495})).rows
     assert only == ["a", "b", "+0.005 (-0.005 to +0.015)", "0.500", "0.500", "not significant"]
     (lower,) = tables.leads_table(compared({"a": 0.5, "b": 0.25}, metric=CER)).rows

@@ -84,9 +84,8 @@ def test_a_number_in_parts_is_one_wrong_boundary_and_the_rest_spurious():
     parts = [Span(start, start + 4, "CARD") for start in (30, 35, 40, 45)]
     spurious, boundary = page.confusions([row(0, [Span(30, 49, "CARD")], parts, TEXT)]).rows
     assert spurious[:4] == ["–", "CARD", "spurious", "3"]
-    assert [line.split("”")[0] for line in spurious[4].splitlines()] == [
-        *("– → “1234", "– → “5678", "– → “9010")
-    ]
+    mentions = [line.split("”")[0] for line in spurious[4].splitlines()]
+    assert mentions == [f"– → “{number}" for number in ("1234", "5678", "9010")]
     assert boundary[:4] == ["CARD", "CARD", "wrong boundary", "1"]
 
 
