@@ -96,8 +96,7 @@ def test_sections_and_figures_are_all_there(tree, number):
     page = parsed_page(tree(SEVEN[:number]))
     assert list(page.sections) == SECTIONS
     losses = [f"Loss of each {name}" for name in ("experiment", "backbone")]
-    confusions = "Confusion of types, as shares of the gold type"
-    assert [*page.figures] == ["F1", confusions, "validation F1", *losses]
+    assert [*page.figures] == ["F1", "Confusions", "validation F1", *losses]
     links = [a["href"] for tag, a in page.elements if tag == "a"]
     assert links[: len(SECTIONS)] == [f"#{section}" for section in SECTIONS]
     assert {*page.table(["experiment"])} == {*SEVEN[:number]}

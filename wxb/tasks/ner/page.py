@@ -12,10 +12,7 @@ from wxb.reporting.charts.parts import Charts, Example, Fold, Section, Study, by
 from wxb.tasks.ner.metrics import Finding, Outcome, PredictionRow, findings
 from wxb.tasks.ner.record import Span
 
-ERRORS = [
-    *(Outcome.MISSED, Outcome.SPURIOUS),
-    *(Outcome.WRONG_BOUNDARY, Outcome.WRONG_TYPE, Outcome.WRONG_BOTH),
-]
+ERRORS = [*map(Outcome, ("missed", "spurious", "wrong_boundary", "wrong_type", "wrong_both"))]
 OUTCOMES = {Outcome.CORRECT: figures.OTHERS, **dict(zip(ERRORS, figures.ERRORS, strict=True))}
 RECORDS = 5  # examples of a system: one for each kind of error, if all occur
 CONFUSIONS, MENTIONS = 10, 3  # of a system, and examples of each with other mentions
@@ -45,9 +42,9 @@ class Page(parts.Page):
             for name, system in systems.items()
         ]
         note = (
-            "Every gold span and every predicted span has one outcome. Wrong type: correct offsets."
-            " Wrong boundary: correct type, with an overlap. Wrong both: an overlap only. Records"
-            " are chosen to show each kind of error, so they have more errors than average."
+            "Each gold and each predicted span has one outcome. Wrong type: correct offsets. Wrong"
+            " boundary: correct type, with an overlap. Wrong both: an overlap only. Records are"
+            " chosen to show each error; most have fewer. Confusions are shares of the gold type."
         )
         return [
             Section("types", "F1 by type", by_category("F1 by type", systems, "by_type", "f1")),
@@ -96,8 +93,7 @@ def type_matrix(rows: Sequence[PredictionRow]) -> Charts:
     types = sorted({type_ for pair in found for type_ in pair}, key=lambda t: (t == "–", t))
     counts = np.array([[found[gold, predicted] for predicted in types] for gold in types])
     shares = counts / np.maximum(1, counts.sum(axis=1, keepdims=True))
-    title = "Confusion of types, as shares of the gold type"
-    return Charts({title: figures.matrix(shares, types, types, names=("gold", "predicted"))})
+    return Charts({"Confusions": figures.matrix(shares, types, types, names=("gold", "predicted"))})
 
 
 def thresholds(study: Study) -> list[Charts]:
