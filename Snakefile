@@ -29,7 +29,7 @@ from wxb.project.engines import (
     write_stamps,
 )
 from wxb.core import paths
-from wxb.core.errors import WxbError
+from wxb.core.errors import WxbError, storage_error
 from wxb.core.files import read_json, write_json
 from wxb.core.params import load
 from wxb.project.root import require_usable
@@ -65,8 +65,8 @@ try:
         write_json(plan_path, stages)
     else:  # a job on a node of a cluster
         stages = [Stage(*fields) for fields in read_json(plan_path)]
-except WxbError as error:
-    raise WorkflowError(str(error)) from None
+except (WxbError, OSError) as error:
+    raise WorkflowError(storage_error(error) or str(error)) from None
 
 logger.addFilter(is_helpful)
 

@@ -1,5 +1,6 @@
 """`wxb doctor` finds problems of the machine and the folder, and repairs DVC's files."""
 
+import errno
 import json
 import os
 import shutil
@@ -68,13 +69,14 @@ def test_problems_are_printed_with_remedies(folder):
     assert "-> dvc status" in process.stdout
 
 
-def test_permissions_are_no_matter_of_packages(monkeypatch):
+@pytest.mark.parametrize("code", [errno.EACCES, errno.EROFS])
+def test_a_forbidden_disk_is_no_matter_of_packages(monkeypatch, code):
     def disk():
-        raise PermissionError(13, "Permission denied", "lock")
+        raise OSError(code, "", "lock")
 
     monkeypatch.setattr(doctor, "disk", disk)
     last = [*doctor.examine()][-1]
-    assert (last.message[:23], last.remedy) == ("lock: Permission denied", "")
+    assert (last.message.partition(";")[0], last.remedy) == (f"lock: {os.strerror(code)}", "")
 
 
 def test_another_python_on_the_path_is_a_problem(monkeypatch):

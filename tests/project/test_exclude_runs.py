@@ -15,7 +15,8 @@ from tests.commands import sleeping_process
 from wxb.cli.app import app
 from wxb.core.params import PARAMS, load, read_yaml
 from wxb.project import params_file
-from wxb.project.engines import PlanError, exclude_runs
+from wxb.project.engines import PlanError, exclude_runs, repaired
+from wxb.runtime.engine import RWLOCK
 
 ROOT = Path(__file__).parents[2]
 ACTIVE = r"params.yaml was not changed: a run of dvc or snakemake is active in this project"
@@ -115,3 +116,6 @@ def test_the_file_of_a_plain_lock_counts_only_while_a_process_holds_it(project):
         with pytest.raises(PlanError, match=r"holds DVC's lock .dvc/tmp/lock"):
             params_file.write(read_yaml(PARAMS))
     params_file.write(read_yaml(PARAMS))
+    RWLOCK.write_text("{")
+    with repaired(print):
+        assert not Path(".dvc/tmp/rwlock.lock").exists()

@@ -3,6 +3,7 @@
 import shutil
 from pathlib import Path
 
+import pytest
 from dvc.repo import Repo
 from typer.testing import CliRunner
 
@@ -85,19 +86,20 @@ def test_a_source_is_named_and_never_written(toy_project):
     assert (Path("source").read_bytes(), Path("source").stat()) == (content, status)
 
 
-def test_a_link_into_the_cache_is_repaired_or_removed(toy_project):
+@pytest.mark.parametrize("damage", [flip, Path.unlink])
+@pytest.mark.parametrize(("link", "reruns"), [("made/other", ["make"]), ("used", ["make"])])
+def test_a_link_into_the_cache_is_repaired_or_removed(toy_project, link, reruns, damage):
     with Repo() as repo, repo.config.edit() as config:
         config["cache"]["type"] = ["symlink"]
     with Repo() as repo:
         repo.checkout(relink=True)
-    assert Path("made/other").is_symlink()
-    target = Path("made/other").resolve()
-    flip(target)
+    content, target = Path(link).read_text(), Path(link).resolve()
+    damage(target)
     verify(repair=True)
-    assert not Path("made/other").is_symlink()
+    assert not Path(link).is_symlink()
     assert not target.exists()
-    assert stages_run() == ["make"]
-    assert Path("made/other").read_text() == "1\n"
+    assert stages_run() == reruns
+    assert Path(link).read_text() == content
 
 
 def test_a_lost_listing_of_a_folder_is_rebuilt(toy_project):

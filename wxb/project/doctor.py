@@ -45,10 +45,9 @@ def examine() -> Iterator[Finding]:
     for check in (python, packages, torch, git, dvc, disk):
         try:
             yield from check()
-        except PermissionError as error:
-            yield Finding(check.__name__, "problem", storage_error(error) or error_line(error))
         except Exception as error:
-            yield Finding(check.__name__, "problem", error_line(error), INSTALL)
+            remedy = "" if (line := storage_error(error)) else INSTALL
+            yield Finding(check.__name__, "problem", line or error_line(error), remedy)
 
 
 def python() -> Iterator[Finding]:
@@ -124,7 +123,8 @@ def dvc() -> Iterator[Finding]:
     except engines.ActiveRunError as error:
         last = Finding("DVC", "note", str(error))
     except WxbError as error:
-        last = Finding("DVC", "problem", str(error), "dvc status")
+        remedy = "dvc status" if isinstance(error, engines.PlanError) else ""  # else it is there
+        last = Finding("DVC", "problem", str(error), remedy)
     yield from (Finding("DVC", "note", sentence) for sentence in repairs)
     yield last
 

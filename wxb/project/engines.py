@@ -174,7 +174,7 @@ def exclude_runs(consequence: str = "no run started") -> Iterator["Repo | None"]
         try:
             with suppress(NotDvcRepoError):
                 repo = stack.enter_context(Repo())
-                repair.plain_lock(repo)
+                repair.plain_locks(repo)
                 stack.enter_context(repo.lock)
             yield repo
         except LockError as error:

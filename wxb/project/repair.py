@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Iterator
 from contextlib import suppress
@@ -52,17 +53,18 @@ def rwlock() -> Iterator[str]:
         yield f"{RWLOCK} was damaged by a killed run; it was removed"
 
 
-def plain_lock(repo: Repo) -> None:
-    """Remove the file that a plain lock of DVC left, if `core.hardlink_lock` is set.
+def plain_locks(repo: Repo) -> None:
+    """Remove the files that plain locks of DVC left, if `core.hardlink_lock` is set.
 
-    That setting takes any existing file for a lock. The file has the PID of its last holder.
+    That setting takes any existing file for a lock. A file has the PID of its last holder.
     """
     if not repo.config["core"].get("hardlink_lock"):
         return
-    with suppress(OSError, ValueError):  # it does not exist, or is a hard link without a PID
-        pid = int(LOCK.read_text(encoding="utf-8"))
-        if not _is_owner(pid, LOCK.stat().st_mtime):
-            LOCK.unlink()
+    for path in (LOCK, RWLOCK.with_name("rwlock.lock")):  # `rwlock` leaves the second
+        with suppress(OSError, ValueError):  # it does not exist, or is a hard link without a PID
+            pid = int(path.read_text(encoding="utf-8"))
+            if pid == os.getpid() or not _is_owner(pid, path.stat().st_mtime):
+                path.unlink()
 
 
 def run_cache(repo: Repo) -> Iterator[str]:

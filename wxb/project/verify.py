@@ -130,7 +130,7 @@ class _Verification:
     def _output(self, out: Output) -> Iterator[Fault]:
         """Compare an output and its objects."""
         path, oid = Path(out.fs_path), str(out.hash_info.value)
-        if not path.exists() and oid not in self.objects:
+        if not os.path.lexists(path) and oid not in self.objects:
             return
         expected = {path: oid}
         if out.hash_info.isdir:
@@ -177,10 +177,9 @@ class _Verification:
 
     def _files(self, entry: Output) -> list[Path]:
         """The files of an output or dependency that DVC does not ignore."""
-        path = Path(entry.fs_path)
-        if not path.is_dir():
-            return [path] if path.exists() else []
-        return [Path(file) for file in self.repo.dvcignore.find(entry.fs, str(path))]
+        path = entry.fs_path
+        files = self.repo.dvcignore.find(entry.fs, path) if Path(path).is_dir() else [path]
+        return [Path(file) for file in files if Path(file).exists()]  # no link without a target
 
     def _tree(self, entry: Output) -> Tree:
         """The hashes of all files of an output or dependency, as DVC combines them."""
