@@ -123,8 +123,8 @@ def dvc() -> Iterator[Finding]:
     except engines.ActiveRunError as error:
         last = Finding("DVC", "note", str(error))
     except WxbError as error:
-        remedy = "dvc status" if isinstance(error, engines.PlanError) else ""  # else it is there
-        last = Finding("DVC", "problem", str(error), remedy)
+        is_plan = isinstance(error, engines.PlanError)  # others name their remedy
+        last = Finding("DVC", "problem", str(error), "dvc status" * is_plan)
     yield from (Finding("DVC", "note", sentence) for sentence in repairs)
     yield last
 

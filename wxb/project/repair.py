@@ -56,11 +56,10 @@ def rwlock() -> Iterator[str]:
 def plain_locks(repo: Repo) -> None:
     """Remove the files that plain locks of DVC left, if `core.hardlink_lock` is set.
 
-    That setting takes any existing file for a lock. A file has the PID of its last holder.
+    It takes any existing file for a lock. A file has the PID of its last holder.
     """
-    if not repo.config["core"].get("hardlink_lock"):
-        return
-    for path in (LOCK, RWLOCK.with_name("rwlock.lock")):  # `rwlock` leaves the second
+    paths = (LOCK, RWLOCK.with_name("rwlock.lock"))  # `rwlock` leaves the second
+    for path in paths if repo.config["core"].get("hardlink_lock") else ():
         with suppress(OSError, ValueError):  # it does not exist, or is a hard link without a PID
             pid = int(path.read_text(encoding="utf-8"))
             if pid == os.getpid() or not _is_owner(pid, path.stat().st_mtime):
