@@ -1,6 +1,5 @@
 """`wxb doctor` finds problems of the machine and the folder, and repairs DVC's files."""
 
-import errno
 import json
 import os
 import shutil
@@ -69,7 +68,7 @@ def test_problems_are_printed_with_remedies(folder):
     assert "-> dvc status" in process.stdout
 
 
-@pytest.mark.parametrize("code", [errno.EACCES, errno.EROFS])
+@pytest.mark.parametrize("code", [13, 30])  # forbidden, read-only
 def test_a_forbidden_disk_is_no_matter_of_packages(monkeypatch, code):
     def disk():
         raise OSError(code, "", "lock")

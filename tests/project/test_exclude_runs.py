@@ -16,7 +16,6 @@ from wxb.cli.app import app
 from wxb.core.params import PARAMS, load, read_yaml
 from wxb.project import params_file
 from wxb.project.engines import PlanError, exclude_runs, repaired
-from wxb.runtime.engine import RWLOCK
 
 ROOT = Path(__file__).parents[2]
 ACTIVE = r"params.yaml was not changed: a run of dvc or snakemake is active in this project"
@@ -109,13 +108,12 @@ def test_a_folder_without_dvc_has_no_runs(tmp_path, monkeypatch):
 
 
 def test_the_file_of_a_plain_lock_counts_only_while_a_process_holds_it(project):
-    """`core.hardlink_lock` takes any file for a lock, for ever."""
     Path(".dvc/config.local").write_text("[core]\n    hardlink_lock = true\n")
     with sleeping_process() as pid:
         Path(".dvc/tmp/lock").write_text(f" {pid}\n")
         with pytest.raises(PlanError, match=r"holds DVC's lock .dvc/tmp/lock"):
             params_file.write(read_yaml(PARAMS))
     params_file.write(read_yaml(PARAMS))
-    RWLOCK.write_text("{")
+    Path(".dvc/tmp/rwlock").write_text("{")
     with repaired(print):
         assert not Path(".dvc/tmp/rwlock.lock").exists()

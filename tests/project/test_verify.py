@@ -87,8 +87,8 @@ def test_a_source_is_named_and_never_written(toy_project):
 
 
 @pytest.mark.parametrize("damage", [flip, Path.unlink])
-@pytest.mark.parametrize(("link", "reruns"), [("made/other", ["make"]), ("used", ["make"])])
-def test_a_link_into_the_cache_is_repaired_or_removed(toy_project, link, reruns, damage):
+@pytest.mark.parametrize("link", ["made/other", "used"])
+def test_a_link_into_the_cache_is_repaired_or_removed(toy_project, link, damage):
     with Repo() as repo, repo.config.edit() as config:
         config["cache"]["type"] = ["symlink"]
     with Repo() as repo:
@@ -98,7 +98,7 @@ def test_a_link_into_the_cache_is_repaired_or_removed(toy_project, link, reruns,
     verify(repair=True)
     assert not Path(link).is_symlink()
     assert not target.exists()
-    assert stages_run() == reruns
+    assert stages_run() == ["make"]
     assert Path(link).read_text() == content
 
 
