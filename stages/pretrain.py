@@ -30,7 +30,7 @@ def main(params: Params, name: str) -> None:
         checkpoint_folder = checkpoints.folder(
             label, [backbone, params.seed, params.threads, params.portable], [corpus, tokens]
         )
-        result = pretraining.build(
+        result = pretraining.pretrain(
             backbone,
             corpus,
             tokens,

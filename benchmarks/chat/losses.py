@@ -20,12 +20,10 @@ from wxb.corpora.records import Record
 from wxb.metrics.intervals import Groups, Interval, intervals
 from wxb.project import benchmarks, trained
 from wxb.tasks.chat import metrics
-from wxb.tasks.chat.models import template
 from wxb.tasks.chat.models.predictor import Replier
 from wxb.tasks.chat.record import Labelling
 from wxb.tasks.chat.record.conversation import from_text, message
 from wxb.tasks.methods import batches_by_length
-from wxb.training.batches import collate
 
 app = typer.Typer(pretty_exceptions_enable=False, add_completion=False)
 
@@ -62,14 +60,13 @@ def main(
 def _mean_loss(predictor: Replier, records: Sequence[Record]) -> float:
     """The mean loss of all tokens, as published."""
     conversations = [[*from_text(r.input), message("assistant", r.gold["text"])] for r in records]
-    style = predictor.settings["template"]
-    encoded = template.tokens(predictor.tokenizer, conversations, style)
+    encoded = map(predictor.template.tokens, conversations)
     items = [{"input_ids": tokens.ids, "labels": tokens.ids} for tokens in encoded]
-    pad, total, count = predictor.tokenizer.pad_token_id, 0.0, 0
+    total, count = 0.0, 0
     lengths = [len(item["input_ids"]) for item in items]
     for indices in batches_by_length(lengths, predictor.prediction.batch_size):
         with torch.inference_mode():
-            output = predictor.model(**collate([items[index] for index in indices], pad))
+            output = predictor.model(**predictor.batch([items[index] for index in indices]))
         total += float(output["loss"]) * len(output["logits"])
         count += len(output["logits"])
     return total / count

@@ -16,6 +16,7 @@ from wxb.core.params.tasks import methods
 from wxb.corpora.records import Record
 from wxb.corpora.text import tokenizers
 from wxb.tasks.baselines import WORD, Model
+from wxb.tasks.chat.baseline import NearestResponder
 from wxb.tasks.ner.baseline import MentionFinder, MentionsMethod
 from wxb.tasks.ner.record import Span
 
@@ -58,15 +59,8 @@ def block(task, kind, **changes):
     names = {"study": "s", "corpus": "c", "task": task, "method": "baseline", "backbone": "b"}
     encoding = {"window": 2, "mel_bands": 16} if task == "speech" else {}
     groups = {"encoding": encoding, "model": {"kind": kind}, "prediction": {}}
-    return methods(task)["baseline"].model_validate(
-        {
-            **names,
-            **groups,
-            "tuning": {},
-            "training": {},
-            **changes,
-        }
-    )
+    settings = {**names, **groups, "tuning": {}, "training": {}, **changes}
+    return methods(task)["baseline"].model_validate(settings)
 
 
 def train(folder, case, records):
@@ -117,13 +111,13 @@ words = st.lists(st.sampled_from(["a", "bc", "d1", "猫", "狗"]), min_size=1, m
 
 @given(st.lists(words.map(" ".join), min_size=1, max_size=8))
 def test_no_text_is_nearer_than_itself(texts):
-    for found in Model({"texts": texts, "gold": texts}).nearest(texts, "test"):
+    for found in NearestResponder(Model(texts=texts, gold=texts), None).nearest(texts, "test"):
         assert found[1] == 1
 
 
 def test_chinese_texts_share_characters():
-    model = Model({"texts": ["我喜欢猫", "他有一本书"], "gold": [0, 1]})
-    found = model.nearest(["一本旧书", "猫"], "test")
+    model = Model(texts=["我喜欢猫", "他有一本书"], gold=[0, 1])
+    found = NearestResponder(model, None).nearest(["一本旧书", "猫"], "test")
     assert [index for index, _ in found] == [1, 0]
 
 
@@ -136,7 +130,7 @@ def test_mentions_are_whole_words_and_disjoint(mentions, text):
         Record("", f"{mention} x", (Span(0, len(mention), mention),), None, "")
         for mention in mentions
     ]
-    model = Model(MentionsMethod(block("ner", "mentions"), [], None).values(records))
+    model = Model(MentionsMethod(block("ner", "mentions"), [], None).values(records, "test"))
     (scored,) = MentionFinder(model, None).predict([text])
     spans = [span for span, _ in scored]
     assert all(left.end <= right.start for left, right in pairwise(spans))
@@ -152,7 +146,7 @@ def test_mentions_are_whole_words_and_disjoint(mentions, text):
 def test_a_mention_has_its_most_frequent_type():
     spans = Counter(CITY=2, SURNAME=1)
     records = [Record("", "Bonn", (Span(0, 4, kind),), None, "") for kind in spans.elements()]
-    model = Model(MentionsMethod(block("ner", "mentions"), [], None).values(records))
+    model = Model(MentionsMethod(block("ner", "mentions"), [], None).values(records, "test"))
     (scored,) = MentionFinder(model, None, labels=["CITY"]).predict(["In Bonn"])
     assert [span for span, _ in scored] == [Span(3, 7, "CITY")]
 

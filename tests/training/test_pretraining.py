@@ -14,7 +14,7 @@ from tests.models.equal import SINGLE, difference
 from wxb.corpora.text.encoded import IGNORED
 from wxb.corpora.text.tokenizers import train
 from wxb.training.batches import collate
-from wxb.training.pretraining import Objective, measure, sentences, stream
+from wxb.training.pretraining import STREAMS, Objective, measure, sentences
 
 LETTERS = "abcdefghijkl"
 TEXTS = [f"{c} starts at 1. Then {c} goes on. Here {c} ends." for c in LETTERS]
@@ -28,7 +28,7 @@ each_objective = pytest.mark.parametrize("objective", sorted(KINDS))
 
 def items(objective, texts=TEXTS, **changes):
     options = {"length": 40, "max_length": 64, "seed": 1, **changes}
-    return stream(objective, texts, TOKENIZERS[objective], **options)
+    return STREAMS[objective](texts, TOKENIZERS[objective], **options)
 
 
 def same(a, b):

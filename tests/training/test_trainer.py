@@ -321,7 +321,7 @@ def adapted(llama, four_bit):
     set_seed(5)
     backbone = language_model(llama, tokens=52, four_bit=four_bit)
     adapter = tuning.adapt(backbone, settings, task_type="CAUSAL_LM", new_tokens=NEW_TOKENS)
-    return Generator(adapter, neftune_alpha=settings.neftune_alpha)
+    return Generator(adapter, tuning=settings)
 
 
 def fit_adapted(folder, llama, four_bit, stop_at=None):

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from wxb.metrics import Metric
+from wxb.metrics import DIGITS, Metric
 from wxb.metrics.intervals import Sums
 
 if TYPE_CHECKING:
@@ -88,6 +88,11 @@ class Scorer(ABC):
     def sums(self, rows: Sequence[Any]) -> dict[str, Any]:
         """The sums of the statistics of rows: a number or (K,) by name."""
         return {name: values.sum(axis=0) for name, values in self.statistics(rows).items()}
+
+    def rounded_scores(self, rows: Sequence[Any]) -> dict[str, float]:
+        """The METRICS of some rows by key, for tables among the details."""
+        scores = self.scores(self.sums(rows))
+        return {key: round(float(value), DIGITS) for key, value in scores.items()}
 
     def copy_files(self, folder: Path, rows: Sequence[Any]) -> None:
         """Copy files that the page shows to the folder of the predictions; none by default."""

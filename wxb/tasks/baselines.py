@@ -7,7 +7,6 @@ holds training records. Nothing here imports torch.
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -25,40 +24,12 @@ CELLS = 2**24  # similarities in memory at a time
 DIGITS = 9  # of a similarity, so that equal ones tie on every machine
 
 
-@dataclass(frozen=True)
-class Model:
-    """What a baseline keeps of the training records."""
-
-    values: Mapping[str, Any]  # JSON
+class Model(dict[str, Any]):
+    """What a baseline keeps of the training records, as JSON."""
 
     def save_pretrained(self, folder: Path) -> None:
-        """Write the values as JSON."""
-        folder.mkdir(parents=True, exist_ok=True)
-        write_json(folder / FILE, self.values)
-
-    @cached_property
-    def _index(self) -> tuple[Any, Any]:
-        """A vectorizer of words and pairs of words, and the TF-IDF vectors of the `texts`."""
-        from sklearn.feature_extraction.text import TfidfVectorizer  # its import takes a second
-
-        vectorizer = TfidfVectorizer(token_pattern=WORD.pattern, ngram_range=(1, 2))
-        return vectorizer, vectorizer.fit_transform(self.values["texts"])
-
-    def nearest(self, texts: Sequence[str], caption: str) -> list[tuple[Any, float] | None]:
-        """The gold of the nearest training text of each text, and the cosine of both texts.
-
-        Of several the first; None for a text that shares no word with training. Shows progress.
-        """
-        (vectorizer, known), gold = self._index, self.values["gold"]
-        found: list[tuple[Any, float] | None] = []
-        size = max(1, CELLS // known.shape[0])
-        starts = range(0, len(texts), size)
-        for start in track(starts, caption, len(starts), unit="chunk"):
-            vectors = vectorizer.transform(texts[start : start + size])
-            cosines = (vectors @ known.T).toarray().round(DIGITS)  # (texts, training texts)
-            for row, index in zip(cosines, cosines.argmax(axis=1).tolist(), strict=True):
-                found.append((gold[index], float(row[index])) if row[index] else None)
-        return found
+        """Write the values."""
+        write_json(folder / FILE, self)
 
 
 class Baseline(Predictor):
@@ -73,14 +44,38 @@ class Baseline(Predictor):
         """0: it has no parameters."""
         return 0
 
+    @cached_property
+    def _index(self) -> tuple[Any, Any]:
+        """A vectorizer of words and pairs of words, and the TF-IDF vectors of the `texts`."""
+        from sklearn.feature_extraction.text import TfidfVectorizer  # its import takes a second
+
+        vectorizer = TfidfVectorizer(token_pattern=WORD.pattern, ngram_range=(1, 2))
+        return vectorizer, vectorizer.fit_transform(self.model["texts"])
+
+    def nearest(self, texts: Sequence[str], caption: str) -> list[tuple[Any, float] | None]:
+        """The gold of the nearest training text of each text, and the cosine of both texts.
+
+        Of several the first; None for a text that shares no word with training. Shows progress.
+        """
+        (vectorizer, known), gold = self._index, self.model["gold"]
+        found: list[tuple[Any, float] | None] = []
+        size = max(1, CELLS // known.shape[0])
+        starts = range(0, len(texts), size)
+        for start in track(starts, caption, len(starts), unit="chunk"):
+            vectors = vectorizer.transform(texts[start : start + size])
+            cosines = (vectors @ known.T).toarray().round(DIGITS)  # (texts, training texts)
+            for row, index in zip(cosines, cosines.argmax(axis=1).tolist(), strict=True):
+                found.append((gold[index], float(row[index])) if row[index] else None)
+        return found
+
 
 class BaselineMethod(Method):
     """A method that keeps training records instead of training."""
 
-    def values(self, items: Sequence[Any]) -> dict[str, Any]:
-        """What the model keeps of the training items, as JSON; by default texts and gold."""
-        gold = [self.gold(record) for record in items]
-        return {"texts": [record.input for record in items], "gold": gold}
+    def values(self, records: Sequence[Record], caption: str) -> dict[str, Any]:
+        """What the model keeps of the training records; by default texts and gold."""
+        gold = [self.gold(record) for record in records]
+        return {"texts": [record.input for record in records], "gold": gold}
 
     def gold(self, record: Record) -> Any:
         """The gold of a record as a prediction has it."""
@@ -95,7 +90,7 @@ class BaselineMethod(Method):
         count = sum(map(len, chunks))
         return {}, np.zeros(1, np.int64), {"gold": count, "kept": count}
 
-    def items(self, features: Path, targets: Path, records: Iterable[Record]) -> Any:
+    def items(self, features: Path, targets: Path, records: Iterable[Record]) -> list[Record]:
         """The records."""
         return [*records]
 
@@ -103,4 +98,4 @@ class BaselineMethod(Method):
         self, backbone: Path, train: Any, valid: Any, *, seed: int, checkpoints: Path, caption: str
     ) -> tuple[Model, History]:
         """The model after no update, and a history without scores."""
-        return Model(self.values(train)), [{"step": 0, "epoch": 0}]
+        return Model(self.values(train, caption)), [{"step": 0, "epoch": 0}]

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -137,20 +137,24 @@ class Predictor(ABC):
         """
         import torch
 
-        from wxb.training.batches import collate
-
-        pad, device = self.tokenizer.pad_token_id, next(self.model.parameters()).device
         lengths = [len(item["input_ids"]) for item in items]
         batches = batches_by_length(lengths, self.prediction.batch_size)
         outputs: list[dict[str, NDArray[Any]]] = [{} for _ in items]
         for indices in track(batches, caption, len(batches), unit="batch"):
-            batch = {k: v.to(device) for k, v in collate([items[i] for i in indices], pad).items()}
             with torch.inference_mode():
-                output = self.model(**batch)
+                output = self.model(**self.batch([items[index] for index in indices]))
             for name, values in output.items():
                 for index, value in zip(indices, values.float().cpu().numpy(), strict=True):
                     outputs[index][name] = value
         return outputs
+
+    def batch(self, items: Items, *, side: Literal["left", "right"] = "right") -> dict[str, Any]:
+        """A batch of items as `wxb.training.batches.collate` makes it, on the model's device."""
+        from wxb.training.batches import collate
+
+        device = next(self.model.parameters()).device
+        batch = collate(items, self.tokenizer.pad_token_id, side=side)
+        return {name: values.to(device) for name, values in batch.items()}
 
 
 @dataclass(frozen=True)

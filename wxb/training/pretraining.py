@@ -6,6 +6,7 @@ the same step, and a resumed run reads the same items as an uninterrupted one.
 
 import math
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
@@ -45,38 +46,30 @@ def sentences(text: str) -> list[str]:
     return [s.strip() for s in _SENTENCE_END.split(text) if s.strip()]
 
 
-class _Stream(Dataset[Item]):
+class Stream(Dataset[Item], ABC):
     """`length` items drawn from documents, which are reshuffled in each round."""
 
     def __init__(
-        self,
-        documents: Sequence[Any],
-        *,
-        length: int,
-        max_length: int,
-        seed: int,
+        self, documents: Sequence[Any], *, length: int, max_length: int, seed: int
     ) -> None:
         self.documents, self.max_length, self.seed = documents, max_length, seed
         rounds = -(-length // len(documents))
         shuffles = np.random.default_rng(seed)
-        self.order = np.concatenate([shuffles.permutation(len(documents)) for _ in range(rounds)])[
-            :length
-        ]
+        order = [shuffles.permutation(len(documents)) for _ in range(rounds)]
+        self.order = np.concatenate(order)[:length]
 
     def __len__(self) -> int:
         return len(self.order)
 
     def __getitem__(self, index: int) -> Item:
-        rng = np.random.default_rng([self.seed, index])
-        row = int(self.order[index])
-        return self._item(row, rng)
+        return self._item(int(self.order[index]), np.random.default_rng([self.seed, index]))
 
+    @abstractmethod
     def _item(self, row: int, rng: np.random.Generator) -> Item:
         """A training item of document `row`."""
-        raise NotImplementedError
 
 
-class CausalDocuments(_Stream):
+class CausalDocuments(Stream):
     """Items for next-token prediction: `<s> document </s>`, truncated."""
 
     def __init__(
@@ -90,7 +83,7 @@ class CausalDocuments(_Stream):
         return {"input_ids": ids, "labels": ids}
 
 
-class MaskedPairs(_Stream):
+class MaskedPairs(Stream):
     """Items for MLM + NSP: `[CLS] a [SEP] b [SEP]`, where half of the b are of other documents."""
 
     def __init__(
@@ -113,11 +106,6 @@ class MaskedPairs(_Stream):
         room = self.max_length - 3
         a = a[: max(room - len(b), room // 2)]
         b = b[: room - len(a)]
-        return self._pair(a, b, rng, follows=follows)
-
-    def _pair(
-        self, a: NDArray[np.int64], b: NDArray[np.int64], rng: np.random.Generator, *, follows: bool
-    ) -> Item:
         plain = np.concatenate([[self.cls], a, [self.sep], b, [self.sep]])
         ids, labels = self._mask(plain, rng)
         return {
@@ -156,19 +144,7 @@ def _halves(
     return np.concatenate(document[:cut]), np.concatenate(document[cut:])
 
 
-def stream(
-    objective: str,
-    texts: Sequence[str],
-    tokenizer: PreTrainedTokenizerBase,
-    **options: Any,
-) -> Dataset[Item]:
-    """A data set of `length` training items drawn from texts, for an objective.
-
-    `objective` is `mlm+nsp` or `causal-lm`. Options: `length`, the number of items; `max_length` of
-    an item in tokens; `seed`.
-    """
-    cls = {"mlm+nsp": MaskedPairs, "causal-lm": CausalDocuments}[objective]
-    return cls(texts, tokenizer, **options)
+STREAMS = {"mlm+nsp": MaskedPairs, "causal-lm": CausalDocuments}  # by objective
 
 
 class Objective(nn.Module):
@@ -211,12 +187,12 @@ class Objective(nn.Module):
 
 @torch.inference_mode()
 def measure(
-    model: PreTrainedModel, items: Dataset[Item], *, pad: int, batch_size: int
+    model: PreTrainedModel, items: Stream, *, pad: int, batch_size: int
 ) -> dict[str, float]:
     """Metrics on held-out documents: loss (nats a predicted token), perplexity and accuracies."""
     objective = Objective(model).eval()
     nll, hits, tokens, pairs_right, pairs = 0.0, 0, 0, 0, 0
-    everything = [items[index] for index in range(len(items))]  # type: ignore[arg-type]
+    everything = [items[index] for index in range(len(items))]
     for start in range(0, len(everything), batch_size):
         batch = collate(everything[start : start + batch_size], pad)
         batch = {name: values.to(model.device) for name, values in batch.items()}
@@ -234,7 +210,7 @@ def measure(
     return {**metrics, "nsp_accuracy": pairs_right / pairs} if pairs else metrics
 
 
-def build(
+def pretrain(
     backbone: Backbone,
     corpus: Path,
     tokenizer_folder: Path,
@@ -248,15 +224,34 @@ def build(
     """Pretrain a backbone; write the model with its tokenizer, and the training curves.
 
     `corpus` is the folder of clean texts; training resumes from the folder `checkpoints`. Returns
-    metrics and numbers of parameters. If several processes train together, only the first writes,
-    and the others return {}.
+    metrics and numbers of parameters. Without `pretraining` settings, writes the initial model. If
+    several processes train together, only the first writes, and the others return {}.
     """
-    tokenizer = load(tokenizer_folder)
+    tokenizer, settings = load(tokenizer_folder), backbone.pretraining
     set_seed(seed)
     model = weights.initial_model(backbone, tokenizer)
-    history, metrics = pretrain(
-        model, tokenizer, backbone, corpus, seed=seed, checkpoints=checkpoints, caption=caption
-    )
+    history: list[dict[str, float]] = []
+    metrics: dict[str, float] = {}
+    if settings:
+        texts = [clean.input_texts(corpus / f"{split}.parquet") for split in ("train", "valid")]
+        lengths = settings.steps * settings.batch_size, min(len(texts[1]), VALID_DOCUMENTS)
+        options = {"max_length": settings.max_length, "seed": seed}
+        train, valid = (
+            STREAMS[backbone.objective](own, tokenizer, length=length, **options)
+            for own, length in zip(texts, lengths, strict=True)
+        )
+        pad = tokenizer.pad_token_id
+        history = fit(
+            Objective(model),
+            settings,
+            train,
+            valid,
+            collate=partial(collate, pad=pad),
+            seed=seed,
+            checkpoints=checkpoints,
+            caption=caption,
+        )
+        metrics = measure(model, valid, pad=pad, batch_size=settings.batch_size)
     if processes.rank():
         return {}
     model.save_pretrained(model_folder)
@@ -264,50 +259,6 @@ def build(
     write_curves(curves, history)
     size = {
         "parameters": parameter_count(weights.load_backbone(model_folder)),
-        "trainable_parameters": parameter_count(model) if backbone.pretraining else 0,
+        "trainable_parameters": parameter_count(model) if settings else 0,
     }
     return {**metrics, **size}
-
-
-def pretrain(
-    model: PreTrainedModel,
-    tokenizer: PreTrainedTokenizerBase,
-    backbone: Backbone,
-    corpus: Path,
-    *,
-    seed: int,
-    checkpoints: Path,
-    caption: str,
-) -> tuple[list[dict[str, float]], dict[str, float]]:
-    """Pretrain a model in place; return its history, and its metrics on held-out documents.
-
-    Both are empty for a backbone without `pretraining`.
-    """
-    settings = backbone.pretraining
-    if settings is None:
-        return [], {}
-    valid_texts = clean.input_texts(corpus / "valid.parquet")
-    items = partial(
-        stream,
-        backbone.objective,
-        tokenizer=tokenizer,
-        max_length=settings.max_length,
-        seed=seed,
-    )
-    train = items(
-        texts=clean.input_texts(corpus / "train.parquet"),
-        length=settings.steps * settings.batch_size,
-    )
-    valid = items(texts=valid_texts, length=min(len(valid_texts), VALID_DOCUMENTS))
-    history = fit(
-        Objective(model),
-        settings,
-        train,
-        valid,
-        collate=partial(collate, pad=tokenizer.pad_token_id),
-        seed=seed,
-        checkpoints=checkpoints,
-        caption=caption,
-    )
-    metrics = measure(model, valid, pad=tokenizer.pad_token_id, batch_size=settings.batch_size)
-    return history, metrics

@@ -233,18 +233,24 @@ class _Trainer(Trainer):
         loss, outputs = super().compute_loss(
             model, inputs, return_outputs=True, num_items_in_batch=num_items_in_batch
         )
-        batches = self.batches if model.training else [inputs]
-        if processes.count() > 1 or len(batches) > 1:
+        mean = self.mean_targets if model.training else self._mean_targets([inputs])
+        if mean is not None:
             targets = self._targets(inputs)
-            total = torch.stack([self._targets(batch) for batch in batches]).mean()
             loss = torch.where(targets > 0, loss, loss.nan_to_num())  # the mean of no targets
-            loss = loss * targets / self.accelerator.reduce(total, "mean").clamp(min=1e-9)
+            loss = loss * targets / mean.clamp(min=1e-9)
         return (loss, outputs) if return_outputs else loss
 
     def get_batch_samples(self, epoch_iterator: Any, num_batches: int, device: Any) -> Any:
-        """The batches of the next update, which `compute_loss` needs."""
-        self.batches, count = super().get_batch_samples(epoch_iterator, num_batches, device)
-        return self.batches, count
+        """The batches of the next update, whose targets `compute_loss` needs."""
+        batches, count = super().get_batch_samples(epoch_iterator, num_batches, device)
+        self.mean_targets = self._mean_targets(batches)
+        return batches, count
+
+    def _mean_targets(self, batches: Sequence[Any]) -> Any:
+        """The mean number of targets of batches, over all processes; None for a single batch."""
+        if processes.count() * len(batches) < 2:
+            return None
+        return self.accelerator.reduce(torch.stack([*map(self._targets, batches)]).mean(), "mean")
 
     def _targets(self, inputs: Any) -> torch.Tensor:
         """The number of targets of a batch, whose mean is the loss."""

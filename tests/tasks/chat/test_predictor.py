@@ -94,9 +94,7 @@ def test_a_long_history_is_truncated_at_whole_turns_and_counted(full):
     assert len(kept.tokens.ids) <= full.window - full.prediction.max_new_tokens
     assert kept.dropped % 2 == 0
     turns = conversation[1 + kept.dropped :]
-    (expected,) = template.tokens(
-        full.tokenizer, [[conversation[0], *turns]], "roles", answer_next=True
-    )
+    expected = full.template.tokens([conversation[0], *turns], answer_next=True)
     assert (kept.tokens.ids == expected.ids).all()
     reply = full.predict([to_text(conversation)])[0]
     assert reply.dropped == kept.dropped == full.count_dropped(conversation)
@@ -173,7 +171,7 @@ def test_loss_is_that_of_the_answers_alone(full):
     losses = []
     for record in RECORDS:
         turns = [message("user", record.input), message("assistant", record.gold["text"])]
-        (tokens,) = template.tokens(full.tokenizer, [turns], "roles")
+        tokens = full.template.tokens(turns)
         ids = torch.from_numpy(tokens.ids).long()
         with torch.inference_mode():
             logits = full.model.backbone(ids[None]).logits[0]

@@ -9,6 +9,7 @@ from transformers import AutoModel, GPT2Config, GPT2LMHeadModel
 from tests import tiny
 from tests.models.equal import SINGLE, difference
 from wxb.core.compatibility import positions
+from wxb.core.params.experiments import Tuning
 from wxb.tasks.ner.models.tagger import Tagger
 from wxb.tasks.ner.params import Head
 from wxb.training.backbones.generator import Generator, language_model
@@ -33,7 +34,7 @@ def tagger(folder, *, native):
 
 def test_embedding_noise_changes_the_output(folder):
     model = tagger(folder, native=True).train()
-    model.neftune_alpha = 5.0
+    model.tuning = Tuning(neftune_alpha=5.0)
     torch.manual_seed(0)
     first, second = (model(IDS, MASK)["tags"] for _ in range(2))
     assert not torch.equal(first, second)

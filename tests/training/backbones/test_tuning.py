@@ -57,7 +57,7 @@ def tagger(bases, kind, **changes):
     base = "bert" if kind == QLORA_ON_BERT else "llama"
     backbone = load_backbone(bases / base, four_bit=tuning_settings.four_bit)
     adapted = tuning.adapt(backbone, tuning_settings, task_type="FEATURE_EXTRACTION")
-    return Tagger(adapted, 5, HEAD, neftune_alpha=tuning_settings.neftune_alpha)
+    return Tagger(adapted, 5, HEAD, tuning=tuning_settings)
 
 
 def generator(bases, kind, new=(), base="llama", **changes):
@@ -66,7 +66,7 @@ def generator(bases, kind, new=(), base="llama", **changes):
     tokens = VOCABULARY + len(new)
     backbone = language_model(bases / base, tokens=tokens, four_bit=tuning_settings.four_bit)
     adapted = tuning.adapt(backbone, tuning_settings, task_type="CAUSAL_LM", new_tokens=list(new))
-    return Generator(adapted, neftune_alpha=tuning_settings.neftune_alpha)
+    return Generator(adapted, tuning=tuning_settings)
 
 
 def loss_of(model, ids=IDS):
@@ -301,7 +301,7 @@ def test_only_training_has_noise(bases, kind, make):
     expected = loss_of(plain.train())
     first, second = loss_of(noisy.train()), loss_of(noisy)
     assert expected != first != second != expected
-    noisy.neftune_alpha = 1e-12  # embeddings instead of ids change nothing
+    noisy.tuning = Tuning(neftune_alpha=1e-12)  # embeddings instead of ids change nothing
     assert difference([loss_of(noisy)], [expected]) <= SINGLE
 
 

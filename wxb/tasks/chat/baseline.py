@@ -12,7 +12,7 @@ class NearestResponder(baselines.Baseline, Responder):
 
     def predictions(self, texts: Sequence[str], /, *, caption: str) -> list[Reply]:
         """The answer to the nearest conversation of each text."""
-        nearest = self.model.nearest(texts, caption)
+        nearest = self.nearest(texts, caption)
         return [Reply(found[0] if found else "", ended=True) for found in nearest]
 
 

@@ -82,13 +82,20 @@ class Scorer(scorer.Scorer):
 
     def details(self, rows: Sequence[PredictionRow]) -> dict[str, Any]:
         """Counts of checkable questions, scores by kind, distinct-1 and -2, generated tokens."""
-        exact, in_format, checkable = _counts(rows)
-        kinds = sorted({row.kind for row in rows if row.kind is not None})
+        sums, by_kind = self.sums(rows), {}
+        for kind in sorted({row.kind for row in rows if row.kind is not None}):
+            members = [row for row in rows if row.kind == kind]
+            scores = self.rounded_scores(members)
+            by_kind[kind] = {
+                "exact": scores["exact"],
+                "format": scores["format"],
+                "support": int(self.sums(members)["checkable"]),
+            }
         return {
-            "correct": exact,
-            "in_format": in_format,
-            "support": checkable,
-            "by_kind": {kind: _rates([row for row in rows if row.kind == kind]) for kind in kinds},
+            "correct": int(sums["correct"]),
+            "in_format": int(sums["in_format"]),
+            "support": int(sums["checkable"]),
+            "by_kind": by_kind,
             **{f"distinct_{n}": distinct_n([row.predicted for row in rows], n) for n in (1, 2)},
             "tokens": sum(row.tokens for row in rows),
         }
@@ -100,22 +107,6 @@ def _check(row: PredictionRow) -> tuple[bool, bool, bool]:
         return False, False, False
     is_correct = checking.is_correct(row.format, row.gold, row.predicted)
     return is_correct, checking.has_format(row.format, row.predicted), True
-
-
-def _counts(rows: Sequence[PredictionRow]) -> tuple[int, int, int]:
-    """Numbers of replies that are correct, in format, and checkable."""
-    exact, in_format, checkable = zip((0, 0, 0), *map(_check, rows), strict=True)
-    return sum(exact), sum(in_format), sum(checkable)
-
-
-def _rates(rows: Sequence[PredictionRow]) -> dict[str, float]:
-    """Exact match and format, as shares of the checkable replies, and the number of these."""
-    exact, in_format, checkable = _counts(rows)
-    return {
-        "exact": round(exact / max(checkable, 1), DIGITS),
-        "format": round(in_format / max(checkable, 1), DIGITS),
-        "support": checkable,
-    }
 
 
 def chrf(sums: NDArray[Any]) -> NDArray[Any]:

@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 from wxb.core.errors import WxbError
 from wxb.corpora.records import Record
 from wxb.corpora.text.encoded import IGNORED, Columns, join_rows, read_columns, write_chunks
-from wxb.tasks.chat.models import predictor, template
+from wxb.tasks.chat.models import predictor
+from wxb.tasks.chat.models.template import Template, Tokens
 from wxb.tasks.chat.params import Sft
 from wxb.tasks.chat.record.conversation import from_text, message
 from wxb.tasks.methods import Network, summarize_tokens
@@ -31,7 +32,7 @@ class SftMethod(Network):
     """Supervised fine-tuning of a decoder."""
 
     experiment: Sft
-    style: str  # the name of its template, which `__post_init__` sets
+    template: Template  # which `__post_init__` sets
     PREDICTOR = predictor.Replier
     summarize = staticmethod(summarize_tokens)
 
@@ -45,8 +46,8 @@ class SftMethod(Network):
                 f"the tokenizer of backbone {self.experiment.backbone!r} has no end of text; for"
                 " chat, use `tokenizer: {kind: byte-level-bpe, ...}` or a decoder's checkpoint"
             )
-        style = template.add_template(self.tokenizer, self.experiment.encoding.template)
-        object.__setattr__(self, "style", style)
+        template = Template.add(self.tokenizer, self.experiment.encoding.template)
+        object.__setattr__(self, "template", template)
 
     def encode(self, chunks: Iterable[Sequence[Record]], path: Path, *, caption: str) -> None:
         """Write the tokens of each conversation with its answer, and a mask of the assistant's.
@@ -57,17 +58,11 @@ class SftMethod(Network):
         write_chunks(path, map(self._columns, chunks))
 
     def _columns(self, records: Sequence[Record]) -> Columns:
-        style, max_length = self.style, self.experiment.encoding.max_length
-        conversations = [
-            [*from_text(record.input), message("assistant", record.gold["text"])]
-            for record in records
-        ]
-        rows = template.tokens(self.tokenizer, conversations, style)
-        for index, tokens in enumerate(rows):
-            if len(tokens.ids) > max_length:
-                kept = template.truncate(self.tokenizer, conversations[index], style, max_length)
-                empty = template.Tokens(tokens.ids[:0], tokens.generated[:0])
-                rows[index] = kept.tokens or empty
+        rows = []
+        for record in records:
+            turns = [*from_text(record.input), message("assistant", record.gold["text"])]
+            kept = self.template.truncate(turns, self.experiment.encoding.max_length)
+            rows.append(kept.tokens or Tokens(np.zeros(0, np.int32), np.zeros(0, np.bool_)))
         ids, splits = join_rows([row.ids for row in rows], np.int32)
         generated, _ = join_rows([row.generated for row in rows], np.int8)
         return {"ids": ids, "generated": generated}, splits
@@ -123,19 +118,14 @@ class SftMethod(Network):
         model = Generator.from_backbone(
             backbone, self.experiment.tuning, tokens=len(self.tokenizer)
         )
-        generation, end_ids = model.backbone.generation_config, self.end_ids
+        generation, end_ids = model.backbone.generation_config, self.template.end_ids
         generation.eos_token_id = end_ids if len(end_ids) > 1 else end_ids[0]
         generation.pad_token_id = self.tokenizer.pad_token_id
         return model
 
-    @property
-    def end_ids(self) -> list[int]:
-        """The ids of the tokens that end a reply, here and in transformers' `generate`."""
-        return template.end_ids(self.tokenizer, self.style)
-
     def settings(self, targets: Path) -> dict[str, Any]:
         """The lengths, and the name of the template."""
-        return {**super().settings(targets), "template": self.style}
+        return {**super().settings(targets), "template": self.template.name}
 
 
 METHOD = SftMethod

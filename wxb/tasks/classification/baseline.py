@@ -17,10 +17,9 @@ class BaselineClassifier(baselines.Baseline, Classifier):
 
     def predictions(self, texts: Sequence[str], /, *, caption: str) -> list[Prediction]:
         """A prediction for each text."""
-        values = self.model.values
-        shares, nearest = values["shares"], [None] * len(texts)
-        if "texts" in values:
-            nearest = self.model.nearest(texts, caption)
+        shares = self.model["shares"]
+        has_texts = "texts" in self.model
+        nearest = self.nearest(texts, caption) if has_texts else [None] * len(texts)
         majority = Prediction(max(self.labels, key=shares.__getitem__), shares)
         certain = {
             name: Prediction(name, {other: float(other == name) for other in self.labels})
@@ -34,12 +33,12 @@ class BaselineMethod(baselines.BaselineMethod):
 
     PREDICTOR = BaselineClassifier
 
-    def values(self, items: Sequence[Record]) -> dict[str, Any]:
+    def values(self, records: Sequence[Record], caption: str) -> dict[str, Any]:
         """The share of each class; for the kind `nearest` also texts and their classes."""
-        counts, total = Counter(record.gold for record in items), len(items)
+        counts, total = Counter(record.gold for record in records), len(records)
         shares = {name: float(f"{counts[name] / total:.{PROBABILITY}g}") for name in self.labels}
         is_majority = self.experiment.model.kind == "majority"
-        return {"shares": shares, **({} if is_majority else super().values(items))}
+        return {"shares": shares, **({} if is_majority else super().values(records, caption))}
 
 
 METHOD = BaselineMethod

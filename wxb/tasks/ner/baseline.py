@@ -26,12 +26,12 @@ class MentionFinder(baselines.Baseline, SpanFinder):
 
     def candidates(self, texts: Sequence[str], /, *, caption: str) -> list[list[ScoredSpan]]:
         """The spans of each text, sorted and disjoint, all with the score 1."""
-        types, rows = self.model.values["types"], []
+        types, rows = self.model["types"], []
         for text in track(texts, caption, len(texts), unit="text"):
             inside = {i for word in baselines.WORD.finditer(text) for i in range(*word.span())[1:]}
             edges = [index for index in range(len(text) + 1) if index not in inside]
             free, spans = [True] * len(text), []  # free: not marked yet
-            for length in self.model.values["lengths"]:
+            for length in self.model["lengths"]:
                 for start, end in ((edge, edge + length) for edge in edges):
                     kind = types.get(text[start:end]) if end not in inside else None
                     if kind and end <= len(text) and all(free[start:end]):
@@ -46,10 +46,10 @@ class MentionsMethod(baselines.BaselineMethod):
 
     PREDICTOR = MentionFinder
 
-    def values(self, items: Sequence[Record]) -> dict[str, Any]:
+    def values(self, records: Sequence[Record], caption: str) -> dict[str, Any]:
         """The most frequent type of each mention, and the lengths of mentions, descending."""
         counts: dict[str, Counter[str]] = defaultdict(Counter)
-        for record in items:
+        for record in records:
             for start, end, kind in record.gold:
                 counts[record.input[start:end]][kind] += 1
         types = {

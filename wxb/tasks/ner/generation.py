@@ -104,14 +104,10 @@ class GenerativeRecognizer(Recognizer):
 
     def predict_windows(self, inputs: WindowedTexts, indices: Sequence[int]) -> list[Any]:
         """Generate the answers to one batch of windows, and locate their mentions in the texts."""
-        from wxb.training.batches import collate
-
         texts, encoded, windows = inputs
         pad, end = self.tokenizer.pad_token_id, self.tokenizer.eos_token_id
         prompts = map(_prompts(encoded, windows, self.tokenizer), indices)
-        items = [{"input_ids": prompt} for prompt in prompts]
-        device = next(self.model.parameters()).device
-        batch = {k: v.to(device) for k, v in collate(items, pad, side="left").items()}
+        batch = self.batch([{"input_ids": prompt} for prompt in prompts], side="left")
         longest = self.settings["longest"]
         ids, log_probs = self.model.generate(**batch, max_new_tokens=longest, eos=end, pad=pad)
         outputs = []

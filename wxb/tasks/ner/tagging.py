@@ -61,15 +61,11 @@ class TaggingRecognizer(Recognizer):
         """Log-probabilities of tags (T, K), p_start (T,) and p_end (T,) of each window's tokens."""
         import torch
 
-        from wxb.training.batches import collate
-
         windows, tokenizer = inputs.windows, self.tokenizer
         word_features = _word_features(self.settings)
         items = [_inputs(inputs, window, tokenizer, word_features) for window in indices]
-        batch = collate(items, tokenizer.pad_token_id)
-        device = next(self.model.parameters()).device
         with torch.inference_mode():
-            output = self.model(**{name: value.to(device) for name, value in batch.items()})
+            output = self.model(**self.batch(items))
         tags = output["tags"].float().log_softmax(-1).cpu().numpy()  # (B, T, K)
         starts, ends = (output[k].float().sigmoid().cpu().numpy() for k in ("starts", "ends"))
         before, lengths = len(special_tokens(tokenizer)[0]), windows.lasts - windows.firsts

@@ -1,24 +1,19 @@
 """The transcript of the training recording with the nearest features."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from wxb.corpora import clean
 from wxb.corpora.records import Record
-from wxb.corpora.text.encoded import join_rows, read_columns, write_columns
 from wxb.tasks import baselines
-from wxb.tasks.methods import Chunks
 from wxb.tasks.speech.models.features import log_mel, to_window
 from wxb.tasks.speech.models.predictor import Recogniser, read
 from wxb.tasks.speech.params import Spectrograms
 from wxb.tasks.speech.record.audio import FRAMES, map_parallel
 
-STATISTICS = "statistics"  # column of features
 DECIMALS = 4  # of a statistic
 
 
@@ -28,11 +23,11 @@ def _statistics(features: NDArray[np.float32]) -> NDArray[np.float32]:
     return np.concatenate(moments, axis=1).round(DECIMALS)
 
 
-def _of_recording(path: str, encoding: Spectrograms) -> NDArray[np.float32]:
+def _of_recording(path: str, encoding: Spectrograms) -> list[float]:
     """The statistics of a recording, truncated to a window."""
     length = encoding.window * FRAMES
     features = to_window(log_mel(read(path), encoding.mel_bands, length), length)
-    return np.concatenate(_statistics(features[None]))
+    return [round(x, DECIMALS) for x in _statistics(features[None])[0].tolist()]
 
 
 class NearestRecogniser(baselines.Baseline, Recogniser):
@@ -40,7 +35,7 @@ class NearestRecogniser(baselines.Baseline, Recogniser):
 
     def transcribe(self, features: NDArray[np.float32]) -> list[str]:
         """The transcript of the recording that is nearest to each window (B, frames, bands)."""
-        known, gold = np.array(self.model.values[STATISTICS]), self.model.values["gold"]
+        known, gold = np.array(self.model["statistics"]), self.model["gold"]
         nearest = (np.square(known - row).sum(axis=1).argmin() for row in _statistics(features))
         return [gold[index] for index in nearest]
 
@@ -50,29 +45,13 @@ class NearestMethod(baselines.BaselineMethod):
 
     PREDICTOR = NearestRecogniser
 
-    def encode(self, chunks: Chunks, path: Path, *, caption: str) -> None:
-        """Write the statistics of the training recordings; for other splits an empty file."""
-        if path.stem != clean.SPLITS[0]:
-            super().encode(chunks, path, caption=caption)
-            return
-        paths = [record.input for records in chunks for record in records]
+    def values(self, records: Sequence[Record], caption: str) -> dict[str, Any]:
+        """The statistics and the transcript of each recording; shows progress."""
         of_recording = partial(_of_recording, encoding=self.experiment.encoding)
-        values, splits = join_rows([*map_parallel(of_recording, paths, caption)], np.float32)
-        write_columns(path, {STATISTICS: values}, splits)
-
-    def items(self, features: Path, targets: Path, records: Iterable[Record]) -> Any:
-        """The statistics and the record of each training recording; only records of others."""
-        if features.stem != clean.SPLITS[0]:
-            return [*records]
-        columns, _ = read_columns(features, [STATISTICS])
-        known = [*records]
-        return [*zip(columns[STATISTICS].reshape(len(known), -1), known, strict=True)]
-
-    def values(self, items: Sequence[tuple[NDArray[np.float32], Record]]) -> dict[str, Any]:
-        """The statistics and the transcript of each recording."""
+        paths = [record.input for record in records]
         return {
-            STATISTICS: [[round(x, DECIMALS) for x in row.tolist()] for row, _ in items],
-            "gold": [record.gold["text"] for _, record in items],
+            "statistics": [*map_parallel(of_recording, paths, caption)],
+            "gold": [record.gold["text"] for record in records],
         }
 
 

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wxb.corpora.records import Record
-from wxb.metrics import DIGITS, Metric, scorer
+from wxb.metrics import Metric, scorer
 from wxb.metrics.intervals import Sums
 from wxb.tasks.speech.record import normalize, words
 
@@ -114,9 +114,8 @@ class Scorer(scorer.Scorer):
         bins, bounds, table = np.digitize(values, edges), [None, *edges, None], []
         for index in sorted({*bins.tolist()}):
             members = [row for row, bin_ in zip(rows, bins, strict=True) if bin_ == index]
-            cer = round(float(self.scores(self.sums(members))["cer"]), DIGITS)
             size = {"from": bounds[index], "to": bounds[index + 1], "records": len(members)}
-            table.append({**size, "cer": cer})
+            table.append({**size, "cer": self.rounded_scores(members)["cer"]})
         return table
 
 

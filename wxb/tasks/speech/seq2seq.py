@@ -53,19 +53,17 @@ class Seq2SeqRecogniser(Recogniser):
     def load_model(cls, folder: Path, settings: Mapping[str, Any], tokenizer: Any) -> Any:
         """Load the `Transcriber` that `save` wrote to a folder, in evaluation mode.
 
-        Its prompt is that of the language in `settings`, as ids of the tokenizer. No parameter is
-        trainable if `settings["frozen"]`, so that `size` counts them as in training.
+        Its prompt is that of the language in `settings`, as ids of the tokenizer.
         """
         from wxb.tasks.speech.models.whisper import Transcriber
 
-        transcriber = Transcriber.from_pretrained(
+        return Transcriber.from_pretrained(
             folder,
             prompt_ids(tokenizer, settings["language"]),
             tokenizer.pad_token_id,
             settings["window"],
             four_bit=settings["four_bit"],
         )
-        return transcriber.requires_grad_(False) if settings["frozen"] else transcriber
 
     def save(self, folder: Path) -> None:
         """Write the folder, with the files that transformers' speech pipeline needs."""

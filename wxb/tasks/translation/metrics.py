@@ -17,7 +17,7 @@ import regex
 from numpy.typing import NDArray
 from sacrebleu.metrics import BLEU, CHRF, TER
 
-from wxb.metrics import DIGITS, Metric, scorer
+from wxb.metrics import Metric, scorer
 from wxb.metrics.intervals import Sums
 from wxb.tasks.translation.record.bleu import (
     CHARACTERS,
@@ -158,15 +158,10 @@ class Scorer(scorer.Scorer):
         return {
             "support": len(rows),
             "exact_matches": sum(row.predicted in row.gold for row in rows),
-            "by_kind": {kind: self._of_kind(members) for kind, members in kinds.items()},
-        }
-
-    def _of_kind(self, rows: Sequence[PredictionRow]) -> dict[str, float]:
-        """The number of sentences, and their scores."""
-        scores = self.scores(self.sums(rows)) if rows else {}
-        return {
-            "sentences": len(rows),
-            **{key: round(float(value), DIGITS) for key, value in scores.items()},
+            "by_kind": {
+                kind: {"sentences": len(rows), **(self.rounded_scores(rows) if rows else {})}
+                for kind, rows in kinds.items()
+            },
         }
 
 

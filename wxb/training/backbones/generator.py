@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
 import torch
 from torch import Tensor
@@ -15,7 +15,7 @@ from wxb.corpora.text.encoded import IGNORED
 from wxb.corpora.text.tokenizers import SavedTokenizer
 from wxb.models.decoding import Continuation, complete
 from wxb.training.backbones import tuning
-from wxb.training.backbones.native import Native
+from wxb.training.backbones.native import load_trained
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel  # this import takes seconds
@@ -35,7 +35,8 @@ class Generator(tuning.BackboneModel):
         """
         backbone = language_model(folder, tokens=tokens, four_bit=settings.four_bit)
         new = list(range(len(SavedTokenizer(folder)), tokens))
-        return cls._from_loaded(backbone, settings, task_type="CAUSAL_LM", new_tokens=new)
+        adapted = tuning.adapt(backbone, settings, task_type="CAUSAL_LM", new_tokens=new)
+        return cls(adapted, tuning=settings)
 
     @classmethod
     def from_pretrained(cls, folder: Path, *, tokens: int, four_bit: bool = False) -> Generator:
@@ -44,11 +45,8 @@ class Generator(tuning.BackboneModel):
         `tokens` is the size of the vocabulary, which may be larger than that of the backbone. The
         architecture is native as in `Headed.from_pretrained`.
         """
-        backbone: Any = Native.from_folder(folder, generative=True)
-        if backbone is None:
-            load = partial(language_model, tokens=tokens, four_bit=four_bit)
-            backbone = tuning.load(folder, load)
-        return cls(backbone).eval()
+        load = partial(language_model, tokens=tokens, four_bit=four_bit)
+        return cls(load_trained(folder, load, generative=True)).eval()
 
     def forward(
         self,

@@ -1,7 +1,6 @@
 """A backbone with modules of a task on top, which are trained with it."""
 
 from collections.abc import Iterator
-from functools import partial
 from pathlib import Path
 from typing import Any, Self
 
@@ -11,7 +10,7 @@ from torch import Tensor, nn
 from wxb.core import pretrained
 from wxb.core.params.experiments import Tuning
 from wxb.training.backbones import tuning
-from wxb.training.backbones.native import Native
+from wxb.training.backbones.native import load_trained
 
 
 class Headed(tuning.BackboneModel):
@@ -42,7 +41,8 @@ class Headed(tuning.BackboneModel):
         backbone = load_backbone(
             folder, bidirectional=bidirectional, four_bit=settings.four_bit, native=native
         )
-        return cls._from_loaded(backbone, settings, task_type="FEATURE_EXTRACTION", **shape)
+        adapted = tuning.adapt(backbone, settings, task_type="FEATURE_EXTRACTION")
+        return cls(adapted, tuning=settings, **shape)
 
     @classmethod
     def from_pretrained(
@@ -54,13 +54,13 @@ class Headed(tuning.BackboneModel):
         backbone of an adapter. A full model runs in the native architecture if there is one:
         importing transformers takes seconds.
         """
-        backbone: Any = Native.from_folder(folder)
-        if backbone is None:
+
+        def load(base: Path) -> Any:
             from wxb.training.backbones.weights import load_backbone
 
-            load = partial(load_backbone, bidirectional=bidirectional, four_bit=four_bit)
-            backbone = tuning.load(folder, load)
-        model = cls(backbone, **shape)
+            return load_backbone(base, bidirectional=bidirectional, four_bit=four_bit)
+
+        model = cls(load_trained(folder, load), **shape)
         model.load_heads(folder)
         return model.eval()
 

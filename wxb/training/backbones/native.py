@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
@@ -93,6 +93,17 @@ class Native(nn.Module):
         # Shared weights are there once.
         weights = {n: w.data.contiguous() for n, w in self.backbone.named_parameters()}
         save_file(weights, Path(folder, WEIGHTS), metadata={"format": "pt"})
+
+
+def load_trained(
+    folder: Path, load_backbone: Callable[[Path], PreTrainedModel], *, generative: bool = False
+) -> Any:
+    """Load what `tuning.save` wrote, to predict: natively, else as `tuning.load` does.
+
+    Importing transformers takes seconds.
+    """
+    native = Native.from_folder(folder, generative=generative)
+    return tuning.load(folder, load_backbone) if native is None else native
 
 
 def _without_heads(

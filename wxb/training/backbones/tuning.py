@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import torch
 from torch import Tensor, nn
@@ -28,40 +28,11 @@ Model: TypeAlias = "PreTrainedModel | PeftModel"
 
 
 class BackboneModel(nn.Module):
-    """A model with a backbone, whose embeddings get NEFTune noise in training."""
+    """A model with an adapted backbone, whose embeddings get the noise of `tuning` in training."""
 
-    def __init__(
-        self,
-        backbone: Model,
-        *,
-        neftune_alpha: float | None = None,  # None: no noise
-        neftune_padded: bool = False,  # see `add_noise`
-    ) -> None:
+    def __init__(self, backbone: Model, *, tuning: Tuning | None = None) -> None:
         super().__init__()
-        self.backbone = backbone
-        self.neftune_alpha, self.neftune_padded = neftune_alpha, neftune_padded
-
-    @classmethod
-    def _from_loaded(
-        cls,
-        backbone: PreTrainedModel,
-        tuning: Tuning,
-        /,
-        *,
-        task_type: str,
-        new_tokens: list[int] | None = None,
-        **shape: Any,
-    ) -> Self:
-        """Adapt a loaded backbone, see `adapt`, and build the model on it.
-
-        `shape` are further arguments of the class.
-        """
-        return cls(
-            adapt(backbone, tuning, task_type=task_type, new_tokens=new_tokens),
-            neftune_alpha=tuning.neftune_alpha,
-            neftune_padded=tuning.neftune_padded,
-            **shape,
-        )
+        self.backbone, self.tuning = backbone, tuning or Tuning()
 
     def save_pretrained(self, folder: Path) -> None:
         """Write the backbone as a plain Hugging Face or peft folder."""
@@ -69,13 +40,11 @@ class BackboneModel(nn.Module):
 
     def backbone_inputs(self, input_ids: Tensor, attention_mask: Tensor) -> dict[str, Tensor]:
         """Arguments of the backbone: the mask, and the ids or, in training, noisy embeddings."""
-        inputs = {"input_ids": input_ids}
-        if self.training and self.neftune_alpha:
+        inputs, alpha = {"input_ids": input_ids}, self.tuning.neftune_alpha
+        if self.training and alpha:
             embeddings = self.backbone.get_input_embeddings()(input_ids)
-            noisy = add_noise(
-                embeddings, attention_mask, self.neftune_alpha, padded=self.neftune_padded
-            )
-            inputs = {"inputs_embeds": noisy}
+            padded = self.tuning.neftune_padded
+            inputs = {"inputs_embeds": add_noise(embeddings, attention_mask, alpha, padded=padded)}
         return {**inputs, "attention_mask": attention_mask}
 
 

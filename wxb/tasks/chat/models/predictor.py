@@ -3,7 +3,7 @@
 import math
 import sys
 from collections.abc import Generator, Mapping, Sequence
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -15,8 +15,7 @@ from wxb.core.errors import WxbError
 from wxb.core.progress import track
 from wxb.corpora.records import Record, RecordError
 from wxb.corpora.text.encoded import IGNORED
-from wxb.tasks.chat.models import template
-from wxb.tasks.chat.models.template import Truncation, truncate
+from wxb.tasks.chat.models.template import Template, Truncation
 from wxb.tasks.chat.params import Prediction
 from wxb.tasks.chat.record.conversation import Message, from_text, message, validate_question
 from wxb.tasks.methods import Predictor, batches_by_length
@@ -71,6 +70,11 @@ class Replier(Responder):
 
     # Prompts
 
+    @cached_property
+    def template(self) -> Template:
+        """The template of the settings."""
+        return Template(self.tokenizer, self.settings["template"])
+
     def with_examples(self, conversation: Sequence[Message]) -> list[Message]:
         """A conversation with the few-shot examples after its system message."""
         pairs = self.settings.get("examples", [])[: self.prediction.shots]
@@ -85,7 +89,7 @@ class Replier(Responder):
         """
         messages = self.with_examples(conversation)
         room = self.window - self.prediction.max_new_tokens
-        kept = truncate(self.tokenizer, messages, self.settings["template"], room, answer_next=True)
+        kept = self.template.truncate(messages, room, answer_next=True)
         examples = len(messages) - len(conversation)
         return kept._replace(dropped=max(0, kept.dropped - examples))
 
@@ -118,11 +122,11 @@ class Replier(Responder):
                 f" {self.window - longest} can be read"
             )
         backend, stream = self.tokenizer.backend_tokenizer, DecodeStream(skip_special_tokens=True)
-        device, end_ids = next(self.model.parameters()).device, self.end_ids
+        device, end_ids = next(self.model.parameters()).device, self.template.end_ids
         tokens = torch.from_numpy(kept.tokens.ids.astype(np.int64))[None].to(device)
         step = decoder_step(partial(self.model.backbone, use_cache=True, logits_to_keep=1))
         state = DecoderState(torch.ones_like(tokens), tokens[:, :0])
-        has_begun, held, question = False, "", self.next_question
+        has_begun, held, question = False, "", self.template.next_question
         for _ in range(longest):
             with torch.inference_mode():
                 logits, state = step(tokens, state)
@@ -143,16 +147,6 @@ class Replier(Responder):
                 return True
         yield from [held] if held else []
         return False
-
-    @property
-    def next_question(self) -> str:
-        """The text that ends a reply of a model that was not trained on the template."""
-        return template.NEXT_QUESTION.get(self.settings["template"], "")
-
-    @property
-    def end_ids(self) -> list[int]:
-        """The ids of the tokens that end a reply."""
-        return template.end_ids(self.tokenizer, self.settings["template"])
 
     # Many replies
 
@@ -183,15 +177,12 @@ class Replier(Responder):
         import torch
 
         from wxb.models.decoding import complete
-        from wxb.training.batches import collate
 
-        device, end_ids = next(self.model.parameters()).device, self.end_ids
-        items = [{"input_ids": ids} for ids in prompts]
-        batch = collate(items, self.tokenizer.pad_token_id, side="left")
+        end_ids = self.template.end_ids
         with torch.inference_mode():
             tokens = complete(
                 partial(self.model.backbone, use_cache=True, logits_to_keep=1),
-                **{name: values.to(device) for name, values in batch.items()},
+                **self.batch([{"input_ids": ids} for ids in prompts], side="left"),
                 max_new_tokens=self.prediction.max_new_tokens,
                 eos_token_id=end_ids,
                 pad_token_id=end_ids[0],
@@ -200,7 +191,7 @@ class Replier(Responder):
         for ids in tokens.tolist():
             end = next((index for index, id_ in enumerate(ids) if id_ in end_ids), None)
             text = self.tokenizer.backend_tokenizer.decode(ids[:end], skip_special_tokens=True)
-            text, found, _ = text.partition(self.next_question or "\0")
+            text, found, _ = text.partition(self.template.next_question or "\0")
             count = len(ids) if end is None else end + 1
             has_ended = bool(found) or end is not None
             replies.append(Reply(text.strip(), ended=has_ended, tokens=count))
@@ -215,13 +206,11 @@ class Replier(Responder):
         """
         import torch
 
-        from wxb.training.batches import collate
-
         items = []
         for record in records:
             messages = self.with_examples(from_text(record.input))
             messages.append(message("assistant", record.gold["text"]))
-            kept = truncate(self.tokenizer, messages, self.settings["template"], self.window)
+            kept = self.template.truncate(messages, self.window)
             if kept.tokens is not None:
                 ids, generated = kept.tokens
                 stop = np.flatnonzero(generated)[-1] + 1  # of the last answer
@@ -230,12 +219,10 @@ class Replier(Responder):
                 labels[start:stop] = ids[start:stop]
                 items.append({"input_ids": ids, "labels": labels})
         loss, count = 0.0, 0
-        pad, device = self.tokenizer.pad_token_id, next(self.model.parameters()).device
         lengths = [len(item["input_ids"]) for item in items]
         for indices in batches_by_length(lengths, self.prediction.batch_size):
-            batch = {k: v.to(device) for k, v in collate([items[i] for i in indices], pad).items()}
             with torch.inference_mode():
-                output = self.model(**batch)
+                output = self.model(**self.batch([items[index] for index in indices]))
             loss += float(output["loss"]) * len(output["logits"])
             count += len(output["logits"])
         mean = loss / max(count, 1)

@@ -7,8 +7,9 @@ the same text. Here, special tokens come from the template only: message text is
 import re
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
+from functools import cached_property
 from itertools import groupby, pairwise
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -68,177 +69,6 @@ class Tokens(NamedTuple):
     generated: NDArray[np.bool_]
 
 
-def add_template(tokenizer: Any, template: str | None) -> str:
-    """Add a template and its markers to a tokenizer, in place; returns the template's name.
-
-    None is the tokenizer's own, or `roles` if it has none. The other templates begin with the
-    special tokens that the tokenizer writes before a text. Raises WxbError for `own` without one.
-    """
-    own = tokenizer.chat_template
-    template = template or (OWN if own else "roles")
-    if template == OWN:
-        if not own:
-            raise WxbError(
-                "encoding.template: found own, but the backbone's tokenizer has no chat template;"
-                " expected roles or plain"
-            )
-        return template
-    if template == "roles":
-        markers = [AddedToken(text, special=True, normalized=False) for text in MARKERS.values()]
-        tokenizer.backend_tokenizer.add_special_tokens(markers)
-    leading = "".join(piece.text for piece in _leading(tokenizer))
-    begin = f"{{{{- {leading!r} -}}}}\n" if leading else ""
-    if leading and leading == tokenizer.special_tokens_map.get("bos_token"):
-        begin = "{{- bos_token -}}\n"
-    tokenizer.chat_template = begin + TEMPLATES[template]
-    return template
-
-
-def end_ids(tokenizer: Any, template: str) -> list[int]:
-    """The ids that end an answer: its trained end first, then those that begin a new message."""
-    token_to_id = tokenizer.backend_tokenizer.token_to_id
-    own = [token_to_id(_own_end(tokenizer))] if template == OWN else []
-    markers = map(token_to_id, MARKERS.values()) if template == "roles" else ()
-    return [*dict.fromkeys([*own, tokenizer.eos_token_id, *markers])]
-
-
-def pieces(
-    conversation: Sequence[Message], template: str, tokenizer: Any, *, answer_next: bool = False
-) -> Iterator[Piece]:
-    """The text of a conversation as its template writes it, in parts."""
-    if template == OWN:
-        yield from _own_pieces(conversation, tokenizer, answer_next=answer_next)
-        return
-    end = Piece(tokenizer.backend_tokenizer.id_to_token(tokenizer.eos_token_id), True, special=True)
-    yield from _leading(tokenizer)
-    for turn in conversation:
-        role, content = turn["role"], turn["content"]
-        by_assistant = role == "assistant"
-        if template == "roles":
-            yield Piece(MARKERS[role], special=True)
-            yield Piece(content, by_assistant)
-            yield from [end] if by_assistant else []
-        elif by_assistant:
-            yield from (Piece("Answer:"), Piece(f" {content}", generated=True), end, Piece("\n"))
-        else:
-            yield Piece(f"Question: {content}\n" if role == "user" else f"{content}\n")
-    if answer_next:
-        yield Piece(MARKERS["assistant"], special=True) if template == "roles" else Piece("Answer:")
-
-
-def _leading(tokenizer: Any) -> list[Piece]:
-    id_to_token = tokenizer.backend_tokenizer.id_to_token
-    return [Piece(id_to_token(int(i)), special=True) for i in special_tokens(tokenizer)[0]]
-
-
-def _special(tokenizer: Any) -> re.Pattern[str]:
-    """A pattern, with a group, of the special tokens of a tokenizer."""
-    added = tokenizer.backend_tokenizer.get_added_tokens_decoder().values()
-    names = sorted((token.content for token in added if token.special), key=len, reverse=True)
-    return re.compile(f"({'|'.join(map(re.escape, names))})")
-
-
-def _render(tokenizer: Any, conversation: Sequence[Message], *, answer_next: bool = False) -> str:
-    """The text of a conversation by the tokenizer's own template, as in transformers."""
-    from jinja2 import TemplateError
-    from transformers.utils.chat_template_utils import render_jinja_template
-
-    try:
-        rendered: Any = render_jinja_template(
-            [[*conversation]],
-            chat_template=tokenizer.chat_template,
-            add_generation_prompt=answer_next,
-            **tokenizer.special_tokens_map,
-        )
-    except TemplateError as error:
-        raise WxbError(
-            f"the backbone's chat template refuses a conversation ({error}); change the records, or"
-            " set `encoding.template: roles`"
-        ) from error
-    return str(rendered[0][0])
-
-
-def _own_end(tokenizer: Any) -> str:
-    """The special token that the tokenizer's own template writes after an answer."""
-    turns: list[Message] = [message("user", "0"), message("assistant", "1")]
-    after = _render(tokenizer, turns).rpartition("1")[2]
-    found = _special(tokenizer).search(after)
-    if found is None:
-        raise WxbError(
-            "encoding.template: found own, but the backbone's chat template writes no special token"
-            " after an answer, so that a reply would never end; expected roles or plain"
-        )
-    return found[0]
-
-
-def _own_pieces(
-    conversation: Sequence[Message], tokenizer: Any, *, answer_next: bool
-) -> Iterator[Piece]:
-    """The parts of a text of the tokenizer's own template; an answer goes up to its end."""
-    special, end, typed = _special(tokenizer), _own_end(tokenizer), dict[int, str]()
-
-    def hide(match: re.Match[str]) -> str:
-        typed[code := _HIDDEN + len(typed)] = match[0]
-        return chr(code)
-
-    turns: list[Message] = [
-        message(turn["role"], special.sub(hide, turn["content"])) for turn in conversation
-    ]
-    text, spans = _render(tokenizer, turns, answer_next=answer_next), [0]
-    for index, turn in enumerate(turns):
-        if turn["role"] == "assistant":
-            prompt = _render(tokenizer, turns[:index], answer_next=True)
-            stop = text.find(end, len(prompt) + len(turn["content"].strip()))
-            if not text.startswith(prompt) or stop < 0:
-                raise WxbError(
-                    "encoding.template: found own, but the backbone's chat template changes the"
-                    " text before an answer when it follows; expected roles or plain"
-                )
-            spans += [len(prompt), stop + len(end)]
-    for part, (start, stop) in enumerate(pairwise([*spans, len(text)])):
-        for index, run in enumerate(special.split(text[start:stop])):
-            if run:
-                yield Piece(run.translate(typed), part % 2 == 1, special=index % 2 == 1)
-
-
-def tokens(
-    tokenizer: Any,
-    conversations: Sequence[Sequence[Message]],
-    template: str,
-    *,
-    answer_next: bool = False,
-) -> list[Tokens]:
-    """Tokenize conversations with a template, with a mask of the assistant's tokens.
-
-    Special tokens come from the template only: a message that spells one is tokenized as plain
-    text. Other conversations have the tokens of transformers' `apply_chat_template`. `answer_next`
-    adds the beginning of an assistant message. Lone surrogates, which UTF-8 cannot encode, become
-    question marks.
-    """
-    special = _special(tokenizer)
-    result = []
-    for conversation in conversations:
-        parts = [*pieces(conversation, template, tokenizer, answer_next=answer_next)]
-        is_typed = any(special.search(piece.text) for piece in parts if not piece.special)
-        # A text without typed ones is tokenized as a whole, otherwise special tokens alone.
-        runs = [[*g] for _, g in groupby(parts, lambda p: p.special)] if is_typed else [parts]
-        ids: list[int] = []
-        generated: list[NDArray[np.bool_]] = []
-        for run in runs:
-            text = "".join(piece.text for piece in run).encode("utf-8", "replace").decode()
-            encoding = backend_of(tokenizer, special=not is_typed or run[0].special).encode(
-                text, add_special_tokens=False
-            )
-            edges = np.cumsum([0, *(len(piece.text) for piece in run)])
-            starts = [start for start, _ in encoding.offsets]
-            indices = np.searchsorted(edges, starts, side="right") - 1
-            ids += encoding.ids
-            flags = np.array([piece.generated for piece in run])
-            generated.append(flags[np.minimum(indices, len(run) - 1)])
-        result.append(Tokens(np.array(ids, np.int32), np.concatenate(generated)))
-    return result
-
-
 class Truncation(NamedTuple):
     """The tokens of the newest turns that fit, or None if the last alone is too long.
 
@@ -250,30 +80,193 @@ class Truncation(NamedTuple):
     length: int
 
 
-def truncate(
-    tokenizer: Any,
-    conversation: Sequence[Message],
-    template: str,
-    max_tokens: int,
-    *,
-    answer_next: bool = False,
-) -> Truncation:
-    """Drop the oldest turns until at most `max_tokens` are left; the system message stays.
+class Template:
+    """The template of a tokenizer with a name: `roles`, `plain`, or `own`, which it came with."""
 
-    A turn is a question with its answer. `answer_next`: see `tokens`.
-    """
-    system = list(conversation[: conversation[0]["role"] == "system"])
-    turns = list(conversation[len(system) :])
+    def __init__(self, tokenizer: Any, name: str) -> None:
+        self.tokenizer, self.name = tokenizer, name
+        self.backend = tokenizer.backend_tokenizer
 
-    def encode_from(start: int) -> Tokens:
-        kept = [*system, *turns[start:]]
-        return tokens(tokenizer, [kept], template, answer_next=answer_next)[0]
+    @classmethod
+    def add(cls, tokenizer: Any, name: str | None) -> Self:
+        """Add a template and its markers to a tokenizer, in place.
 
-    full = encode_from(0)
-    if len(full.ids) <= max_tokens:
-        return Truncation(full, 0, len(full.ids))
-    starts = range(2, len(turns), 2)
-    index = bisect_left(starts, -max_tokens, key=lambda start: -len(encode_from(start).ids))
-    if index == len(starts):
-        return Truncation(None, len(turns), len(full.ids))
-    return Truncation(encode_from(starts[index]), starts[index], len(full.ids))
+        None is the tokenizer's own, or `roles` if it has none. The other templates begin with the
+        special tokens that the tokenizer writes before a text. Raises WxbError for `own` without
+        one.
+        """
+        template = cls(tokenizer, name or (OWN if tokenizer.chat_template else "roles"))
+        if template.name == OWN:
+            if not tokenizer.chat_template:
+                raise WxbError(
+                    "encoding.template: found own, but the backbone's tokenizer has no chat"
+                    " template; expected roles or plain"
+                )
+            return template
+        if template.name == "roles":
+            markers = [AddedToken(t, special=True, normalized=False) for t in MARKERS.values()]
+            template.backend.add_special_tokens(markers)
+        leading = "".join(piece.text for piece in template._leading)
+        begin = f"{{{{- {leading!r} -}}}}\n" if leading else ""
+        if leading and leading == tokenizer.special_tokens_map.get("bos_token"):
+            begin = "{{- bos_token -}}\n"
+        tokenizer.chat_template = begin + TEMPLATES[template.name]
+        return template
+
+    @property
+    def end_ids(self) -> list[int]:
+        """The ids that end an answer: its trained end, then those that begin a new message."""
+        own = [self._own_end] if self.name == OWN else []
+        markers = MARKERS.values() if self.name == "roles" else ()
+        ids = [self.tokenizer.eos_token_id, *map(self.backend.token_to_id, markers)]
+        return [*dict.fromkeys([*map(self.backend.token_to_id, own), *ids])]
+
+    @property
+    def next_question(self) -> str:
+        """The text that ends a reply of a model that was not trained on the template; or empty."""
+        return NEXT_QUESTION.get(self.name, "")
+
+    def tokens(self, conversation: Sequence[Message], *, answer_next: bool = False) -> Tokens:
+        """Tokenize a conversation, with a mask of the assistant's tokens.
+
+        Special tokens come from the template only: a message that spells one is tokenized as plain
+        text. Other conversations have the tokens of transformers' `apply_chat_template`.
+        `answer_next` adds the beginning of an assistant message. Lone surrogates, which UTF-8
+        cannot encode, become question marks.
+        """
+        parts = [*self.pieces(conversation, answer_next=answer_next)]
+        is_typed = any(self._special.search(piece.text) for piece in parts if not piece.special)
+        # A text without typed ones is tokenized as a whole, otherwise special tokens alone.
+        runs = [[*g] for _, g in groupby(parts, lambda p: p.special)] if is_typed else [parts]
+        ids: list[int] = []
+        generated: list[NDArray[np.bool_]] = []
+        for run in runs:
+            text = "".join(piece.text for piece in run).encode("utf-8", "replace").decode()
+            backend = backend_of(self.tokenizer, special=not is_typed or run[0].special)
+            encoding = backend.encode(text, add_special_tokens=False)
+            edges = np.cumsum([0, *(len(piece.text) for piece in run)])
+            starts = [start for start, _ in encoding.offsets]
+            indices = np.searchsorted(edges, starts, side="right") - 1
+            ids += encoding.ids
+            flags = np.array([piece.generated for piece in run])
+            generated.append(flags[np.minimum(indices, len(run) - 1)])
+        return Tokens(np.array(ids, np.int32), np.concatenate(generated))
+
+    def truncate(
+        self, conversation: Sequence[Message], max_tokens: int, *, answer_next: bool = False
+    ) -> Truncation:
+        """Drop the oldest turns until at most `max_tokens` are left; the system message stays.
+
+        A turn is a question with its answer. `answer_next`: see `tokens`.
+        """
+        system = list(conversation[: conversation[0]["role"] == "system"])
+        turns = list(conversation[len(system) :])
+
+        def encode_from(start: int) -> Tokens:
+            return self.tokens([*system, *turns[start:]], answer_next=answer_next)
+
+        full = encode_from(0)
+        if len(full.ids) <= max_tokens:
+            return Truncation(full, 0, len(full.ids))
+        starts = range(2, len(turns), 2)
+        index = bisect_left(starts, -max_tokens, key=lambda start: -len(encode_from(start).ids))
+        if index == len(starts):
+            return Truncation(None, len(turns), len(full.ids))
+        return Truncation(encode_from(starts[index]), starts[index], len(full.ids))
+
+    def pieces(
+        self, conversation: Sequence[Message], *, answer_next: bool = False
+    ) -> Iterator[Piece]:
+        """The text of a conversation, in parts."""
+        if self.name == OWN:
+            yield from self._own_pieces(conversation, answer_next=answer_next)
+            return
+        yield from self._leading
+        end = self.backend.id_to_token(self.tokenizer.eos_token_id)
+        for turn in conversation:
+            role, content = turn["role"], turn["content"]
+            by_assistant = role == "assistant"
+            if self.name == "roles":
+                yield Piece(MARKERS[role], special=True)
+                yield Piece(content, by_assistant)
+            elif by_assistant:
+                yield from (Piece("Answer:"), Piece(f" {content}", generated=True))
+            else:
+                yield Piece(f"Question: {content}\n" if role == "user" else f"{content}\n")
+            if by_assistant:
+                yield Piece(end, generated=True, special=True)
+                yield from [Piece("\n")] if self.name == "plain" else []
+        if answer_next:
+            is_marker = self.name == "roles"
+            yield Piece(MARKERS["assistant"] if is_marker else "Answer:", special=is_marker)
+
+    @cached_property
+    def _leading(self) -> list[Piece]:
+        """The special tokens before a text."""
+        ids = special_tokens(self.tokenizer)[0].tolist()
+        return [Piece(self.backend.id_to_token(id_), special=True) for id_ in ids]
+
+    @cached_property
+    def _special(self) -> re.Pattern[str]:
+        """A pattern, with a group, of the special tokens of the tokenizer."""
+        added = self.backend.get_added_tokens_decoder().values()
+        names = sorted((token.content for token in added if token.special), key=len, reverse=True)
+        return re.compile(f"({'|'.join(map(re.escape, names))})")
+
+    @cached_property
+    def _own_end(self) -> str:
+        """The special token that the tokenizer's own template writes after an answer."""
+        text = self._render([message("user", "0"), message("assistant", "1")])
+        found = self._special.search(text.rpartition("1")[2])
+        if found is None:
+            raise WxbError(
+                "encoding.template: found own, but the backbone's chat template writes no special"
+                " token after an answer, so that a reply would never end; expected roles or plain"
+            )
+        return found[0]
+
+    def _own_pieces(self, conversation: Sequence[Message], *, answer_next: bool) -> Iterator[Piece]:
+        """The parts of a text of the tokenizer's own template; an answer goes up to its end."""
+        end, typed = self._own_end, dict[int, str]()
+
+        def hide(match: re.Match[str]) -> str:
+            typed[code := _HIDDEN + len(typed)] = match[0]
+            return chr(code)
+
+        turns = [
+            message(turn["role"], self._special.sub(hide, turn["content"])) for turn in conversation
+        ]
+        text, spans = self._render(turns, answer_next=answer_next), [0]
+        for index, turn in enumerate(turns):
+            if turn["role"] == "assistant":
+                prompt = self._render(turns[:index], answer_next=True)
+                stop = text.find(end, len(prompt) + len(turn["content"].strip()))
+                if not text.startswith(prompt) or stop < 0:
+                    raise WxbError(
+                        "encoding.template: found own, but the backbone's chat template changes the"
+                        " text before an answer when it follows; expected roles or plain"
+                    )
+                spans += [len(prompt), stop + len(end)]
+        for part, (start, stop) in enumerate(pairwise([*spans, len(text)])):
+            for index, run in enumerate(self._special.split(text[start:stop])):
+                if run:
+                    yield Piece(run.translate(typed), part % 2 == 1, special=index % 2 == 1)
+
+    def _render(self, conversation: Sequence[Message], *, answer_next: bool = False) -> str:
+        """The text of a conversation by the tokenizer's own template, as in transformers."""
+        from jinja2 import TemplateError
+        from transformers.utils.chat_template_utils import render_jinja_template
+
+        try:
+            rendered: Any = render_jinja_template(
+                [[*conversation]],
+                chat_template=self.tokenizer.chat_template,
+                add_generation_prompt=answer_next,
+                **self.tokenizer.special_tokens_map,
+            )
+        except TemplateError as error:
+            raise WxbError(
+                f"the backbone's chat template refuses a conversation ({error}); change the"
+                " records, or set `encoding.template: roles`"
+            ) from error
+        return str(rendered[0][0])

@@ -5,7 +5,6 @@ With `pooling: cls`, a BERT is saved as transformers' `BertForSequenceClassifica
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import torch
 from safetensors.torch import load_file, save_file
@@ -14,12 +13,13 @@ from torch.nn import functional as F  # noqa: N812
 
 from wxb.core import pretrained
 from wxb.core.files import read_json, write_json
+from wxb.core.params.experiments import Tuning
+from wxb.core.pretrained import CONFIG, WEIGHTS
 from wxb.corpora.text.encoded import IGNORED
 from wxb.tasks.classification.models.tfidf import Tfidf
 from wxb.tasks.classification.params import EncoderModel
-from wxb.training.backbones import tuning
 from wxb.training.backbones.headed import Headed
-from wxb.training.backbones.native import CONFIG, WEIGHTS
+from wxb.training.backbones.tuning import Model
 
 WORDS = "words"  # the folder of the TF-IDF weights
 # The modules of transformers' BertForSequenceClassification, by the names of ours.
@@ -30,10 +30,14 @@ class Classifier(Headed):
     """A backbone with dropout and a linear layer: one logit per class and text."""
 
     def __init__(
-        self, backbone: tuning.Model, labels: Sequence[str], settings: EncoderModel, **noise: Any
+        self,
+        backbone: Model,
+        labels: Sequence[str],
+        settings: EncoderModel,
+        *,
+        tuning: Tuning | None = None,
     ) -> None:
-        """`noise` is NEFTune's; see `Headed`."""
-        super().__init__(backbone, **noise)
+        super().__init__(backbone, tuning=tuning)
         size = backbone.config.hidden_size
         self.labels, self.pooling = list(labels), settings.pooling
         self.pooler = nn.Linear(size, size) if settings.pooling == "cls" else None

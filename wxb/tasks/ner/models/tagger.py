@@ -1,16 +1,15 @@
 """A backbone with a tagging head: a BIO tag for each token, and where spans start and end."""
 
-from typing import Any
-
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812
 
+from wxb.core.params.experiments import Tuning
 from wxb.corpora.text.encoded import IGNORED
 from wxb.tasks.ner.models.words import FEATURES
 from wxb.tasks.ner.params import Head, WordFeatures
-from wxb.training.backbones import tuning
 from wxb.training.backbones.headed import Headed
+from wxb.training.backbones.tuning import Model
 
 
 class TaggingHead(nn.Module):
@@ -51,15 +50,14 @@ class Tagger(Headed):
 
     def __init__(
         self,
-        backbone: tuning.Model,
+        backbone: Model,
         tags: int,
         settings: Head,
         *,
         word_features: WordFeatures | None = None,
-        **noise: Any,
+        tuning: Tuning | None = None,
     ) -> None:
-        """`noise` are the options of `Headed` for NEFTune."""
-        super().__init__(backbone, **noise)
+        super().__init__(backbone, tuning=tuning)
         size = backbone.config.hidden_size
         self.words = WordEmbedding(size, word_features) if word_features else None
         self.head = TaggingHead(size, tags, settings)

@@ -13,7 +13,7 @@ from wxb.corpora.text.encoded import IGNORED
 from wxb.models.decoding import complete, encoder_decoder
 from wxb.tasks.speech.params import POSITIONS, SpecAugment
 from wxb.training.backbones import tuning, weights
-from wxb.training.backbones.native import Native
+from wxb.training.backbones.native import load_trained
 
 
 def load_whisper(folder: Path, window: int, *, four_bit: bool = False) -> Any:
@@ -59,11 +59,8 @@ class Transcriber(nn.Module):
         cls, folder: Path, prompt: Sequence[int], pad: int, window: int, *, four_bit: bool = False
     ) -> Self:
         """Load a folder of `save_pretrained`, to predict; full models run on our code."""
-        backbone: Any = None if four_bit else Native.from_folder(folder, generative=True)
-        if backbone is None:
-            load = partial(load_whisper, window=window, four_bit=four_bit)
-            backbone = tuning.load(folder, load)
-        return cls(backbone, prompt, pad).eval()
+        load = partial(load_whisper, window=window, four_bit=four_bit)
+        return cls(load_trained(folder, load, generative=True), prompt, pad).eval()
 
     def save_pretrained(self, folder: Path) -> None:
         """Write the model; `AutoModelForSpeechSeq2Seq` or peft loads it from the same folder."""

@@ -85,13 +85,9 @@ class Translator(TranslationPredictor):
         """The best token ids for each source of a batch, without eos, and their scores."""
         import torch
 
-        from wxb.training.batches import collate
-
-        batch = collate([{"input_ids": ids} for ids in sources], self.tokenizer.pad_token_id)
-        device = next(self.model.parameters()).device
         with torch.inference_mode():
             tokens, scores = self.model.search(
-                **{name: values.to(device) for name, values in batch.items()},
+                **self.batch([{"input_ids": ids} for ids in sources]),
                 max_new_tokens=self.settings["longest"],
                 beams=self.prediction.beam,
                 length_penalty=self.prediction.length_penalty,
