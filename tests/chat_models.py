@@ -3,11 +3,8 @@
 import shutil
 
 from tests import tiny, training_steps
-from wxb.core.params.experiments import Tuning
-from wxb.core.params.training import Training
 from wxb.corpora.records import Record
 from wxb.corpora.text.tokenizers import load, train
-from wxb.tasks.chat.params import Sft
 from wxb.tasks.chat.sft import SftMethod
 
 ANSWERS = {
@@ -20,17 +17,13 @@ LORA = {"lora": {"r": 8, "alpha": 16, "target_modules": ["q_proj", "v_proj"]}}
 
 
 def experiment(tuning=None, **encoding):
-    return Sft(
-        study="chat",
-        corpus="chat",
-        task="chat",
-        method="sft",
-        backbone="base",
+    training = {"epochs": 30, "batch_size": 2, "learning_rate": 5e-3}
+    return training_steps.experiment(
+        "chat",
+        "sft",
         encoding={"max_length": 64, **encoding},
-        model={},
-        prediction={},
-        tuning=Tuning(**(tuning or {})),
-        training=Training(epochs=30, batch_size=2, learning_rate=5e-3, early_stopping_patience=30),
+        tuning=tuning or {},
+        training={**training, "early_stopping_patience": 30},
     )
 
 

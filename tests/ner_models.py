@@ -4,11 +4,9 @@ import numpy as np
 import torch
 from transformers import set_seed
 
-from tests import tiny
+from tests import tiny, training_steps
 from wxb import tasks
-from wxb.core.params.experiments import LowRank, Tuning
-from wxb.core.params.tasks import methods
-from wxb.core.params.training import Training
+from wxb.core.params.experiments import LowRank
 from wxb.corpora.text.encoded import IGNORED, write_columns
 from wxb.corpora.text.tokenizers import load, train
 from wxb.tasks.ner.models.bio import tag_names
@@ -35,17 +33,14 @@ def experiment(name):
     method, backbone = CASES[name]
     lora = LowRank(r=4, alpha=8, dropout=0.1, target_modules=["v_proj", "q_proj", "up_proj"])
     head = {"projection": 12, "dropout": 0.1}
-    return methods("ner")[method](
-        study="s",
-        corpus="c",
-        task="ner",
-        method=method,
+    return training_steps.experiment(
+        "ner",
+        method,
         backbone=backbone,
         encoding={"max_length": 16, "stride": 4},
         model={} if method == "generation" else {"head": head},
-        prediction={},
-        tuning=Tuning(lora=None if "full" in name else lora),
-        training=Training(epochs=1, batch_size=1, learning_rate=1e-3),
+        tuning={"lora": None if "full" in name else lora},
+        training={"epochs": 1, "batch_size": 1, "learning_rate": 1e-3},
     )
 
 

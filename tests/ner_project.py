@@ -5,14 +5,11 @@ from pathlib import Path
 
 from tests import tiny, training_steps
 from wxb.core.files import write_json
-from wxb.core.params.experiments import Tuning
-from wxb.core.params.training import Training
 from wxb.corpora.profile import profile
 from wxb.corpora.records import Record
 from wxb.corpora.text.tokenizers import train
 from wxb.metrics import evaluation
 from wxb.tasks.ner import metrics
-from wxb.tasks.ner.params import Tagging
 from wxb.tasks.ner.reading import Reading
 from wxb.tasks.ner.record import Span
 from wxb.tasks.ner.tagging import TaggingMethod
@@ -22,17 +19,12 @@ ROOT = Path(__file__).parents[1]
 NAMES = ("Ann", "Bob", "Eve", "Joe", "Kim", "Lou", "Max", "Sue")
 SECOND = ("Lee", "Roe", "Fox")
 SENTENCES = [(f"Yesterday {a} {b} said hello.", f"{a} {b}") for a in NAMES for b in SECOND]
-EXPERIMENT = Tagging(
-    study="ner",
-    corpus="pii",
-    task="ner",
-    method="tagging",
-    backbone="encoder",
+EXPERIMENT = training_steps.experiment(
+    "ner",
+    "tagging",
     encoding={"max_length": 24, "stride": 8},
     model={"head": {"projection": 16, "dropout": 0.0}},
-    prediction={},
-    tuning=Tuning(),
-    training=Training(epochs=6, batch_size=4, learning_rate=3e-3),
+    training={"epochs": 6, "batch_size": 4, "learning_rate": 3e-3},
 )
 
 

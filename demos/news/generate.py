@@ -47,10 +47,8 @@ def generate(
     A record has `id`, `title`, `text`, `label` (fake or real), `language`, `source` (the publisher)
     and `story` (the same for articles of one claim and publisher).
 
-    Raises ValueError for negative counts and for languages other than English.
+    Raises ValueError for languages other than English.
     """
-    if labelled < 0 or unlabelled < 0:
-        raise ValueError(f"counts must not be negative: {labelled=}, {unlabelled=}")
     if list(languages) != list(LANGUAGES):
         raise ValueError(f"unknown languages {list(languages)}, known are {list(LANGUAGES)}")
     return _records(labelled, unlabelled, seed)

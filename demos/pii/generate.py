@@ -29,10 +29,8 @@ def generate(
     records have no span. An unlabelled one has 1-6 sentences, and `spans` is None. The records of a
     language depend on the seed, not on the other languages.
 
-    Raises ValueError for negative counts and for missing, repeated or unknown languages.
+    Raises ValueError for missing, repeated or unknown languages.
     """
-    if labelled < 0 or unlabelled < 0:
-        raise ValueError(f"counts must not be negative: {labelled=}, {unlabelled=}")
     if not languages or len(set(languages)) < len(languages):
         raise ValueError(f"expected one or more languages, each once; got {list(languages)}")
     if unknown := [language for language in languages if language not in LANGUAGES]:

@@ -34,10 +34,8 @@ def generate(
 
     A record has `id`, `review`, `sentiment` (positive or negative), `language` and `template`.
 
-    Raises ValueError for negative counts and for languages other than English.
+    Raises ValueError for languages other than English.
     """
-    if labelled < 0 or unlabelled < 0:
-        raise ValueError(f"counts must not be negative: {labelled=}, {unlabelled=}")
     if list(languages) != list(LANGUAGES):
         raise ValueError(f"unknown languages {list(languages)}, known are {list(LANGUAGES)}")
     return _records(labelled, unlabelled, seed)

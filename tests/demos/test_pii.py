@@ -100,8 +100,6 @@ def test_languages_take_turns_and_do_not_depend_on_each_other(labelled, unlabell
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"labelled": -1}, "-1"),
-        ({"unlabelled": -1}, "-1"),
         ({"languages": []}, r"\[\]"),
         ({"languages": ["en", "en"]}, "each once"),
         ({"languages": ["en", "xx"]}, "xx"),

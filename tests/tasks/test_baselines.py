@@ -12,7 +12,6 @@ from tests import training_steps
 from tests.tasks.speech import tones
 from wxb import tasks
 from wxb.core.errors import WxbError
-from wxb.core.params.tasks import methods
 from wxb.corpora.records import Record
 from wxb.corpora.text import tokenizers
 from wxb.tasks.baselines import WORD, Model
@@ -56,11 +55,9 @@ MAJORITY = TEXTS[0]._replace(kind="majority")
 
 def block(task, kind, **changes):
     """An experiment of this baseline."""
-    names = {"study": "s", "corpus": "c", "task": task, "method": "baseline", "backbone": "b"}
     encoding = {"window": 2, "mel_bands": 16} if task == "speech" else {}
-    groups = {"encoding": encoding, "model": {"kind": kind}, "prediction": {}}
-    settings = {**names, **groups, "tuning": {}, "training": {}, **changes}
-    return methods(task)["baseline"].model_validate(settings)
+    settings = {"encoding": encoding, "model": {"kind": kind}, **changes}
+    return training_steps.experiment(task, "baseline", **settings)
 
 
 def train(folder, case, records):

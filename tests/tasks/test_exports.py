@@ -79,7 +79,6 @@ def test_labelled_records_of_a_split_and_rows_of_an_experiment_are_exported(proj
         ("pii", "tset", "", "no split 'tset'; did you mean 'test'"),
         ("ner-encoder", "valid", "", r"no split 'valid' \(choose from: test\)"),
         ("pii", "valid", "data/clean/pii/profile.json", "`dvc repro preprocess@pii`"),
-        ("ner-encoder", "test", "data/clean/pii/test.parquet", "`dvc repro preprocess@pii`"),
         ("ner-decoder", "test", "", "`dvc repro evaluate@ner-decoder`"),
         ("ner-encodr", "test", "", r"did you mean 'ner-encoder'\? \(choose from: pii, ner-"),
     ],

@@ -126,13 +126,6 @@ def kind_of(path: Path) -> str:
     return "" if path.is_file() else " (a pipe or device)"
 
 
-def is_html(path: Path) -> bool:
-    """Whether a file begins like an HTML page."""
-    with path.open("rb") as file:
-        start = file.read(1024).removeprefix(b"\xef\xbb\xbf").lstrip().lower()
-    return start.startswith((b"<!doctype html", b"<html"))
-
-
 def remove(path: Path) -> None:
     """Delete a file, a folder with its content, or a link but not its target, if it exists."""
     if path.is_dir() and not path.is_symlink():

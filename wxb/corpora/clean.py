@@ -12,13 +12,12 @@ import pyarrow.parquet as pq
 from wxb.core.errors import WxbError
 from wxb.core.files import read_json
 from wxb.core.progress import track
-from wxb.corpora.records import Labelling, Record
+from wxb.corpora.records import USUAL, Labelling, Record
 
 SPLITS = ("train", "valid", "test")  # of every corpus
 # Records. A multiple of the rows that Parquet writes at once, so that files do not depend on it.
 CHUNK = 10 * 1024
 
-USUAL = ("duplicate text", "near duplicate", "over max_records")  # reasons of rejects
 COLUMNS = dict.fromkeys(("id", "input", "language", "group"), pa.string())
 
 

@@ -11,7 +11,7 @@ from wxb.core.errors import WxbError
 from wxb.core.params.corpora import Split
 from wxb.core.wording import counted
 from wxb.corpora.near import units
-from wxb.corpora.records import Record, Reject
+from wxb.corpora.records import DUPLICATE, NEAR_DUPLICATE, SURPLUS, Record, Reject
 
 
 class SplitError(WxbError):
@@ -140,7 +140,7 @@ def drop_duplicates(
         detail = f"same text as {other.id}"
         if differs:
             detail += f", which is {other.gold!r:.60}; this one is {record.gold!r:.60}"
-        reason = CONFLICT if differs else "duplicate text"
+        reason = CONFLICT if differs else DUPLICATE
         rejects.append(Reject(record.id, reason, detail, record.id))
     held_out_wordings = {wording(record): record for record in reversed(held_out)}
     held_out_wordings.pop("", None)
@@ -148,14 +148,14 @@ def drop_duplicates(
         if other := held_out_wordings.get(wording(record)):
             del unique[record.input]
             detail = f"same wording as {other.id}"
-            rejects.append(Reject(record.id, "near duplicate", detail, record.id))
+            rejects.append(Reject(record.id, NEAR_DUPLICATE, detail, record.id))
     return list(unique.values()), rejects
 
 
 def truncate(records: list[Record], limit: int | None) -> tuple[list[Record], list[Reject]]:
     """The first `limit` records, and the others as rejects."""
     surplus = records[limit:] if limit else []
-    return records[:limit], [Reject(r.id, "over max_records", "", r.id) for r in surplus]
+    return records[:limit], [Reject(r.id, SURPLUS, "", r.id) for r in surplus]
 
 
 def _divide_by_share(

@@ -20,14 +20,7 @@ import pyarrow.parquet as pq
 from wxb.core.errors import WxbError
 from wxb.core.files import read_json
 from wxb.corpora.adapters import adapt
-from wxb.corpora.layout import (
-    DELIMITERS,
-    FEATURES,
-    LEGACY,
-    TABLES,
-    decode,
-    decode_table,
-)
+from wxb.corpora.layout import DELIMITERS, FEATURES, LEGACY, TABLES, decode, decode_table
 from wxb.corpora.records import RecordError
 
 BATCH = 1000  # rows of Parquet: a repeated value is stored once, and unpacked for each row
@@ -125,7 +118,8 @@ def _json(file: Path) -> Iterator[Raw]:
 
 
 def _jsonl(file: Path) -> Iterator[Raw]:
-    for index, line in enumerate(decode(file).split("\n"), start=1):
+    lines = io.StringIO(decode(file), newline="\n")  # one by one, to save memory
+    for index, line in enumerate(lines, start=1):
         if line.strip():
             yield Raw(f"line {index}", _parse(line))
 

@@ -6,7 +6,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 from wxb.core.errors import WxbError
-from wxb.core.files import is_html, kind_of
+from wxb.core.files import kind_of
 from wxb.core.params.corpora import Corpus, Split
 
 TABLES = (".csv", ".tsv")
@@ -105,7 +105,9 @@ def files_by_split(
 
 def refuse_html(file: Path) -> None:
     """Raise WxbError if a file is an HTML page, such as one that shows a data file."""
-    if is_html(file):
+    with file.open("rb") as content:
+        start = content.read(1024).removeprefix(b"\xef\xbb\xbf").lstrip().lower()
+    if start.startswith((b"<!doctype html", b"<html")):
         raise WxbError(
             f"{file}: found an HTML page; expected records: fetch the file itself instead of the"
             " page that shows it"

@@ -39,6 +39,10 @@ class Reject(NamedTuple):
     id: str | None
 
 
+# Reasons of rejects that are no sign of a wrong setting.
+USUAL = DUPLICATE, NEAR_DUPLICATE, SURPLUS = "duplicate text", "near duplicate", "over max_records"
+
+
 class RecordError(Exception):
     """Raised if a record cannot be used: a reason that is counted, and details."""
 

@@ -17,14 +17,7 @@ from pydantic import TypeAdapter
 from wxb.core.errors import WxbError
 from wxb.core.files import read_json, read_jsonl, write_json, write_jsonl
 from wxb.metrics import DIGITS, LEVEL, TEST
-from wxb.metrics.intervals import (
-    Difference,
-    Groups,
-    Interval,
-    holm,
-    intervals,
-    paired_difference,
-)
+from wxb.metrics.intervals import Difference, Groups, Interval, holm, intervals, paired_difference
 from wxb.metrics.scorer import Scorer
 
 PREDICTIONS, SCORES, SUMS = "predictions.jsonl", "scores.json", "sums.json"
@@ -49,15 +42,15 @@ def evaluate(
 ) -> Evaluation:
     """Score the runs of a system; each may have `further` numbers besides the scorer's details."""
     statistics = [scorer.statistics(run) for run in runs]
-    groups = Groups.from_records(statistics, _group_names(runs[0]))
+    # Prefixes, as an id may equal the name of a group.
+    names = [f"+{row.group}" if row.group else f"-{row.id}" for row in runs[0]]
+    groups = Groups.from_records(statistics, names)
     numbers = further or [{} for _ in runs]
     details = [{**scorer.details(run), **more} for run, more in zip(runs, numbers, strict=True)]
     by_run = scorer.scores(groups.total())[scorer.HEADLINE].tolist()
+    by_metric = intervals(groups, scorer.scores, scorer.METRICS)
     scores = {
-        **{
-            key: _rounded(interval)
-            for key, interval in intervals(groups, scorer.scores, scorer.METRICS).items()
-        },
+        **{key: _rounded(interval) for key, interval in by_metric.items()},
         f"{scorer.HEADLINE}_by_run": [round(value, DIGITS) for value in by_run],
         **{key: _mean([each[key] for each in details]) for key in details[0]},
     }
@@ -185,11 +178,6 @@ def load_run(scorer: Scorer, folder: Path) -> list[Any]:
     """The predictions that `save_run` wrote."""
     rows: TypeAdapter[Any] = TypeAdapter(scorer.ROW)
     return [rows.validate_python(row) for row in read_jsonl(folder / PREDICTIONS)]
-
-
-def _group_names(run: Run) -> list[str]:
-    """The group of each row. Prefixes, as an id may equal the name of a group."""
-    return [f"+{row.group}" if row.group else f"-{row.id}" for row in run]
 
 
 def _mean(values: Sequence[Any]) -> Any:

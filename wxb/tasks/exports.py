@@ -92,9 +92,7 @@ def load_records(params: Params, name: str, split: str) -> Records:
     splits = ["test"] if experiment else clean.splits(folder)
     if split not in splits:
         raise WxbError(f"--split: {name} has no split {split!r}{choices(split, splits)}")
-    path = folder / f"{split}.parquet"
-    require_output(path, f"preprocess@{corpus}")
-    records = [*clean.read_labelled(path, task.record)]
+    records = [*clean.read_labelled(folder / f"{split}.parquet", task.record)]
     if not experiment:
         fields = ("id", "input", "language", "gold")
         return [{name: getattr(record, name) for name in fields} for record in records]

@@ -7,7 +7,6 @@ from wxb import tasks
 from wxb.corpora.records import Record
 from wxb.corpora.text import tokenizers
 from wxb.corpora.text.tokenizers import SavedTokenizer
-from wxb.tasks.classification import params
 
 GOOD, BAD = ("fine", "lovely", "bright"), ("dull", "weak", "grey")
 TEXTS = [
@@ -18,51 +17,44 @@ TEXTS = [
 ]
 RECORDS = [Record(str(n), text, label, None, text) for n, (text, label) in enumerate(TEXTS)]
 LABELS = ["bad", "good"]
-COMMON = {"study": "s", "corpus": "c", "task": "classification", "backbone": "b", "tuning": {}}
 TRAINING = {"epochs": 6, "batch_size": 8, "learning_rate": 5e-3}
 
 
 def encoder(pooling="cls", **encoding):
-    return params.Encoder(
-        **COMMON,
-        method="encoder",
+    return training_steps.experiment(
+        "classification",
+        "encoder",
         encoding={"max_length": 24, **encoding},
         model={"pooling": pooling, "dropout": 0.0},
         training=TRAINING,
-        prediction={},
     )
 
 
 def regression(**training):
     """An encoder whose linear layer is a logistic regression."""
-    changes = {
-        "tuning": {"frozen": True},
-        "model": {"pooling": "mean"},
-        "training": {"C": [1.0, 10.0], "class_weight": "balanced", **training},
-    }
-    return params.Encoder(**{**encoder("mean").model_dump(), **changes})
+    return training_steps.experiment(
+        "classification",
+        "encoder",
+        encoding={"max_length": 24},
+        tuning={"frozen": True},
+        model={"pooling": "mean"},
+        training={"C": [1.0, 10.0], "class_weight": "balanced", **training},
+    )
 
 
 def recurrent():
-    return params.Recurrent(
-        **COMMON,
-        method="recurrent",
+    return training_steps.experiment(
+        "classification",
+        "recurrent",
         encoding={"max_length": 24},
         model={"embedding_size": 16, "hidden_size": 16},
         training=TRAINING,
-        prediction={},
     )
 
 
 def tfidf(**training):
-    return params.Tfidf(
-        **COMMON,
-        method="tfidf",
-        encoding={},
-        model={},
-        training={"C": [1.0, 10.0], **training},
-        prediction={},
-    )
+    settings = {"C": [1.0, 10.0], **training}
+    return training_steps.experiment("classification", "tfidf", training=settings)
 
 
 def train(experiment, folder: Path, kind="wordpiece"):

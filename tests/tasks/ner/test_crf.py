@@ -9,21 +9,9 @@ from wxb.corpora.records import Record
 from wxb.corpora.text import tokenizers
 from wxb.corpora.text.tokenizers import SavedTokenizer
 from wxb.tasks.ner.crf import CrfMethod, CrfRecognizer
-from wxb.tasks.ner.params import Crf
 from wxb.tasks.ner.record import Span
 
-BLOCK = {
-    "study": "s",
-    "corpus": "c",
-    "task": "ner",
-    "method": "crf",
-    "backbone": "b",
-    "encoding": {},
-    "model": {},
-    "prediction": {},
-    "tuning": {},
-    "training": {"max_iterations": 30},
-}
+EXPERIMENT = training_steps.experiment("ner", "crf", training={"max_iterations": 30})
 NAMES = ["Ann", "Bob", "Zoë Müller", "李明"]
 
 
@@ -40,7 +28,7 @@ def fit(records, folder):
     """The predictor, the history and the counts of gold spans after training."""
     texts = [record.input for record in records]
     tokenizers.train("words", 10, texts).save_pretrained(folder / "tokenizer")
-    method = CrfMethod(Crf(**BLOCK), ["NAME"], SavedTokenizer(folder / "tokenizer"))
+    method = CrfMethod(EXPERIMENT, ["NAME"], SavedTokenizer(folder / "tokenizer"))
     return training_steps.train(method, folder, records, folder)
 
 

@@ -61,15 +61,6 @@ def test_tags_are_valid_and_known():
     assert crf.best_tags(high).tolist() == [1, 2, 2]
 
 
-def test_a_saved_model_is_the_same(tmp_path):
-    crf, _ = random_crf(["A", "B"], 2)
-    crf.save_pretrained(tmp_path)
-    loaded = CRF.from_pretrained(tmp_path)
-    assert [*loaded.features] == [*crf.features]
-    for name in ("weights", "transitions", "first"):
-        np.testing.assert_array_equal(getattr(loaded, name), getattr(crf, name))
-
-
 def test_best_tags_are_those_of_crfsuite(tmp_path):
     """With the tags O and B alone, every tag may follow every other, as in CRFsuite."""
     random = np.random.default_rng(3)

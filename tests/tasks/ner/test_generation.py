@@ -7,11 +7,7 @@ import pytest
 import torch
 from transformers import set_seed
 
-from tests import tiny
-from wxb.core.files import read_json
-from wxb.core.params.experiments import Tuning
-from wxb.core.params.training import Training
-from wxb.core.paths import SETTINGS
+from tests import tiny, training_steps
 from wxb.corpora.records import Record
 from wxb.corpora.text.encoded import IGNORED, read_columns, write_columns, write_encoded
 from wxb.corpora.text.tokenizers import encode, load, token_ids, train
@@ -19,7 +15,6 @@ from wxb.corpora.text.windows import character_range, text_windows
 from wxb.tasks.ner.generation import GenerationMethod
 from wxb.tasks.ner.models import answers
 from wxb.tasks.ner.models.alignment import Status
-from wxb.tasks.ner.params import Generation
 from wxb.tasks.ner.record import Span
 from wxb.training.batches import collate
 
@@ -59,17 +54,12 @@ each_vocabulary = pytest.mark.parametrize("special", [True, False], ids=["specia
 
 
 def experiment(special):
-    return Generation(
-        study="s",
-        corpus="c",
-        task="ner",
-        method="generation",
-        backbone="decoder",
+    return training_steps.experiment(
+        "ner",
+        "generation",
         encoding={"max_length": MAX_LENGTH, "stride": STRIDE, "special_tokens": special},
-        model={},
         prediction={"batch_size": 4},
-        tuning=Tuning(),
-        training=Training(epochs=1, batch_size=4, learning_rate=1e-3),
+        training={"epochs": 1, "batch_size": 4, "learning_rate": 1e-3},
     )
 
 
@@ -351,22 +341,10 @@ def test_unknown_types_are_left_out(trained, monkeypatch):
 @each_vocabulary
 def test_a_loaded_predictor_predicts_the_same(trained, special, backbone):
     folder, predictor = backbone.parent / f"special-{special}", trained[special]
-    expected, loaded = (
-        predictor.predict(TEXTS),
-        GenerationMethod.PREDICTOR.load(folder).predict(TEXTS),
-    )
-    assert without_scores(loaded) == without_scores(expected)
-    for row, expected_row in zip(loaded, expected, strict=True):
+    loaded = GenerationMethod.PREDICTOR.load(folder)
+    predictions, expected = loaded.predict(TEXTS), predictor.predict(TEXTS)
+    assert without_scores(predictions) == without_scores(expected)
+    for row, expected_row in zip(predictions, expected, strict=True):
         scores = [scored.score for scored in expected_row]
         assert [scored.score for scored in row] == pytest.approx(scores, abs=1e-4)
-    assert read_json(folder / SETTINGS) == {
-        "task": "ner",
-        "method": "generation",
-        "types": TYPES,
-        "threshold": 0.5,
-        "max_length": MAX_LENGTH,
-        "stride": STRIDE,
-        "four_bit": False,
-        "training": {"updates": 3, "examples": 20},
-        "longest": predictor.settings["longest"],
-    }
+    assert loaded.settings == predictor.settings

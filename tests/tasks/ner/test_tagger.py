@@ -1,11 +1,9 @@
 """The tagger: the same logits after loading, its loss, padding, word features."""
 
-import json
-
 import numpy as np
 import pytest
 import torch
-from transformers import AutoModel, BertConfig, BertModel, LlamaConfig, LlamaModel, set_seed
+from transformers import BertConfig, BertModel, LlamaConfig, LlamaModel, set_seed
 
 from wxb.corpora.text.encoded import IGNORED
 from wxb.tasks.ner.models.tagger import Tagger
@@ -65,19 +63,6 @@ def test_a_loaded_model_has_the_same_logits(kind, features, words, tmp_path):
     model.save_pretrained(tmp_path)
     loaded = Tagger.from_pretrained(tmp_path, tags=TAGS, settings=HEAD, word_features=features)
     assert all(map(torch.equal, logits(loaded, words=words), logits(model, words=words)))
-
-
-@each_backbone
-def test_automodel_loads_the_backbone(kind, tmp_path):
-    model = tagger(kind)
-    model.save_pretrained(tmp_path)
-    options = {"add_pooling_layer": False} if kind == "bert" else {}
-    loaded, info = AutoModel.from_pretrained(tmp_path, output_loading_info=True, **options)
-    assert not any(info.values()), info
-    weights = model.backbone.state_dict()
-    assert weights.keys() == loaded.state_dict().keys()
-    assert all(torch.equal(weights[name], value) for name, value in loaded.state_dict().items())
-    assert json.loads((tmp_path / "config.json").read_text())["model_type"] == kind
 
 
 @each_backbone

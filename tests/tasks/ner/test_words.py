@@ -4,16 +4,10 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wxb.tasks.ner.models.tagger import WordEmbedding
-from wxb.tasks.ner.models.words import (
-    FEATURES,
-    continues_word,
-    features,
-)
+from wxb.tasks.ner.models.words import FEATURES, continues_word, features
 from wxb.tasks.ner.params import WordFeatures
 
 ROWS = 100_003  # no two features here have the same row
@@ -144,20 +138,3 @@ def test_neighbours_have_their_own_features(text, boundaries, window, rows):
     for index, (first, last) in enumerate(pairwise([*firsts, len(starts)])):
         for token in range(first, last):
             assert np.array_equal(ids[token], words[index : index + 2 * window + 1])
-
-
-# Embedding
-
-
-def test_the_row_of_missing_words_stays_zero():
-    """No gradient reaches it."""
-    torch.manual_seed(0)
-    layer = WordEmbedding(8, WordFeatures(rows=50, width=4, window=1, dropout=0.5)).eval()
-    words = torch.from_numpy(by_word("a b", [0, 1, 2], [1, 1, 3], window=1, rows=50)).flatten(1)
-    vectors = layer(words[None])
-    assert vectors.shape == (1, 3, 8)
-    assert torch.equal(vectors[0, 1], torch.nn.functional.gelu(layer.projection.bias))
-    vectors.sum().backward()
-    reached = layer.table.weight.grad.any(dim=1).nonzero().squeeze(1).tolist()
-    assert reached == sorted({*words.flatten().tolist()} - {0})
-    assert not torch.equal(layer.train()(words[None]), vectors)

@@ -92,12 +92,8 @@ def test_native_training_gives_the_same_weights(project):
 @pytest.mark.parametrize("four_bit", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_a_loaded_adapter_transcribes_as_the_trained_one(project, four_bit):
     folder, records = project
-    brief = tones.experiment(
-        backbone="base",
-        model={"shape": None},
-        tuning={**LORA, "four_bit": four_bit},
-        training={"epochs": 1},
-    )
+    tuning = {**LORA, "four_bit": four_bit}
+    brief = tones.experiment(model={"shape": None}, tuning=tuning, training={"epochs": 1})
     out, trained, _ = fit(folder, records, f"lora-{four_bit}", "base", brief)
     loaded = WhisperMethod.PREDICTOR.load(out)
     assert 0 < loaded.size(trainable=True) < 0.2 * loaded.size()
@@ -111,9 +107,7 @@ def test_a_merged_adapter_keeps_the_generation_settings_of_training(project, tmp
     folder, records = project
     shutil.copytree(folder / "models/base", folder / "models/bare")
     (folder / "models/bare/generation_config.json").unlink()
-    brief = tones.experiment(
-        backbone="bare", model={"shape": None}, tuning=LORA, training={"epochs": 1}
-    )
+    brief = tones.experiment(model={"shape": None}, tuning=LORA, training={"epochs": 1})
     out, _, _ = fit(folder, records[:8], "bare-lora", "bare", brief)
     sharing.merge(out, tmp_path / "merged")
     settings = read_json(tmp_path / "merged/generation_config.json")
@@ -146,7 +140,7 @@ def test_a_checkpoint_of_longer_windows_reads_short_ones(project):
 
 def test_a_frozen_model_is_unchanged(project):
     folder, records = project
-    frozen = tones.experiment(backbone="base", model={"shape": None}, tuning={"frozen": True})
+    frozen = tones.experiment(model={"shape": None}, tuning={"frozen": True})
     out, _, history = fit(folder, records, "frozen", "base", frozen)
     assert [row["step"] for row in history] == [0]
     before, after = (

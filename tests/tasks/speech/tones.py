@@ -1,12 +1,13 @@
 """Synthetic sounds, audio files of them, and records of tones instead of speech."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import soundfile
 
+from tests import training_steps
 from wxb.corpora.records import Record
-from wxb.tasks.speech.params import Seq2Seq
 from wxb.tasks.speech.record import audio
 from wxb.tasks.speech.record.audio import RATE
 
@@ -75,33 +76,15 @@ def records(folder: Path, count: int) -> list[Record]:
     return [record(folder, text, n, "ab"[n % 2]) for n, text in enumerate(texts)]
 
 
-def experiment(**changes) -> Seq2Seq:
+def experiment(**changes) -> Any:
     """A very small Whisper, which learns the recordings in seconds."""
-    block = {
-        "study": "songs",
-        "corpus": "songs",
-        "task": "speech",
-        "method": "seq2seq",
-        "backbone": "characters",
+    layers = {"encoder_layers": 1, "decoder_layers": 1}
+    training = {"epochs": 30, "batch_size": 8, "learning_rate": 5e-3}
+    settings = {
         "encoding": {"window": 1, "mel_bands": 20, "max_length": 8},
-        "model": {
-            "shape": {
-                "d_model": 32,
-                "encoder_layers": 1,
-                "decoder_layers": 1,
-                "attention_heads": 2,
-                "ffn_dim": 64,
-            }
-        },
-        "tuning": {},
-        "training": {
-            "epochs": 30,
-            "batch_size": 8,
-            "learning_rate": 5e-3,
-            "early_stopping_patience": 30,
-        },
-        "prediction": {},
+        "model": {"shape": {"d_model": 32, **layers, "attention_heads": 2, "ffn_dim": 64}},
+        "training": {**training, "early_stopping_patience": 30},
     }
     for key, change in changes.items():
-        block[key] = {**block[key], **change} if isinstance(change, dict) else change
-    return Seq2Seq.model_validate(block)
+        settings[key] = {**settings.get(key, {}), **change}
+    return training_steps.experiment("speech", "seq2seq", **settings)

@@ -5,10 +5,11 @@ from functools import cache
 import torch
 
 from demos.phrases import generate
+from tests import training_steps
 from wxb.corpora.text import tokenizers
 from wxb.tasks.translation.models.predictor import special_ids
 from wxb.tasks.translation.models.seq2seq import Seq2SeqModel, build_network
-from wxb.tasks.translation.params import Decoder, Experiment, Recurrent, Transformer
+from wxb.tasks.translation.params import Decoder, Recurrent, Transformer
 
 LONGEST = 20
 PAIRS = [*generate(labelled=60, unlabelled=0, languages=["en", "zh"], seed=1)]
@@ -40,16 +41,10 @@ def random_model(name, *, seed=0, std=0.4):
 
 
 def experiment(name="transformer", **changes):
-    block = {
-        "study": "s",
-        "corpus": "c",
-        "task": "translation",
-        "method": "seq2seq",
-        "backbone": "b",
+    settings = {
         "encoding": {"max_length": LONGEST},
         "model": SHAPES[name].model_dump(),
-        "tuning": {},
         "training": {"epochs": 1, "batch_size": 4, "learning_rate": 0.001},
-        "prediction": {},
+        **changes,
     }
-    return Experiment.model_validate(block | changes)
+    return training_steps.experiment("translation", "seq2seq", **settings)

@@ -5,7 +5,6 @@ import torch
 from transformers import set_seed
 
 from tests import tiny
-from tests.models.equal import SINGLE, difference
 from wxb.core.params.experiments import LowRank, Tuning
 from wxb.tasks.ner.models.tagger import Tagger
 from wxb.tasks.ner.params import Head
@@ -65,12 +64,3 @@ def test_logits_depend_on_later_tokens_only_if_bidirectional(
     model = tagger(models, bidirectional, lora, checkpointing=mode == "checkpointing")
     depends = depends_on_last(model.train(mode != "evaluation"), batch)
     assert depends.all() if bidirectional else not depends.any()
-
-
-@each_direction
-def test_padding_and_other_rows_change_nothing(models, bidirectional):
-    model = tagger(models, bidirectional).eval()
-    with torch.no_grad():
-        together = model(IDS, MASK)["tags"]
-        alone = model(IDS[:1, :4], MASK[:1, :4])["tags"]
-    assert difference([together[:1, :4]], [alone]) <= SINGLE

@@ -1,11 +1,8 @@
 """The generator: loss and answers equal those of transformers."""
 
-import logging
-
 import pytest
 import torch
 from transformers import MambaConfig, MambaForCausalLM, set_seed
-from transformers.utils import logging as transformers_logging
 
 from tests import tiny
 from tests.models.equal import SINGLE, difference
@@ -166,18 +163,3 @@ def test_an_extended_vocabulary_keeps_its_old_rows(models, tmp_path):
     loaded = Generator.from_pretrained(tmp_path, tokens=VOCABULARY + 3)
     assert torch.equal(loaded.backbone.get_input_embeddings().weight, new)
     assert loaded.backbone.get_output_embeddings().weight.shape == new.shape
-
-
-def test_a_larger_vocabulary_is_not_truncated(models):
-    """Checkpoints of the hub often have more rows than tokens."""
-    model = language_model(models / "llama", tokens=VOCABULARY - 5)
-    assert model.get_input_embeddings().weight.shape[0] == VOCABULARY
-
-
-def test_libraries_announce_nothing(models, caplog):
-    assert not logging.getLogger("bitsandbytes.backends").isEnabledFor(logging.WARNING)
-    transformers_logging.warning_once.cache_clear()
-    logging.getLogger("transformers").addHandler(caplog.handler)
-    language_model(models / "llama", tokens=VOCABULARY + 3)
-    logging.getLogger("transformers").removeHandler(caplog.handler)
-    assert caplog.text == ""

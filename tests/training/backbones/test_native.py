@@ -103,11 +103,6 @@ def test_answers_of_language_models_equal_those_of_transformers(tmp_path, base):
             m.backbone(input_ids=IDS, attention_mask=MASK).logits[MASK == 1] for m in (ours, theirs)
         )
     assert difference([actual], [expected]) <= SINGLE
-    prompts, mask = IDS.flip(1), MASK.flip(1)  # padded on the left
-    answers = [
-        m.generate(prompts, mask, max_new_tokens=8, eos=2, pad=0).tokens for m in (ours, theirs)
-    ]
-    assert answers[0].equal(answers[1])
     config = ours.backbone.config
     assert positions(config) == positions(theirs.backbone.config) == 32
 

@@ -7,8 +7,7 @@ import pytest
 import torch
 from transformers import BertForPreTraining, LlamaForCausalLM, set_seed
 
-from wxb.core import hub, packages
-from wxb.core.errors import WxbError
+from wxb.core import hub
 from wxb.core.params.backbones import Architecture, Backbone, Tokenizer
 from wxb.core.params.training import Pretraining
 from wxb.corpora.text import tokenizers
@@ -112,17 +111,6 @@ def test_a_packaged_checkpoint_loads_without_network(tmp_path, monkeypatch):
     initial_model(packaged, tokenizer).save_pretrained(tmp_path / "saved")
     assert str(sys.prefix) not in (tmp_path / "saved" / "config.json").read_text()
     assert load_backbone(tmp_path / "saved").config.vocab_size == len(tokenizer)
-
-
-def test_the_error_of_a_missing_package_has_the_command_to_install_it(monkeypatch):
-    monkeypatch.setattr(packages, "find_spec", lambda _: None)
-    packaged = Backbone(corpus="c", objective="none", checkpoint="minilm")
-    for make in (
-        lambda: tokenizers.load("minilm"),
-        lambda: initial_model(packaged, None),
-    ):
-        with pytest.raises(WxbError, match=r"make \.venv/pretrained"):
-            make()
 
 
 def test_shared_parameters_count_once_and_frozen_ones_are_not_trainable():

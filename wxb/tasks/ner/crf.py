@@ -18,6 +18,7 @@ from safetensors.numpy import load_file, save_file
 from wxb.core import pretrained
 from wxb.core.errors import WxbError
 from wxb.core.files import read_json, write_json
+from wxb.core.pretrained import WEIGHTS
 from wxb.core.progress import Progress, track
 from wxb.corpora.records import Record
 from wxb.corpora.text import tokenizers
@@ -30,7 +31,7 @@ from wxb.tasks.ner.models.predictor import ScoredSpan, SpanFinder
 from wxb.tasks.ner.models.words import shape
 from wxb.tasks.ner.record import Span
 
-WEIGHTS, FEATURES = "model.safetensors", "features.json"
+FEATURES = "features.json"
 EDGE = ""  # the word before the first and after the last
 
 

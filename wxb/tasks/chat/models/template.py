@@ -258,7 +258,7 @@ class Template:
         from transformers.utils.chat_template_utils import render_jinja_template
 
         try:
-            rendered: Any = render_jinja_template(
+            texts: Any = render_jinja_template(
                 [[*conversation]],
                 chat_template=self.tokenizer.chat_template,
                 add_generation_prompt=answer_next,
@@ -269,4 +269,4 @@ class Template:
                 f"the backbone's chat template refuses a conversation ({error}); change the"
                 " records, or set `encoding.template: roles`"
             ) from error
-        return str(rendered[0][0])
+        return str(texts[0][0])

@@ -8,9 +8,8 @@ from torch import Tensor
 from torch.nn import functional as F  # noqa: N812
 
 from wxb.core import pretrained
+from wxb.core.pretrained import WEIGHTS
 from wxb.models.lstm import LSTMClassifier
-
-WEIGHTS = "model.safetensors"
 
 
 class Recurrent(LSTMClassifier):

@@ -12,9 +12,10 @@ from safetensors.numpy import load_file, save_file
 from wxb.core import pretrained
 from wxb.core.errors import WxbError
 from wxb.core.files import read_json, write_json
+from wxb.core.pretrained import WEIGHTS
 from wxb.tasks.classification.params import TfidfModel
 
-WEIGHTS, VOCABULARY = "model.safetensors", "vocabulary.json"
+VOCABULARY = "vocabulary.json"
 # A word has two or more letters, digits or underscores, or is one Chinese or Japanese character.
 WORD = r"[\u3040-\u9fff]|[^\W\u3040-\u9fff]{2,}"
 

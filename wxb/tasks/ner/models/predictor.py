@@ -180,12 +180,8 @@ def seqeval_f1(encoded: Encoded, gold: Spans, predicted: Spans) -> float:
     from seqeval.scheme import IOB2
 
     types = sorted({span.type for side in (gold, predicted) for row in side for span in row})
-    labels = (_labels(encoded, side, types) for side in (gold, predicted))
+    names, labels = np.array(tag_names(types)), []  # of the tokens of each text, for both sides
+    for side in (gold, predicted):
+        rows = np.split(align(encoded, None, side, types)[0].tags, encoded.splits[1:-1])
+        labels.append([names[row[row != IGNORED]].tolist() for row in rows])
     return float(f1_score(*labels, mode="strict", scheme=IOB2, zero_division=0))
-
-
-def _labels(encoded: Encoded, spans: Spans, types: Sequence[str]) -> list[list[str]]:
-    """The names of the tags of each text's tokens."""
-    tags = align(encoded, None, spans, types)[0].tags
-    names = np.array(tag_names(types))
-    return [names[row[row != IGNORED]].tolist() for row in np.split(tags, encoded.splits[1:-1])]

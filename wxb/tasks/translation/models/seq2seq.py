@@ -13,14 +13,13 @@ from torch.nn import functional as F  # noqa: N812
 
 from wxb.core import pretrained
 from wxb.core.files import write_json
+from wxb.core.pretrained import CONFIG, WEIGHTS
 from wxb.corpora.text.encoded import IGNORED
 from wxb.models import decoding, gpt2, seq2seq, transformer
 from wxb.models.decoding import DecoderState, Hypotheses, decoder_step, positions
 from wxb.models.transformer import smoothed_loss
 from wxb.tasks.translation.models.predictor import decode
 from wxb.tasks.translation.record.bleu import bleu_statistics
-
-CONFIG, WEIGHTS = "config.json", "model.safetensors"
 
 
 def build_network(shape: Mapping[str, Any], special: Mapping[str, int], max_length: int) -> Any:
