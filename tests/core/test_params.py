@@ -140,11 +140,7 @@ def test_a_misspelt_key_is_an_error_with_the_nearest_valid_one(key, slip, data):
         ("experiments.ner-encoder.training.learning_rate", float("inf"), "a finite number"),
         ("studies.ner.experiments", ["ner-encoder"], "lacks 'ner-decoder'"),
         ("studies.ner.question", ["ner-encoder"] * 2, "studies.ner.question: found ner-encoder"),
-        (
-            "studies.ner.question",
-            ["ner-encoder", "x"],
-            "studies.ner.question: found ner-encoder, x",
-        ),
+        ("studies.ner.question", ["ner-encoder", "x"], "found ner-encoder, x"),
         (
             "studies.ner.experiments",
             ["ner-encoder", "ner-decoder", "ner-encoder"],
@@ -159,10 +155,8 @@ def test_a_misspelt_key_is_an_error_with_the_nearest_valid_one(key, slip, data):
         ("lessons.index", CONTENT["lessons"]["gates"], "lessons.index: the name is taken"),
         ("studies.All", CONTENT["studies"]["ner"], "studies.All: the name is taken"),
         ("corpora.PII", CONTENT["corpora"]["pii"], "corpora.PII: writes the files of corpora.pii"),
-        ("studies.Pretrain", CONTENT["studies"]["ner"], "studies.Pretrain: the name is taken"),
         ("corpora.-x", CONTENT["corpora"]["pii"], "corpora.-x: a name is made of"),
         (f"corpora.{'x' * 101}", CONTENT["corpora"]["pii"], "x: a name is made of 1 to 100"),
-        ("seed", 2**32, "seed: found 4294967296; Input should be less than 4294967296"),
         ("threads", True, "threads: found True; Input should be a valid integer"),
         ("corpora.pii.labels", {"NAME": "A\nB"}, "expected a printable name"),
         (
@@ -220,12 +214,10 @@ def test_a_download_has_the_name_of_a_file_in_its_folder(end, name):
     ("block", "message"),
     [
         ({"address": "ftp://a.example/a.csv"}, "URL scheme should be 'http' or 'https'"),
-        ({"address": "file:///etc/passwd"}, "URL scheme should be 'http' or 'https'"),
         ({"address": "data/a.csv"}, "address: found 'data/a.csv'; Input should be a valid URL"),
         ({"address": "https://me:secret@a.example/a.csv"}, "put it into ~/.netrc"),
         ({"sha256": "0" * 64}, "urls.0.address: missing"),
         ({"address": "https://a.example/a.csv", "sha256": "0" * 63}, "sha256: found '000"),
-        ({"address": "https://a.example/a.csv", "sha256": "G" * 64}, "sha256: found 'GGG"),
     ],
 )
 def test_a_wrong_download_is_an_error(block, message):

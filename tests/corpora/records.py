@@ -1,6 +1,13 @@
-"""Records for tests."""
+"""Records and blocks of `corpora` for tests."""
 
 from wxb.corpora.records import Record
+from wxb.tasks.ner.params import Corpus
+
+
+def corpus(**changes):
+    """A corpus of named entities."""
+    shares = {"test": 0.2, "valid": 0.1}
+    return Corpus.model_validate({"task": "ner", "path": "x", "split": shares, **changes})
 
 
 def to_letters(value):

@@ -2,21 +2,10 @@ import os
 
 import pytest
 
+from tests.corpora.records import corpus
 from wxb.core.errors import WxbError
 from wxb.core.params.corpora import Split
-from wxb.corpora.layout import (
-    data_files,
-    decode,
-    files_by_split,
-    unread_files,
-)
-from wxb.tasks.ner.params import Corpus
-
-
-def corpus(**changes):
-    return Corpus.model_validate(
-        {"task": "ner", "path": "x", "split": {"test": 0.2, "valid": 0.1}, **changes}
-    )
+from wxb.corpora.layout import data_files, decode, files_by_split, unread_files
 
 
 def touch(folder, *names):

@@ -8,20 +8,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.corpora.records import corpus
 from wxb.core.errors import WxbError
 from wxb.corpora import reading
 from wxb.corpora.records import Record, Reject
-from wxb.tasks.ner.params import Corpus
 from wxb.tasks.ner.reading import Reading
 from wxb.tasks.ner.record import Span
 
 FAMILY = "👩‍👩‍👧‍👦"  # one glyph, seven code points
-
-
-def corpus(**changes):
-    return Corpus.model_validate(
-        {"task": "ner", "path": "x", "split": {"test": 0.2, "valid": 0.1}, **changes}
-    )
 
 
 def raw(text="Ann lives in Bonn.", spans=((0, 3, "NAME"),), **changes):
@@ -80,7 +74,7 @@ def test_a_record_is_read_with_sorted_spans(tmp_path):
         (raw(spans=[(0, "three", "NAME")]), "wrong type", "'three'"),
         (raw(spans=[(False, 3, "NAME")]), "wrong type", "False"),
         (raw(spans=[(0, 3, None)]), "wrong type", "None"),
-        (raw(spans=[(0, 3, "")]), "wrong type", "''"),
+        *((raw(spans=[(0, 3, type_)]), "wrong type", repr(type_)) for type_ in ("", " ", "A\nB")),
         (raw(text=" \n\t"), "blank text", "'input'"),
         (raw(text="Ann\0"), "NUL character", "3"),
         (raw(text="Ann \ud83d"), "lone surrogate", "ud83d"),

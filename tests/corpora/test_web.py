@@ -148,12 +148,9 @@ def test_a_mirrored_file_with_this_name_and_hash_needs_no_network(
     assert len(site.ranges) == requests
 
 
-def test_redirects_are_followed_and_bytes_not_decompressed(site):
+def test_bytes_are_not_decompressed(site):
     packed = b"\x1f\x8b not really"
-    site.answers = [
-        Answer(302, {"Location": "/b.csv"}),
-        Answer(headers={"Content-Encoding": "gzip"}, body=packed),
-    ]
+    site.answers = [Answer(headers={"Content-Encoding": "gzip"}, body=packed)]
     assert fetch(site, content=packed) == packed
 
 
@@ -209,11 +206,8 @@ def test_a_body_in_any_pieces_is_downloaded_completely(server, body, answers):
     [
         ([Answer(404)], "found status 404"),
         ([Answer(206)], "found status 206"),
-        ([Answer(403)], "found status 403 .*netrc"),
         ([Answer(503)] * 3, "found status 503"),
         ([Answer(cut=100), *[Answer(cut=0)] * 2], "IncompleteRead"),
-        ([Answer(302, {"Location": "/a.csv"})] * 31, "TooManyRedirects"),
-        ([Answer(302, {"Location": "ftp://127.0.0.1/a.csv"})], "InvalidSchema"),
         ([Answer(stall=0)] * 3, "ReadTimeoutError"),
     ],
 )

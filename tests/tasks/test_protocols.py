@@ -33,8 +33,3 @@ def test_a_missing_optional_part_is_none():
     assert tasks.get("chat").exports is None
     assert tasks.get("chat").new is None
     assert tasks.get("ner").new is not None
-
-
-def test_a_missing_required_part_is_an_error():
-    with pytest.raises(ModuleNotFoundError, match="no_such_task"):
-        _ = tasks.get("no_such_task").metrics

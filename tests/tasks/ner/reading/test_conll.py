@@ -5,10 +5,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from seqeval.metrics.sequence_labeling import get_entities
 
+from tests.corpora.records import corpus
 from wxb.core.errors import WxbError
 from wxb.corpora import reading
 from wxb.corpora.records import Record, Reject
-from wxb.tasks.ner.params import Corpus
 from wxb.tasks.ner.reading import Reading, conll
 from wxb.tasks.ner.reading.conll import Tag
 from wxb.tasks.ner.record import Span
@@ -18,8 +18,7 @@ def read(folder, content, name="train.txt", **options):
     raw = folder / "raw"
     raw.mkdir(exist_ok=True)
     (raw / name).write_bytes(content if isinstance(content, bytes) else content.encode())
-    settings = {"task": "ner", "path": "x", "split": {"test": 0.2, "valid": 0.1}, "conll": options}
-    return list(reading.read(raw, Corpus.model_validate(settings), Reading()))
+    return list(reading.read(raw, corpus(conll=options), Reading()))
 
 
 def tags(names):
