@@ -8,21 +8,21 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 BUDGET = {
     "stages": 599,
-    "wxb/core": 2107,
-    "wxb/corpora": 2334,
-    "wxb/metrics": 568,
+    "wxb/core": 2100,
+    "wxb/corpora": 2333,
+    "wxb/metrics": 561,
     "wxb/models": 2687,
-    "wxb/training": 1638,
-    "wxb/tasks": 9211,
+    "wxb/training": 1573,
+    "wxb/tasks": 9118,
     "wxb/reporting": 1535,
     "wxb/project": 3128,
-    "wxb/cli": 2714,
+    "wxb/cli": 2713,
     "wxb/lessons": 647,
     "wxb/runtime": 559,
     "wxb/masking": 993,
-    "demos": 2093,
-    "benchmarks": 4359,
-    "tests": 28604,
+    "demos": 2087,
+    "benchmarks": 4356,
+    "tests": 28308,
 }
 
 
