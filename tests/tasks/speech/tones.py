@@ -76,7 +76,7 @@ def records(folder: Path, count: int) -> list[Record]:
     return [record(folder, text, n, "ab"[n % 2]) for n, text in enumerate(texts)]
 
 
-def experiment(**changes) -> Any:
+def experiment(backbone: str = "characters", **changes) -> Any:
     """A very small Whisper, which learns the recordings in seconds."""
     layers = {"encoder_layers": 1, "decoder_layers": 1}
     training = {"epochs": 30, "batch_size": 8, "learning_rate": 5e-3}
@@ -87,4 +87,4 @@ def experiment(**changes) -> Any:
     }
     for key, change in changes.items():
         settings[key] = {**settings.get(key, {}), **change}
-    return training_steps.experiment("speech", "seq2seq", **settings)
+    return training_steps.experiment("speech", "seq2seq", backbone=backbone, **settings)
