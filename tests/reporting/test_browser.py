@@ -131,8 +131,8 @@ def look(request, browser: Browser, written):
     context.on("request", lambda request: requests.append(request.url))
     page = context.new_page()
     page.goto(written.as_uri())
-    expect(page.locator(".figure:not(:has(.main-svg))")).to_have_count(0, timeout=30_000)
     page.evaluate("for (const details of document.querySelectorAll('details')) details.open = true")
+    expect(page.locator(".figure:not(:has(.main-svg))")).to_have_count(0, timeout=30_000)
     yield Look(page, written.stem, width, messages, requests)
     context.close()
 

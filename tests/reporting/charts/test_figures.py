@@ -36,9 +36,9 @@ def test_forest_has_a_marker_of_each_test_set_in_the_rows_of_experiments_and_gre
     assert (other.x, other.y, other.error_x.array) == ((0.25,), ours[0].y, None)
 
 
-def test_eight_experiments_and_all_errors_have_their_own_colour():
-    assert len({*figures.SERIES, *figures.ERRORS, figures.OTHERS}) == 8 + 5 + 1
-    assert len({*figures.chips("abcdefgh").values()}) == len({*figures.FILLED}) == 8
+def test_ten_experiments_and_all_errors_have_their_own_colour():
+    assert len({*figures.SERIES, *figures.ERRORS, figures.OTHERS}) == 10 + 5 + 1
+    assert len({*figures.chips(map(str, range(40))).values()}) == 40
 
 
 @pytest.mark.parametrize(

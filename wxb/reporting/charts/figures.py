@@ -16,9 +16,11 @@ from numpy.typing import NDArray
 from wxb.metrics import Metric
 from wxb.reporting.charts.formatting import with_interval
 
-# Each at least 3:1 against white and against near-black, so that both schemes can share them; far
-# apart also for colour-blind readers. Reds are for errors.
-SERIES = ("#5d52d9", "#eb6913", "#1fa661", "#987cfd", "#1b726a", "#a05512", "#629caf", "#8564aa")
+# At least 3:1 against white and near-black; far apart also for colour-blind readers; no reds.
+SERIES = (
+    *("#5d52d9", "#eb6913", "#1fa661", "#987cfd", "#1b726a"),
+    *("#a05512", "#629caf", "#8564aa", "#649b04", "#a563d3"),
+)
 ERRORS = ("#c52337", "#d668c7", "#de7474", "#a63899", "#ad6487")
 OTHERS = "#7d7f87"  # baselines, borders and what is correct
 # Plotly's names, the characters that look like them, and hollow ones but for the first.
@@ -202,12 +204,10 @@ def symbol(index: int) -> str:
     return SYMBOLS[index % len(SYMBOLS)]
 
 
-def chips(
-    names: Iterable[str], grey: Collection[str] = (), symbols: str = FILLED
-) -> dict[str, Chip]:
+def chips(names: Iterable[str], grey: Collection[str] = (), marks: str = FILLED) -> dict[str, Chip]:
     """The character and the colour of each name, for legends; `grey` names have no own colour."""
     return {
-        name: Chip(symbols[index % len(symbols)], OTHERS if name in grey else colour(index))
+        name: Chip(marks[index % len(marks)], OTHERS if name in grey else colour(index))
         for index, name in enumerate(names)
     }
 

@@ -17,7 +17,7 @@ class Page(parts.Page):
     RULE = "A prediction is correct if its class is the gold class."
     VALIDATION_NOTE = (
         "The curves show accuracy on the validation records. For logistic regression each point is"
-        " one regularization strength, and a step is an iteration of its solver."
+        " one regularization strength, and an update is an iteration of its solver."
     )
 
     def sections(self, study: Study) -> list[Section]:

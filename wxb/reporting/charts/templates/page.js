@@ -35,8 +35,11 @@ const scale = (element) => {
   }
 };
 
-for (const element of document.querySelectorAll(".figure")) {
-  const { data, layout } = JSON.parse(element.querySelector("script").textContent);
+// Charts in closed details are drawn when these open, as they have no width before.
+const draw = async (element) => {
+  const source = element.querySelector("script");
+  if (!source || element.closest("details:not([open])")) return;
+  const { data, layout } = JSON.parse(source.textContent);
   element.replaceChildren();
   if (innerWidth < 640) {
     // On a phone, markers would hide their intervals, and names of rows take the width.
@@ -46,13 +49,9 @@ for (const element of document.querySelectorAll(".figure")) {
   await Plotly.newPlot(element, data, layout, { displayModeBar: false, responsive: true });
   scale(element);
   element.on("plotly_afterplot", () => scale(element));
+};
+document.addEventListener("toggle", ({ target }) => target.querySelectorAll(".figure").forEach(draw), true);
+for (const element of document.querySelectorAll(".figure")) {
+  await draw(element);
   await new Promise((resolve) => setTimeout(resolve));
 }
-// Charts in closed details were drawn without a width.
-document.addEventListener(
-  "toggle",
-  ({ target }) => {
-    for (const element of target.querySelectorAll(".figure")) Plotly.Plots.resize(element);
-  },
-  true,
-);
