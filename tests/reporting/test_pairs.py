@@ -42,10 +42,9 @@ def test_pairs_are_leads_of_the_winner(compared):
 
 def test_significant_needs_the_interval_and_the_corrected_p(compared):
     (pair,) = pairs.corrected_pairs(compared({"a": 0.5, "b": 0.25}))
-    assert pair.significant
-    assert pair.swapped().significant
-    assert not pair._replace(low=0.0).significant
-    assert not pair._replace(corrected=pairs.ALPHA + 0.001).significant
+    assert all(side.significant for side in (pair, pair.swapped()))
+    others = (pair._replace(low=0.0), pair._replace(corrected=pairs.ALPHA + 0.001))
+    assert not any(other.significant for other in others)
 
 
 def test_an_interval_that_excludes_0_is_not_enough_after_correction(compared):

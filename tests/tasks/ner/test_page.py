@@ -111,11 +111,9 @@ def test_published_f1_is_the_micro_average_of_the_published_types():
     f1 = {row["published system"]: float(row["F1"]) for row in published}
     assert f1.keys() == types.keys()
     for name, rows in types.items():
-        assert len(rows) == 20
         gold = sum(support for *_, support in rows)
         correct = sum(recall * support for _, recall, support in rows)
         predicted = sum(recall * n / precision for precision, recall, n in rows if precision)
-        # The scores have three decimals, precision and recall four.
         assert 2 * correct / (gold + predicted) == pytest.approx(f1[name], abs=1e-3)
 
 
