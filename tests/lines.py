@@ -16,7 +16,7 @@ BUDGET = {
     "wxb/tasks": 9118,
     "wxb/reporting": 1535,
     "wxb/project": 3128,
-    "wxb/cli": 2714,
+    "wxb/cli": 2713,
     "wxb/lessons": 647,
     "wxb/runtime": 559,
     "wxb/masking": 993,
