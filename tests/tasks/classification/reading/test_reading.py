@@ -86,9 +86,10 @@ def test_labels_are_mapped_to_classes_ignoring_case(label, class_):
         ({"sentiment": ["good"]}, "wrong type"),
         ({"sentiment": True}, "wrong type"),
         ({"sentiment": 0.5}, "wrong type"),
+        ({"sentiment": "good\x1b[31m\nbad"}, "wrong type"),
         ({"sentiment": "unsup"}, "left out"),
         ({}, "missing field"),
-        ({"sentiment": "\ud800"}, "lone surrogate"),
+        ({"sentiment": "\ud800"}, "wrong type"),
     ],
 )
 def test_an_unusable_label_is_an_error(raw, reason):

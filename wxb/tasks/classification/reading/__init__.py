@@ -12,7 +12,7 @@ from wxb.core.errors import WxbError
 from wxb.corpora import formats, reading
 from wxb.corpora.formats import Raw
 from wxb.corpora.layout import decode, decode_table
-from wxb.corpora.records import Record, RecordError, check_encodable, required_field
+from wxb.corpora.records import Record, RecordError, required_field
 from wxb.tasks.classification.params import Corpus
 
 FASTTEXT = re.compile(r"\s*((?:__label__\S+\s+)+)(.*)")
@@ -71,10 +71,10 @@ class Reading(reading.Reading):
             class_.casefold(): class_ for class_ in corpus.labels.values() if class_
         }
         classes |= {raw_label.casefold(): class_ for raw_label, class_ in corpus.labels.items()}
-        class_ = classes.get(name.casefold(), name)
-        if class_ is None:
+        if (class_ := classes.get(name.casefold(), name)) is None:
             raise RecordError("left out", f"`labels` has no class for {name!r}")
-        check_encodable(class_)
+        if not class_.isprintable():  # nor is a lone surrogate
+            raise RecordError("wrong type", f"{field!r} is {class_!r}, expected a printable name")
         return class_, ()
 
     def wording(self, record: Record) -> str:
