@@ -21,7 +21,7 @@ BUDGET = {
     "wxb/runtime": 559,
     "wxb/masking": 993,
     "demos": 2087,
-    "benchmarks": 4356,
+    "benchmarks": 4355,
     "tests": 28272,
 }
 

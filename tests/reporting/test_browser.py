@@ -157,7 +157,6 @@ def test_a_click_on_a_header_sorts_the_rows_of_any_table(look):
         header = table.locator("thead th").first
         for is_reversed in (True, False):
             header.click()
-            # Numbers come after text, if it is descending.
             names_now = names.all_inner_texts()
             assert sorted(names_now) == sorted(names.all_inner_texts())
             if not any(name[:1].isdigit() for name in names_now):
