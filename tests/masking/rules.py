@@ -1,8 +1,12 @@
 """A recognizer by regular expressions, for tests that need no model."""
 
+import json
 import re
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
+from wxb.masking.placeholders import Placeholders, apply_edits
 from wxb.tasks.ner.record import Span
 
 MASK = ("mask", "--experiment", "rules")
@@ -37,6 +41,20 @@ class Rules:
             ]
             for text in texts
         ]
+
+
+def mapping_of(values, reserved=(), fakes=()):
+    """The placeholders of a mapping file with this content."""
+    content = {"placeholders": values, "reserved": [*reserved], "fakes": dict(fakes)}
+    with TemporaryDirectory() as folder:
+        path = Path(folder, "m.json")
+        path.write_text(json.dumps(content))
+        return Placeholders(path)
+
+
+def unmasked(mapping, texts):
+    """Texts with the values of placeholders."""
+    return [apply_edits(text, mapping.restore(text)) for text in texts]
 
 
 def main():

@@ -10,20 +10,20 @@ from pathlib import Path
 import pytest
 
 from wxb.core.errors import WxbError
-from wxb.masking.placeholders import Mapping
+from wxb.masking.placeholders import Placeholders
 
 ROOT = Path(__file__).parents[2]
 
 
 def test_a_saved_mapping_can_be_read(tmp_path):
     path = tmp_path / "m.json"
-    mapping = Mapping(path)
+    mapping = Placeholders(path)
     assert not path.exists()
     assert mapping.placeholder("NAME", "Zoë\n") == "<NAME_1>"
     mapping.escape("<NAME_2>", [])
     mapping.fakes["Eva"] = "Ann"
     mapping.save()
-    again = Mapping(path)
+    again = Placeholders(path)
     assert (again.values, again.reserved) == ({"<NAME_1>": "Zoë\n"}, {"<name_2>"})
     assert again.fakes == {"Eva": "Ann"}
     before = path.stat().st_ino
@@ -41,7 +41,7 @@ def test_only_its_owner_may_read_it_and_a_link_stays_a_link(tmp_path, mask):
     link.symlink_to(path)
     before = os.umask(mask)
     try:
-        mapping = Mapping(link)
+        mapping = Placeholders(link)
         mapping.placeholder("NAME", "Ann")
         mapping.save()
     finally:
@@ -59,7 +59,7 @@ def test_another_file_is_an_error_and_not_quoted(tmp_path, content):
     path = tmp_path / "m.json"
     path.write_text(content)
     with pytest.raises(WxbError, match=r"m\.json: expected a mapping") as error:
-        Mapping(path)
+        Placeholders(path)
     assert "Ann" not in str(error.value)
     assert error.value.__cause__ is error.value.__context__ is None
 
@@ -67,8 +67,8 @@ def test_another_file_is_an_error_and_not_quoted(tmp_path, content):
 def test_the_file_is_complete_after_a_kill(tmp_path):
     path = tmp_path / "m.json"
     code = (
-        "import sys; from pathlib import Path; from wxb.masking.placeholders import Mapping\n"
-        "mapping = Mapping(Path(sys.argv[1]))\n"
+        "import sys; from pathlib import Path; from wxb.masking.placeholders import Placeholders\n"
+        "mapping = Placeholders(Path(sys.argv[1]))\n"
         "for number in range(10**6):\n"
         "    mapping.placeholder('NAME', f'value {number}')\n"
         "    mapping.save(); print(number, flush=True)\n"

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.masking.rules import mapping_of
 from wxb.core.errors import WxbError
 from wxb.masking import operators
 from wxb.masking.operators import (
@@ -151,5 +152,5 @@ def test_two_values_never_have_one_fake(type_):
     fakes = [fake(value, type_, placeholders) for value in values]
     assert len({*fakes}) == len(values)
     assert [fake(value, type_, placeholders) for value in values] == fakes
-    saved = Placeholders(placeholders.values, (), placeholders.fakes)
+    saved = mapping_of(placeholders.values, fakes=placeholders.fakes)
     assert [fake(value, type_, saved) for value in values] == fakes

@@ -1,7 +1,7 @@
 """`wxb mask` and `wxb unmask`. Slow imports are in functions, so that help starts fast."""
 
 import sys
-from itertools import chain, combinations, product
+from io import BytesIO
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -20,11 +20,11 @@ from wxb.cli.options import (
 from wxb.core.errors import WxbError
 from wxb.core.files import write_lock
 from wxb.core.wording import counted
-from wxb.masking import files
-from wxb.masking.files import Format, Layout, Source
+from wxb.masking.files import Format, Source, format_of, rewrite
 
 # An empty argument is an error, not the current folder.
 _PATH: dict[str, Any] = {"parser": to_path, "metavar": "<path>"}
+_VALUES = "this value, /regular expression/, or @FILE with one of them per line; repeatable"
 
 Input = Annotated[
     str | None,
@@ -53,7 +53,6 @@ Field = Annotated[
 Column = Annotated[
     list[str] | None, typer.Option(help="csv: a column of texts; repeatable; default: text")
 ]
-_VALUES = "this value, /regular expression/, or @FILE with one of them per line; repeatable"
 
 
 def mask(
@@ -118,17 +117,13 @@ def mask(
     Exit code: 0 success, 1 error or values left in clear, 2 usage, 130 interrupted.
     """
     from wxb.masking.masker import Masker
-    from wxb.masking.placeholders import BRACKETS, Mapping, apply_edits
+    from wxb.masking.placeholders import BRACKETS, Placeholders
     from wxb.masking.verify import Check
     from wxb.project import trained
 
-    secrets = [("--mapping", mapping)]
-    if operators and Path(operators).is_file():  # it may have a salt
-        secrets.append(("--operators", Path(operators)))
-    for option, items in (("--allow", allow), ("--deny", deny)):
-        secrets += [(option, Path(item[1:])) for item in items or () if item.startswith("@")]
-    layout = Layout(lines, field or (), column or ())
-    sources = _sources(source, output, format_, layout, secrets)
+    secrets: list[Any] = [mapping, operators if Path(operators or "").is_file() else None]
+    secrets += [item[1:] for item in (*(allow or ()), *(deny or ())) if item.startswith("@")]
+    sources = _sources(source, output, format_, lines, field, column, secrets)
     if mapping:
         context.with_resource(write_lock(mapping.resolve()))
     recognizer: Any = wxb.load(experiment)
@@ -137,7 +132,7 @@ def mask(
     masker = Masker(
         recognizer,
         operators or ("number" if mapping else "replace"),
-        Mapping(mapping) if mapping else None,
+        Placeholders(mapping),
         threshold=threshold,
         only=only or (),
         allow=allow or (),
@@ -148,22 +143,10 @@ def mask(
         usage_error("--mapping", "requires the operator number or fake, which --operators lacks")
     if caveat := trained.caveat(experiment):
         print(caveat, file=sys.stderr)
-    check = Check(masker) if verify else None
-
-    def masked(batch: files.Batch) -> list[str]:
-        texts = [text for _, record in batch for text in record.texts]
-        rows = masker.edits(texts)
-        if check:
-            check.add(batch, texts, rows)
-        pairs = (
-            brackets or BRACKETS[source.format == "markup"]
-            for source, record in batch
-            for _ in record.texts
-        )
-        return files.rendered(batch, map(apply_edits, texts, rows, pairs))
-
-    files.rewrite(sources, layout, masked, getattr(masker.mapping, "save", lambda: None))
-    if check and (report := "\n".join(check.report())):
+    check = Check(masker)
+    save, add = masker.mapping.save, check.add if verify else None
+    rewrite(sources, masker.edits, save, add, brackets)
+    if verify and (report := "\n".join(check.report())):
         raise WxbError(f"--verify: {report}")
 
 
@@ -191,19 +174,13 @@ def unmask(
 
     Exit code: 0 success, 1 error, 2 usage, 130 interrupted.
     """
-    from wxb.masking.placeholders import Mapping
+    from wxb.masking.placeholders import Placeholders
 
     if not mapping.is_file():
         raise WxbError(f"{mapping}: no such file; expected one that `wxb mask --mapping` wrote")
-    layout = Layout(lines, field or (), column or ())
-    sources = _sources(source, output, format_, layout, [("--mapping", mapping)])
-    values = Mapping(mapping)
-
-    def restored(batch: files.Batch) -> list[str]:
-        texts = (text for _, record in batch for text in record.texts)
-        return files.rendered(batch, map(values.restore, texts))
-
-    files.rewrite(sources, layout._replace(lines=True), restored)  # a placeholder is on one line
+    sources = _sources(source, output, format_, lines, field, column, [mapping])
+    values = Placeholders(mapping)
+    rewrite(sources, lambda texts: [*map(values.restore, texts)])
     if values.altered:
         print(
             f"wxb: {counted(values.restored, 'placeholders')} restored,"
@@ -217,58 +194,51 @@ def _sources(
     argument: str | None,
     output: Path | None,
     format_: Format | None,
-    layout: Layout,
-    others: list[tuple[str, Path | None]],
+    lines: bool,
+    fields: list[str] | None,
+    columns: list[str] | None,
+    secrets: list[Any],
 ) -> list[Source]:
     """The inputs of a text, file, folder or standard input, each with its output file.
 
     Files of a folder have the same relative path in `output`. Raises typer's usage error for
-    options that no input uses, and if two paths of the call are one file or lie in one another:
-    otherwise an output would replace an input or a secret, or a secret be read as an input.
+    options that no input uses, and if two of the input, the output and the secrets are one path, or
+    one is in another.
     """
     path = existing_path(argument)
-    if path is None:
+    if path and path.is_dir():
+        if not output:
+            usage_error(ARGUMENT, f"{path} is a folder, so --output is required: a folder")
+        sources = [
+            Source(file, str(file), format_of(file, format_), output / file.relative_to(path))
+            for file in visible_files(path)
+        ]
+    elif path:
+        sources = [Source(path, str(path), format_ or format_of(path), output)]
+    elif argument in (None, "-"):
         if argument is None and sys.stdin.isatty():
             usage_error(ARGUMENT, "missing; expected a text, a file, a folder or -")
-        is_text = argument not in (None, "-")
-        content = f"{argument}\n".encode() if is_text else None
-        name = "the text" if is_text else "standard input"
-        sources = [Source(content, name, format_, output)]
-    elif not path.is_dir():
-        sources = [Source(path, str(path), files.format_of(path, format_, None), output)]
-    elif output is None:
-        usage_error(ARGUMENT, f"{path} is a folder, so --output is required: a folder")
+        sources = [Source(sys.stdin.buffer, "standard input", format_, output)]
     else:
-        sources = [
-            Source(file, str(file), files.format_of(file, None, format_), output / name)
-            for file in visible_files(path)
-            for name in [file.relative_to(path)]
-        ]
-    named = [(option, other) for option, other in [("--output", output), *others] if other]
-    inputs = [path, *(s.content for s in sources if isinstance(s.content, Path))] if path else []
-    _require_apart(named, inputs)
-    formats = {source.format or "text" for source in sources}
+        sources = [Source(BytesIO(f"{argument}\n".encode()), "the text", format_, output)]
+    fields = [field.replace("[]", "").strip(".") for field in fields or ()]
+    names = {"csv": columns or ["text"], "json": fields, "jsonl": fields or ["text"]}
+    for each in sources:
+        each.by_line, each.names = lines, names.get(each.format or "text", [])
+    formats = {each.format or "text" for each in sources}
     for option, value, used in (
-        ("--lines", layout.lines, {"text", "markup"}),
-        ("--field", layout.fields, {"json", "jsonl"}),
-        ("--column", layout.columns, {"csv"}),
+        ("--lines", lines, {"text", "markup"}),
+        ("--field", fields, {"json", "jsonl"}),
+        ("--column", columns, {"csv"}),
     ):
         if value and not formats & used:
             usage_error(option, f"no input has the format {' or '.join(sorted(used))}; --format?")
+    own = [Path(name) for name in (output, *secrets) if name]
+    inputs = [each.content for each in sources if isinstance(each.content, Path)]
+    for index, first in enumerate(own):
+        for second in (*own[index + 1 :], *([path] if path else []), *inputs):
+            one, other = first.resolve(), second.resolve()
+            is_link = one.exists() and other.exists() and one.samefile(other)  # a hard link
+            if is_link or one.is_relative_to(other) or other.is_relative_to(one):
+                usage_error(str(first), f"the same as {second}, or one is inside the other")
     return sources
-
-
-def _require_apart(named: list[tuple[str, Path]], inputs: list[Path]) -> None:
-    """Raise typer's usage error if two paths, of which an option names one, overlap."""
-    all_inputs = [("the input", path) for path in inputs]
-    for (option, path), (other, other_path) in chain(
-        combinations(named, 2), product(named, all_inputs)
-    ):
-        place, other_place = path.resolve(), other_path.resolve()
-        if (
-            place.is_relative_to(other_place)
-            or other_place.is_relative_to(place)
-            or (path.exists() and other_path.exists() and path.samefile(other_path))  # hard links
-        ):
-            fault = f"{path} is the same as {other} {other_path}, or one is inside the other"
-            usage_error(option, f"{fault}; choose another path")

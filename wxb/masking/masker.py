@@ -2,16 +2,15 @@
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from pathlib import Path
 from threading import Lock
 from typing import Any
 
 from wxb import WxbError, progress_callback
 from wxb.core.errors import choices
-from wxb.masking.files import batches, cuts
+from wxb.masking.files import batches
 from wxb.masking.operators import DEFAULT, Operator, read_operators
 from wxb.masking.placeholders import BRACKETS, Edit, Placeholders, apply_edits
-from wxb.masking.rules import find_values
+from wxb.masking.rules import find_values, read_patterns
 
 SIZE, CONTEXT = 6_000, 400  # characters of a part of a text, and of the text on either side of it
 DENIED = "DENIED"  # the type of values that --deny finds
@@ -52,7 +51,7 @@ class Masker:
             raise WxbError("threshold: the spans of this experiment have no scores")
         if brackets not in BRACKETS:
             raise WxbError(f"brackets: found {brackets!r}; expected {' or '.join(BRACKETS)}")
-        self.brackets, self.only = brackets, {*only} or {*recognizer.types}  # types to mask
+        self.brackets, self.only = brackets, {*only} or {*recognizer.types}
         self.allowed, self.denied = read_patterns(allow), read_patterns(deny)
         for types, known in (
             (self.only, recognizer.types),
@@ -75,23 +74,22 @@ class Masker:
     def edits(self, texts: Sequence[str]) -> list[list[Edit]]:
         """The edits of each text. The model reads long texts in parts that overlap."""
         spans: list[list[Range]] = [[] for _ in texts]
-        parts = ((index, *part) for index, text in enumerate(texts) for part in cuts(text, SIZE))
-        for batch in batches(parts, lambda part: part[2] - part[1]):
-            rows = self._candidates(
-                [
-                    texts[index][max(0, start - CONTEXT) : end + CONTEXT]
-                    for index, start, end in batch
-                ]
-            )
-            for (index, start, end), row in zip(batch, rows, strict=True):
-                first = max(0, start - CONTEXT)
+        parts = ((i, start) for i, text in enumerate(texts) for start in range(0, len(text), SIZE))
+        for batch in batches(parts, lambda part: min(len(texts[part[0]]), SIZE)):
+            firsts = [max(0, start - CONTEXT) for _, start in batch]
+            windows = [
+                texts[index][first : start + SIZE + CONTEXT]
+                for (index, start), first in zip(batch, firsts, strict=True)
+            ]
+            for (index, start), first, row in zip(
+                batch, firsts, self._candidates(windows), strict=True
+            ):
                 spans[index] += [
-                    (span[0] + first, span[1] + first, span[2])
+                    (first + span[0], first + span[1], span[2])
                     for span, score in row
                     if score >= self.threshold
                     and span[2] in self.only
-                    and span[0] + first < end
-                    and span[1] + first > start
+                    and start - span[1] < first < start + SIZE - span[0]
                 ]
         return [*map(self._edits, texts, spans)]
 
@@ -139,45 +137,9 @@ class Masker:
             if type_ == DENIED or (type_ and not self.is_allowed(text[start:end])):
                 yield start, end, type_
 
-    def left(self, text: str, edits: Iterable[Edit]) -> list[tuple[int, str]]:
-        """Where values that rules find have letters or digits outside of edits, and their kinds."""
-        covered = {index for start, end, _ in edits for index in range(start, end)}
-        return [
-            (clear[0], kind)
-            for start, end, kind in find_values(text)
-            if not self.is_allowed(text[start:end])
-            and (clear := [i for i in range(start, end) if text[i].isalnum() and i not in covered])
-        ]
-
     def _operator(self, type_: str) -> Operator:
         return self.operators.get(type_, self.operators[DEFAULT])
 
     def is_allowed(self, value: str) -> bool:
         """Whether a value is never masked."""
         return bool(self.allowed and self.allowed.fullmatch(value))
-
-
-def read_patterns(items: Iterable[str]) -> re.Pattern[str] | None:
-    """A pattern for values, `/regular expressions/`, and files `@PATH` with one of them per line.
-
-    Values match as whole words. Raises WxbError for an unreadable file or expression.
-    """
-    lines: list[str] = []
-    for item in items:
-        try:
-            content = Path(item[1:]).read_text("utf-8") if item.startswith("@") else item
-        except (OSError, UnicodeDecodeError) as error:
-            raise WxbError(f"{item}: expected a text file in UTF-8 ({error})") from None
-        lines += filter(None, map(str.strip, content.splitlines()))
-    try:
-        return re.compile("|".join(map(_pattern, lines))) if lines else None
-    except re.error as error:
-        raise WxbError(f"no regular expression: {error}; expected values or /.../") from None
-
-
-def _pattern(line: str) -> str:
-    if len(line) > 2 and line[0] == line[-1] == "/":
-        return f"(?:{line[1:-1]})"
-    # Scripts without spaces have no boundaries.
-    first, last = (r"(?a:\b)" if c.isascii() and c.isalnum() else "" for c in (line[0], line[-1]))
-    return first + re.escape(line) + last

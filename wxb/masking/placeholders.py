@@ -27,12 +27,12 @@ LITERAL = "LITERAL"
 BRACKETS = ("<>", "[]", "{}")  # that masking can write
 _FORBIDDEN = r"<>\[\]{}\\\r\n"  # in a label
 PLACEHOLDER = re.compile(
-    r"(\\)?(?:&lt;|[<\[{〈《「【«]) ?"
+    r"(\\)?(?:&lt;|&#60;|%3[Cc]|\\u003[Cc]|[<\[{〈《「【«⟨\u2039]) ?"
     rf"(?:((?:[^{_FORBIDDEN}]|\\_){{1,80}}?)\\?_|([^\W\d_]\w{{0,80}}?)[ -]?)"  # a label
-    r"(?<!\d)([1-9][0-9]{0,8}) ?(?(1)\\)(?:&gt;|[>\]}〉》」】»])"
+    r"(?<!\d)([1-9][0-9]{0,8}) ?(?(1)\\)(?:&gt;|&#62;|%3[Ee]|\\u003[Ee]|[>\]}〉》」】»⟩\u203a])"
 )
-# Without brackets, or with one of them: these are counted, not restored.
-_BARE = re.compile(r"(?<!\w)([^\W\d_]\w*?)\\?_([1-9][0-9]{0,8})(?!\w)")
+# Without brackets, with one of them, or with more changes: these are counted, not restored.
+_BARE = re.compile(r"(?<![^\W_])([^\W\d_]\w*?)[\s\\]*[_#-]\s*0*([1-9][0-9]{0,8})(?![^\W_])")
 _NARROW = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)}  # full-width ASCII
 _NOT_IN_LABELS = re.compile(rf"""[{_FORBIDDEN},;|\t"&]""")  # most would need quotes in CSV
 
@@ -56,27 +56,42 @@ def apply_edits(text: str, edits: Iterable[Edit], brackets: str = BRACKETS[0]) -
     return "".join([*parts, text[end:]])
 
 
+class Content(BaseModel, extra="forbid"):
+    """The content of a mapping file: values by placeholder, reserved strings, values by fake."""
+
+    placeholders: dict[str, str] = {}
+    reserved: set[str] = set()
+    fakes: dict[str, str] = {}
+
+
 class Placeholders:
     """Placeholders and fakes with their values. The placeholders of a type are numbered from 1.
 
-    `known` finds the values in texts. `restored` and `altered` count what `restore` did.
+    `path`: a file that keeps them for many documents and runs, if it exists or after `save`. Raises
+    WxbError if it is no mapping, which it never quotes. `known` finds the values in texts.
+    `restored` and `altered` count what `restore` did.
     """
 
-    def __init__(
-        self,
-        values: dict[str, str] | None = None,
-        reserved: Iterable[str] = (),
-        fakes: dict[str, str] | None = None,
-    ) -> None:
+    def __init__(self, path: Path | None = None) -> None:
+        self.path, content = path and path.resolve(), Content()
+        try:
+            if path and path.exists():
+                content = Content.model_validate_json(path.read_bytes())
+            is_mapping = all(map(PLACEHOLDER.fullmatch, content.placeholders))
+        except ValidationError:
+            is_mapping = False
+        if not is_mapping:
+            raise WxbError(f"{path}: expected a mapping that `wxb mask --mapping` wrote")
         self.values: dict[str, str] = {}
-        self.reserved, self.fakes = {*reserved}, fakes or {}
+        self.reserved, self.fakes = content.reserved, content.fakes
         self.known, self.restored, self.altered = Values(), 0, 0
         self._by_value: dict[tuple[str, str], str] = {}
         self._by_name: dict[str, str] = {}  # placeholders; without case, if only one is so
         self._last: dict[str, int] = {}
-        for placeholder, value in (values or {}).items():
+        for placeholder, value in content.placeholders.items():
             label, _, number = placeholder[1:-1].rpartition("_")
             self._add(label, int(number), value)
+        self._saved = self._size()
 
     def _add(self, label: str, number: int, value: str) -> str:
         placeholder = f"<{label}_{number}>"
@@ -122,8 +137,8 @@ class Placeholders:
             if placeholder
         ]
 
-    def restore(self, text: str) -> str:
-        """The text with its placeholders replaced by their values."""
+    def restore(self, text: str) -> list[Edit]:
+        """Edits that replace the placeholders of a text by their values."""
         edits, last = [], 0
         for start, end, name, known in [*self._find(text, 0, len(text)), (len(text), 0, "", "")]:
             bare = (f"<{b[1]}_{b[2]}>".casefold() for b in _BARE.finditer(text, last, start))
@@ -134,49 +149,21 @@ class Placeholders:
             else:
                 self.altered += bool(name) and name not in self.reserved
         self.restored += len(edits)
-        return apply_edits(text, edits)
-
-
-class Content(BaseModel, extra="forbid"):
-    """The content of a mapping file."""
-
-    placeholders: dict[str, str] = {}
-    reserved: list[str] = []
-    fakes: dict[str, str] = {}
-
-
-class Mapping(Placeholders):
-    """Placeholders in a file, for many documents and runs.
-
-    Reads the file if it exists. Raises WxbError if it is no mapping, which it never quotes.
-    """
-
-    def __init__(self, path: Path) -> None:
-        self.path, content = path.resolve(), Content()
-        try:
-            if path.exists():
-                content = Content.model_validate_json(path.read_bytes())
-            is_mapping = all(map(PLACEHOLDER.fullmatch, content.placeholders))
-        except ValidationError:
-            is_mapping = False
-        if not is_mapping:
-            raise WxbError(f"{path}: expected a mapping that `wxb mask --mapping` wrote")
-        super().__init__(content.placeholders, content.reserved, content.fakes)
-        self._saved = self._size()
+        return edits
 
     def _size(self) -> int:
         return len(self.values) + len(self.reserved) + len(self.fakes)
 
     def save(self) -> None:
-        """Replace the file atomically if it has grown; only its owner may read it."""
-        if self._saved == self._size():
+        """Replace the file atomically if there is more to keep; only its owner may read it."""
+        if self.path is None or self._saved == self._size():
             return
-        parts = {"placeholders": self.values, "reserved": sorted(self.reserved)}
-        content = json.dumps({**parts, "fakes": self.fakes}, ensure_ascii=False, indent=2)
+        content = {"placeholders": self.values, "reserved": sorted(self.reserved)}
         draft = self.path.with_name(f".{self.path.name}.partial")  # `publish` would lock again
         draft.unlink(missing_ok=True)
         with create_private(draft) as file:
-            file.write(f"{content}\n".encode())
+            json_ = json.dumps({**content, "fakes": self.fakes}, ensure_ascii=False, indent=2)
+            file.write(f"{json_}\n".encode())
             file.flush()
             os.fsync(file.fileno())
         draft.replace(self.path)

@@ -1,15 +1,33 @@
-"""Find values in texts: those with a fixed form or a check digit, and known ones."""
+"""Find values in texts: those of a fixed form or with a check digit, known and listed ones."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
 
-# Each match begins where no earlier one could, so that the search is linear. Phone numbers have a
-# country code. Card numbers and IBANs are checked by their digits, too.
-RULES = {
-    "e-mail address": re.compile(r"(?<![\w.+-])[\w.+-]+@[\w-]+(?:\.[\w-]+)+"),
-    "card number": re.compile(r"(?<!\w)\d(?:[ -]?\d){12,18}(?!\w)"),
-    "IBAN": re.compile(r"(?<!\w)[A-Z]{2}\d{2}(?: ?[A-Z\d]){11,30}(?!\w)"),
-    "phone number": re.compile(r"(?<!\w)\+\d(?:[ ().-]{0,2}\d){7,14}(?!\w)"),
+from wxb import WxbError
+
+
+def is_card_number(text: str) -> bool:
+    """Whether the check digit of a number is valid (Luhn, ISO/IEC 7812-1)."""
+    digits = [int(character) for character in reversed(text) if character.isdecimal()]
+    doubled = [sum(divmod(2 * digit, 10)) for digit in digits[1::2]]
+    return (sum(digits[::2]) + sum(doubled)) % 10 == 0 and any(digits)
+
+
+def is_iban(text: str) -> bool:
+    """Whether the checksum of an IBAN is valid (ISO 13616)."""
+    characters = text.replace(" ", "")
+    moved = characters[4:] + characters[:4]
+    return int("".join(str(int(character, 36)) for character in moved)) % 97 == 1
+
+
+# Patterns and checks by kind. Each match begins where no earlier one could, so that the search is
+# linear. Phone numbers have a country code.
+RULES: dict[str, tuple[re.Pattern[str], Callable[[str], bool]]] = {
+    "e-mail address": (re.compile(r"(?<![\w.+-])[\w.+-]+@[\w-]+(?:\.[\w-]+)+"), bool),
+    "card number": (re.compile(r"(?<!\w)\d(?:[ -]?\d){12,18}(?!\w)"), is_card_number),
+    "IBAN": (re.compile(r"(?<!\w)[A-Z]{2}\d{2}(?: ?[A-Z\d]){11,30}(?!\w)"), is_iban),
+    "phone number": (re.compile(r"(?<!\w)\+\d(?:[ ().-]{0,2}\d){7,14}(?!\w)"), bool),
 }
 # Words; in scripts without spaces each character is one.
 WORD = re.compile(r"[^\W_\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]+|\S")
@@ -38,30 +56,38 @@ class Values:
 
 def find_values(text: str) -> Iterator[tuple[int, int, str]]:
     """Yield start, end (code points) and kind of the values in a text that RULES find."""
-    for kind, rule in RULES.items():
-        for match in rule.finditer(text):
+    for kind, (pattern, is_valid) in RULES.items():
+        for match in pattern.finditer(text):
             start, end = match.span()
             # The match of an IBAN may include words that follow it.
             ends = range(end, start + 14, -1) if kind == "IBAN" else [end]
             for end in ends:
-                if text[end - 1] != " " and _is_valid(kind, text[start:end]):
+                if text[end - 1] != " " and is_valid(text[start:end]):
                     yield start, end, kind
                     break
 
 
-def _is_valid(kind: str, value: str) -> bool:
-    return {"card number": is_card_number, "IBAN": is_iban}.get(kind, bool)(value)
+def read_patterns(items: Iterable[str]) -> re.Pattern[str] | None:
+    """A pattern for values, `/regular expressions/`, and files `@PATH` with one of them per line.
+
+    Values match as whole words. Raises WxbError for an unreadable file or expression.
+    """
+    lines: list[str] = []
+    for item in items:
+        try:
+            content = Path(item[1:]).read_text("utf-8") if item.startswith("@") else item
+        except (OSError, UnicodeDecodeError) as error:
+            raise WxbError(f"{item}: expected a text file in UTF-8 ({error})") from None
+        lines += filter(None, map(str.strip, content.splitlines()))
+    try:
+        return re.compile("|".join(map(_pattern, lines))) if lines else None
+    except re.error as error:
+        raise WxbError(f"no regular expression: {error}; expected values or /.../") from None
 
 
-def is_card_number(text: str) -> bool:
-    """Whether the check digit of a number is valid (Luhn, ISO/IEC 7812-1)."""
-    digits = [int(character) for character in reversed(text) if character.isdecimal()]
-    doubled = [sum(divmod(2 * digit, 10)) for digit in digits[1::2]]
-    return (sum(digits[::2]) + sum(doubled)) % 10 == 0 and any(digits)
-
-
-def is_iban(text: str) -> bool:
-    """Whether the checksum of an IBAN is valid (ISO 13616)."""
-    characters = text.replace(" ", "")
-    moved = characters[4:] + characters[:4]
-    return int("".join(str(int(character, 36)) for character in moved)) % 97 == 1
+def _pattern(line: str) -> str:
+    if len(line) > 2 and line[0] == line[-1] == "/":
+        return f"(?:{line[1:-1]})"
+    # Scripts without spaces have no boundaries.
+    first, last = (r"(?a:\b)" if c.isascii() and c.isalnum() else "" for c in (line[0], line[-1]))
+    return first + re.escape(line) + last

@@ -2,18 +2,15 @@
 
 import json
 import re
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from itertools import chain
 from tempfile import TemporaryFile
 
-from wxb.masking.files import Batch, rendered
+from wxb.masking.files import Source
 from wxb.masking.masker import Masker
-from wxb.masking.placeholders import Edit, apply_edits
-from wxb.masking.rules import RULES, Values
+from wxb.masking.rules import Values, find_values
 
-# Noncharacters of Unicode: instead of a masked value, and before values of KINDS.
-_MASKED, _FIRST, KINDS = "\ufdd0", 0xFDD1, [*RULES]
-_MARK = re.compile(f"[{chr(_FIRST)}-{chr(_FIRST + len(KINDS) - 1)}]")
 _ESCAPE = re.compile(r"\\(?:u[0-9a-f]{4}|.)")  # of JSON
 
 
@@ -22,37 +19,33 @@ class Check:
 
     def __init__(self, masker: Masker) -> None:
         self.masker, self.values = masker, Values()
+        self._add(chain(masker.mapping.values.values(), masker.mapping.fakes.values()))
         self.file = TemporaryFile("w+", encoding="utf-8")  # noqa: SIM115
 
-    def add(self, batch: Batch, texts: Sequence[str], rows: Iterable[Sequence[Edit]]) -> None:
-        """Add parts of files, and the edits of their texts."""
-        for (source, _), content in zip(
-            batch, rendered(batch, map(self._marked, texts, rows)), strict=True
-        ):
-            clear = _ESCAPE.sub("  ", content) if source.format in ("json", "jsonl") else content
-            self.file.write(json.dumps([source.name, clear]) + "\n")
+    def _add(self, values: Iterable[str]) -> None:
+        for value in values:
+            if len(value) > 2 or not value.isascii():  # else a word or a number
+                self.values.add(value)
 
-    def _marked(self, text: str, edits: Sequence[Edit]) -> str:
-        """A text without its masked values, and with marks; it has as many lines."""
-        for start, end, _ in edits:
-            if end - start > 2 or not text[start:end].isascii():  # else a word or a number
-                self.values.add(text[start:end])
-        marks = [Edit(s, s, chr(_FIRST + KINDS.index(k))) for s, k in self.masker.left(text, edits)]
-        return apply_edits(text, sorted([*marks, *(e._replace(new=_MASKED) for e in edits)]))
+    def add(self, source: Source, content: str, values: Iterable[str]) -> None:
+        """Add a part of a file without its masked values, and these values."""
+        self._add(values)
+        clear = _ESCAPE.sub("  ", content) if source.format in ("json", "jsonl") else content
+        self.file.write(json.dumps([source.name, clear]) + "\n")
 
     def report(self) -> Iterator[str]:
         """Yield a summary, and a line for each file and kind of value, with line numbers."""
-        line: Counter[str] = Counter()
+        line: defaultdict[str, int] = defaultdict(lambda: 1)
         left: defaultdict[str, list[str]] = defaultdict(list)
         self.file.seek(0)
         for name, content in map(json.loads, self.file):
-            clear = [(m.start(), KINDS[ord(m[0]) - _FIRST]) for m in _MARK.finditer(content)]
-            for start, end in self.values.find(content):
+            others = (
+                (*span, "value that is masked elsewhere") for span in self.values.find(content)
+            )
+            for start, end, kind in sorted([*find_values(content), *others]):
                 if not self.masker.is_allowed(content[start:end]):
-                    clear.append((start, "value that is masked elsewhere"))
-            for index, kind in sorted(clear):
-                number = line[name] + content.count("\n", 0, index) + 1
-                left[f"{name}: {kind}"].append(str(number))
+                    number = line[name] + content.count("\n", 0, start)
+                    left[f"{name}: {kind}"].append(str(number))
             line[name] += content.count("\n")
         self.file.close()
         if left:
