@@ -112,24 +112,24 @@ class Placeholders:
             number += 1
         return self._add(label, number, value)
 
-    def _find(self, text: str, start: int, end: int) -> Iterator[tuple[int, int, str, str]]:
+    def _find(
+        self, text: str, gaps: Iterable[tuple[int, int]]
+    ) -> Iterator[tuple[int, int, str, str]]:
         """Start, end, name and placeholder of strings like placeholders; "" if it is none."""
         narrow = text if text.isascii() else text.translate(_NARROW)
-        for match in PLACEHOLDER.finditer(narrow, start, end):
-            name = f"<{(match[2] or match[3]).strip()}_{match[4]}>".replace(r"\_", "_")
-            known = name if name in self.values else self._by_name.get(name.casefold(), "")
-            yield *match.span(), name.casefold(), known
+        for gap in gaps:
+            for match in PLACEHOLDER.finditer(narrow, *gap):
+                name = f"<{(match[2] or match[3]).strip()}_{match[4]}>".replace(r"\_", "_")
+                known = name if name in self.values else self._by_name.get(name.casefold(), "")
+                yield *match.span(), name.casefold(), known
 
     def escape(self, text: str, spans: Iterable[tuple[int, int, str]]) -> list[Edit]:
         """Edits that escape placeholders between (start, end, type) spans.
 
         Reserves strings of their form. Call it before the values of this text get placeholders.
         """
-        found: list[tuple[int, int, str, str]] = []
-        last = 0
-        for start, end, _ in [*spans, (len(text), 0, "")]:
-            found += self._find(text, last, start)
-            last = end
+        edges = [0, *(edge for span in spans for edge in span[:2]), len(text)]
+        found = [*self._find(text, zip(edges[::2], edges[1::2], strict=True))]
         self.reserved.update(name for *_, name, placeholder in found if not placeholder)
         return [
             Edit(start, end, self.placeholder(LITERAL, text[start:end]))
@@ -140,7 +140,10 @@ class Placeholders:
     def restore(self, text: str) -> list[Edit]:
         """Edits that replace the placeholders of a text by their values."""
         edits, last = [], 0
-        for start, end, name, known in [*self._find(text, 0, len(text)), (len(text), 0, "", "")]:
+        for start, end, name, known in [
+            *self._find(text, [(0, len(text))]),
+            (len(text), 0, "", ""),
+        ]:
             bare = (f"<{b[1]}_{b[2]}>".casefold() for b in _BARE.finditer(text, last, start))
             self.altered += sum(bool(self._by_name.get(b)) for b in bare)
             last = end
