@@ -18,7 +18,7 @@ def wxb(*arguments, cwd=".", path=(), stdin="", **environment):
     env = os.environ | environment
     folder = Path(cwd).absolute()
     done = forks.command(
-        "wxb.cli.app:main", *arguments, cwd=cwd, path=[*path, folder], env=env, stdin=stdin.encode()
+        "wxb.cli.app:main", *arguments, cwd=cwd, path=[*path, folder], env=env, stdin=stdin.encode(errors="surrogateescape")
     )
     done.stdout, done.stderr = done.stdout.decode(), done.stderr.decode()
     assert "Traceback" not in done.stderr

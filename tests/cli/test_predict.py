@@ -66,14 +66,35 @@ def test_inputs_of_every_kind_have_the_same_predictions(predict, project, expect
     assert lines(predict("--json", "r.csv", "--field", "sentence")) == expected
 
 
-def test_a_record_without_a_text_is_a_row_with_its_reason(predict, project):
-    (project / "bad.jsonl").write_text('{"id": 5, "input": "Ann"}\nnull\n{"input": "Bo"}\n')
-    result = predict("--json", "bad.jsonl")
-    first, bad, last = [json.loads(line) for line in result.stdout.splitlines()]
-    assert (first["id"], first["line"], last["line"], last["input"]) == (5, 1, 3, "Bo")
-    assert {**bad, "error": ""} == {"file": "bad.jsonl", "line": 2, "input": None, "error": ""}
-    assert result.returncode == 1
-    assert bad["error"] in result.stderr
+RECORDS = '{"id": 5, "input": "Ann"}\n%s\n{"input": "Bo"}\n'
+
+
+@pytest.mark.parametrize(
+    ("name", "files", "places"),
+    [
+        (
+            "r.jsonl",
+            {"r.jsonl": RECORDS % "null"},
+            [{"line": 1, "id": 5}, {"line": 2}, {"line": 3}],
+        ),
+        ("r.jsonl", {"r.jsonl": RECORDS % '{"input": "\\ud800"}'}, [{"id": 5}, {"line": 2}, {}]),
+        ("-", {"-": "Ann\n\udcff\nBo\n"}, [{"line": 1}, {"line": 2}, {"line": 3}]),
+        (
+            "m",
+            {"m/a": "Ann", "m/b": "\udcffA", "m/c": "Bo"},
+            [{}, {"file": "m/b"}, {"file": "m/c"}],
+        ),
+    ],
+)
+def test_an_unreadable_input_is_a_row_with_its_reason(predict, project, name, files, places):
+    (project / "m").mkdir(exist_ok=True)
+    for path, content in files.items():
+        (project / path).write_bytes(content.encode(errors="surrogateescape"))
+    result = predict("--json", name, stdin=files.get("-", ""))
+    rows = [json.loads(line) for line in result.stdout.splitlines()]
+    assert [row["input"] for row in rows] == ["Ann", None, "Bo"]
+    assert all(place.items() <= row.items() for place, row in zip(places, rows, strict=True))
+    assert (result.returncode, rows[1]["error"] in result.stderr) == (1, True)
 
 
 def test_predictions_go_to_standard_output_and_progress_does_not(predict, expected):

@@ -16,7 +16,7 @@ from wxb.core.params.corpora import Corpus
 from wxb.core.params.tasks import corpus_class
 from wxb.corpora import formats
 from wxb.corpora.layout import decode, has_records
-from wxb.corpora.records import RecordError
+from wxb.corpora.records import RecordError, check_encodable
 from wxb.project import trained
 from wxb.tasks import recognition
 from wxb.tasks.recognition import Files, FlagError
@@ -104,7 +104,9 @@ class Texts:
             try:
                 if isinstance(content, RecordError):
                     raise content
-                yield Item(where, self._text(content, corpus))
+                text = self._text(content, corpus)
+                check_encodable(text)
+                yield Item(where, text)
             except RecordError as error:
                 yield Item(where, None, f"{file}: {place}: {error.reason}: {error.detail}")
 

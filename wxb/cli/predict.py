@@ -132,7 +132,10 @@ def _texts(sources: Iterable[tuple[str, Path | None]], texts: Texts) -> Iterator
             if not (files := [file for file in names if not is_description(file)]):
                 raise WxbError(f"{path}: found no file in it; expected files of texts or records")
             for file in files:
-                yield from texts.read(file)
+                try:
+                    yield from texts.read(file)
+                except WxbError as error:
+                    yield Item({"file": str(file)}, None, str(error))
         else:
             yield from texts.read(path)
 
@@ -144,4 +147,5 @@ def _texts_from_standard_input() -> Iterator[Item]:
         try:
             yield Item({"line": number}, line.decode().rstrip("\r\n"))
         except UnicodeDecodeError as error:
-            raise WxbError(f"standard input, line {number}: expected UTF-8; {error}") from None
+            fault = f"standard input: line {number}: expected UTF-8; {error}"
+            yield Item({"line": number}, None, fault)
