@@ -1,6 +1,7 @@
 """`wxb mask` and `wxb unmask`. Slow imports are in functions, so that help starts fast."""
 
 import sys
+from functools import partial
 from io import BytesIO
 from pathlib import Path
 from typing import Annotated, Any
@@ -22,22 +23,12 @@ from wxb.core.files import write_lock
 from wxb.core.wording import counted
 from wxb.masking.files import Format, Source, format_of, rewrite
 
+_LIST = "this value, /regular expression/, or @FILE with one of them per line; repeatable"
 # An empty argument is an error, not the current folder.
-_PATH: dict[str, Any] = {"parser": to_path, "metavar": "<path>"}
-_VALUES = "this value, /regular expression/, or @FILE with one of them per line; repeatable"
+_option: Any = partial(typer.Option, parser=to_path, metavar="<path>")
 
-Input = Annotated[
-    str | None,
-    typer.Argument(
-        metavar=f"[{ARGUMENT}]", callback=require_value, help="default: -, standard input"
-    ),
-]
-Output = Annotated[
-    Path | None,
-    typer.Option(
-        **_PATH, help="output file, or output folder for a FOLDER; default: standard output"
-    ),
-]
+Input = Annotated[str | None, typer.Argument(metavar=f"[{ARGUMENT}]", callback=require_value)]
+Output = Annotated[Path | None, _option(help="of a FOLDER: a folder; default: standard output")]
 FormatOption = Annotated[
     Format | None,
     typer.Option("--format", help="default: from the suffix, else text; markup: HTML or XML"),
@@ -46,13 +37,10 @@ Lines = Annotated[bool, typer.Option("--lines", help="text: each line is a docum
 Field = Annotated[
     list[str] | None,
     typer.Option(
-        help="json and jsonl: a key of texts, or a path such as messages[].content; repeatable;"
-        " default: text in jsonl, all strings in json"
+        help="json: texts, as in messages[].content; repeatable; default: all; jsonl: text"
     ),
 ]
-Column = Annotated[
-    list[str] | None, typer.Option(help="csv: a column of texts; repeatable; default: text")
-]
+Column = Annotated[list[str] | None, typer.Option(help="csv: texts; repeatable; default: text")]
 
 
 def mask(
@@ -63,33 +51,28 @@ def mask(
     operators: Annotated[
         str | None,
         typer.Option(
-            metavar="NAME|FILE",
             callback=require_value,
-            help="replace, redact, mask, hash, number, fake, or a YAML file by type; default:"
-            " replace, or number with --mapping",
+            help="a name or YAML file, see above; default: replace, or number with --mapping",
         ),
     ] = None,
     mapping: Annotated[
-        Path | None,
-        typer.Option(**_PATH, help="JSON file for the values of placeholders; keep it secret"),
+        Path | None, _option(help="JSON file for the values of placeholders; keep it secret")
     ] = None,
     threshold: Annotated[
-        float | None,
-        typer.Option(min=0, max=1, help="minimum score of a span; default: from training"),
+        float | None, typer.Option(min=0, max=1, help="lowest score of spans")
     ] = None,
     only: Annotated[list[str] | None, typer.Option(help="mask only this type; repeatable")] = None,
-    allow: Annotated[list[str] | None, typer.Option(help=f"keep {_VALUES}")] = None,
-    deny: Annotated[list[str] | None, typer.Option(help=f"always mask {_VALUES}")] = None,
+    allow: Annotated[list[str] | None, typer.Option(help=f"keep {_LIST}")] = None,
+    deny: Annotated[list[str] | None, typer.Option(help=f"always mask {_LIST}")] = None,
     format_: FormatOption = None,
     lines: Lines = False,
     field: Field = None,
     column: Column = None,
     brackets: Annotated[
-        str | None,
-        typer.Option(help="around placeholders: <>, [] or {}; default: <>, in markup []"),
+        str | None, typer.Option(help="<>, [] or {}; default: <>, in markup []")
     ] = None,
     verify: Annotated[
-        bool, typer.Option("--verify", help="list values left in clear; exit code 1 if there are")
+        bool, typer.Option("--verify", help="list values left in clear; exit code 1 if any")
     ] = False,
 ) -> None:
     """Find personal data with a trained experiment, and replace it.
@@ -101,7 +84,7 @@ def mask(
     files of a FOLDER are skipped; --format is for those with a suffix of no format.
 
     \b
-    A YAML file for --operators has an operator for each type, and DEFAULT for all others:
+    Operators: replace, redact, mask, hash, number, fake. A YAML file has one for each type:
       DEFAULT: {operator: number}         # <CITY_1>, the same for the same value
       EMAIL: {operator: mask, masking_char: "*", chars_to_mask: 8}  # from_end
       GIVENNAME: {operator: fake, locale: de_DE, seed: 7}  # method: one of Faker
@@ -112,7 +95,7 @@ def mask(
     the mapping that are already in a text are masked too, so that unmask restores it. A span ends
     with its line. A part of an e-mail address, card number, IBAN, international phone number or
     value of the mapping is masked as a whole. --verify lists such values in clear, and masked
-    values of three or more characters that stand elsewhere in clear, whatever their case.
+    values of three or more characters that stand elsewhere in clear, in whatever case.
 
     Exit code: 0 success, 1 error or values left in clear, 2 usage, 130 interrupted.
     """
@@ -151,9 +134,7 @@ def mask(
 
 
 def unmask(
-    mapping: Annotated[
-        Path, typer.Option(**_PATH, help="the file that `wxb mask --mapping` wrote")
-    ],
+    mapping: Annotated[Path, _option(help="the file that `wxb mask --mapping` wrote")],
     source: Input = None,
     output: Output = None,
     format_: FormatOption = None,
@@ -161,7 +142,7 @@ def unmask(
     field: Field = None,
     column: Column = None,
     strict: Annotated[
-        bool, typer.Option("--strict", help="exit code 1 if placeholders look altered")
+        bool, typer.Option("--strict", help="exit code 1 if some look altered")
     ] = False,
 ) -> None:
     """Replace placeholders by their values from a mapping.

@@ -81,9 +81,13 @@ class Masker:
                 texts[index][first : start + SIZE + CONTEXT]
                 for (index, start), first in zip(batch, firsts, strict=True)
             ]
-            for (index, start), first, row in zip(
-                batch, firsts, self._candidates(windows), strict=True
-            ):
+            try:
+                with progress_callback(lambda done, total: None):
+                    rows = self.recognizer.candidates(windows, caption="mask")
+            except Exception as error:  # it and its traceback may quote a text
+                fault = f"one of {len(batch)} documents ({type(error).__name__})"
+                raise WxbError(f"the model fails on {fault}; see wxb.load(...).predict") from None
+            for (index, start), first, row in zip(batch, firsts, rows, strict=True):
                 spans[index] += [
                     (first + span[0], first + span[1], span[2])
                     for span, score in row
@@ -92,16 +96,6 @@ class Masker:
                     and start - span[1] < first < start + SIZE - span[0]
                 ]
         return [*map(self._edits, texts, spans)]
-
-    def _candidates(self, texts: Sequence[str]) -> list[Any]:
-        try:
-            with progress_callback(lambda done, total: None):
-                return list(self.recognizer.candidates(texts, caption="mask"))
-        except Exception as error:  # it and its traceback may quote a text
-            raise WxbError(
-                f"the model fails on one of {len(texts)} documents ({type(error).__name__}); for"
-                " the reason, pass them to wxb.load(...).predict"
-            ) from None
 
     def _edits(self, text: str, spans: Iterable[Range]) -> list[Edit]:
         ranges = [span for span in spans if not self.is_allowed(text[span[0] : span[1]])]

@@ -20,7 +20,7 @@ from wxb.masking.placeholders import Placeholders
 
 DEFAULT = "DEFAULT"
 SALT = "WXB_MASK_SALT"  # an environment variable
-SALT_BYTES = 16
+SALT_SIZE = 16
 # Faker's method for common types of personal data. Values of other types keep their shape: digits
 # replace digits, letters replace letters.
 FAKER_METHODS = {
@@ -102,12 +102,8 @@ class Operator(BaseModel, extra="forbid", frozen=True):
         own = OPTIONS.get(self.operator, set())
         if unknown := self.model_fields_set - own - {"operator"}:
             raise ValueError(f"{self.operator} has no option {min(unknown)!r}")
-        size = len(self.salt.get_secret_value().encode())
-        if self.operator == "hash" and size < SALT_BYTES:  # else hashing guesses finds values
-            raise ValueError(
-                f"needs a secret `salt` of {SALT_BYTES} bytes or more, here or in {SALT}; found"
-                f" {size}: python -c 'import secrets; print(secrets.token_hex(16))'"
-            )
+        if self.operator == "hash" and len(self.salt) < SALT_SIZE:  # else guesses find values
+            raise ValueError(f"needs a secret `salt` of {SALT_SIZE} characters, here or in {SALT}")
         try:
             if self.operator == "fake":
                 getattr(_faker(self.locale), self.method or "name")()
@@ -133,11 +129,9 @@ def read_operators(source: str | Mapping[str, Any]) -> dict[str, Operator]:
     try:
         operators = TypeAdapter(dict[str, Operator]).validate_python(content)
     except ValidationError as error:
-        faults = [
-            f"{'.'.join(map(str, fault['loc']))}: {fault['msg'].removeprefix('Value error, ')}"
-            for fault in error.errors(include_input=False)
-        ]
-        raise WxbError("\n  ".join(["expected operators by type:", *faults])) from None
+        faults = error.errors(include_input=False)
+        lines = (f"\n  {'.'.join(map(str, f['loc']))}: {f['msg']}" for f in faults)
+        raise WxbError(f"expected operators by type:{''.join(lines)}") from None
     return {DEFAULT: Operator(operator="replace"), **operators}
 
 
