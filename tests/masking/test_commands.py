@@ -98,11 +98,13 @@ def test_options_select_spans(run, write, options, masked):
         ({"a.csv": "text,b\nAnn,1\nx,my ann\n"}, [], "masked elsewhere: line 3"),
         ({"a.json": '{"a": "é\\nann", "b": "Ann"}'}, [], "masked elsewhere: line 1"),
         ({"a.txt": "ann Ann"}, ["--allow", "ann"], ""),
+        ({"a.txt": "\nann"}, ["--mapping", "m.json"], "masked elsewhere: line 2"),
+        ({"a.csv": "text,b\nx,y@x.com\n"}, [], "e-mail address: line 2"),
         ({"a.txt": "ann Ann"}, ["--operators", "fake"], "masked elsewhere: line 1"),
     ],
 )
 def test_verify_reports_values_in_clear_with_their_lines(run, write, files, options, report):
-    write(**files)
+    write(**files, **{"m.json": '{"placeholders": {"<NAME_1>": "Ann"}}'})
     code, _, errors = run(*MASK, *files, *options, "--verify")
     assert (code, report in errors) == (1 if report else 0, True)
     assert "nn" not in errors
@@ -210,6 +212,9 @@ def test_lines_are_masked_when_the_input_pauses_and_ctrl_c_loses_none(tmp_path, 
         *((f"a.{suffix}", "Ann", "--format") for suffix in ("yaml", "ipynb", "XLSX", "jsonlines")),
         *((name, "id,text\n1,Ann\n", "looks like CSV") for name in ("a", "a.dat", "-")),
         *((name, '{\n "a": "Ann"}', "looks like JSON") for name in ("a", "-")),
+        *((name, "<!doctype html>\nAnn", "looks like HTML") for name in ("a", "-")),
+        ("a.plist", "\n<?xml version='1.0'?><a>Ann</a>", "looks like HTML"),
+        ("-", "<Ann>, x\n", ""),
         *((name, "Ann, x\nBob, y\n", "") for name in ("a", "-", "a.txt")),
     ],
 )
@@ -223,9 +228,10 @@ def test_unknown_structure_asks_for_a_format(run, write, source, content, fault)
 
 
 def test_placeholders_have_brackets_that_markup_keeps(tmp_path, run, write):
-    write(**{"in/a.html": "<b>Ann</b>", "in/b.txt": "Ann"})
+    write(**{"in/a.html": "<b>Ann</b>", "in/b.txt": "Ann", "in/c.md": "Ann"})
     assert run(*MASK, "in", "--output", "out", "--mapping", "m") == (0, "", "")
     assert (tmp_path / "out/a.html").read_text() == "<b>[NAME_1]</b>"
+    assert (tmp_path / "out/c.md").read_text() == "[NAME_1]"
     assert run("unmask", "--mapping", "m", "out/a.html") == (0, "<b>Ann</b>", "")
     assert run(*MASK, "in/a.html", "--brackets", "{}")[1] == "<b>{NAME}</b>"
     assert run(*MASK, "in/a.html", "--brackets", "()")[0] == 1

@@ -109,6 +109,14 @@ def test_fields_are_paths_of_keys(fields, texts):
         assert changed(json.dumps(row).encode(), format_, names=fields)[0] == texts
 
 
+def test_fields_of_a_list_may_begin_with_its_brackets(run, write):
+    write(**{"a.json": '[{"text": "Ann", "note": "Eve"}]'})
+    masked = '[{"text": "<NAME>", "note": "Eve"}]'
+    assert all(
+        run(*MASK, "a.json", "--field", f)[1] == masked for f in ("[].text", ".text", "text")
+    )
+
+
 @pytest.mark.parametrize(
     ("line", "fault"),
     [

@@ -1,6 +1,7 @@
 """Masking with placeholders can be undone for any texts, and changes nothing else."""
 
 from itertools import pairwise
+from time import perf_counter
 
 import pytest
 from hypothesis import given
@@ -167,6 +168,13 @@ def test_placeholders_that_look_altered_are_restored_or_counted(text, restored, 
     mapping = mapping_of({"<EMAIL_1>": "a@b"}, ["<city_7>"])
     assert unmasked(mapping, [f"x {text} y"]) == [restored]
     assert mapping.altered == altered
+
+
+def test_time_grows_with_the_length_of_a_text():
+    text, seconds = "Ann é " * 50_000, perf_counter()
+    mapping = mapping_of({"<NAME_1>": "Ann"})
+    assert mapping.escape(text, [(i, i + 3, "NAME") for i in range(0, len(text), 6)]) == []
+    assert perf_counter() - seconds < 10  # an hour, if each span took the time of the text
 
 
 @given(texts, st.sampled_from(BRACKETS))
