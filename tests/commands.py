@@ -17,9 +17,8 @@ def wxb(*arguments, cwd=".", path=(), stdin="", **environment):
     """Run `wxb` in a folder to its end; imports search `path` and the folder first."""
     env = os.environ | environment
     folder = Path(cwd).absolute()
-    done = forks.command(
-        "wxb.cli.app:main", *arguments, cwd=cwd, path=[*path, folder], env=env, stdin=stdin.encode(errors="surrogateescape")
-    )
+    given = {"cwd": cwd, "path": [*path, folder], "stdin": stdin.encode("utf-8", "surrogateescape")}
+    done = forks.command("wxb.cli.app:main", *arguments, **given, env=env)
     done.stdout, done.stderr = done.stdout.decode(), done.stderr.decode()
     assert "Traceback" not in done.stderr
     return done

@@ -16,13 +16,13 @@ BUDGET = {
     "wxb/tasks": 9118,
     "wxb/reporting": 1535,
     "wxb/project": 3128,
-    "wxb/cli": 2713,
+    "wxb/cli": 2670,
     "wxb/lessons": 647,
     "wxb/runtime": 559,
-    "wxb/masking": 993,
+    "wxb/masking": 913,
     "demos": 2087,
     "benchmarks": 4355,
-    "tests": 28272,
+    "tests": 28264,
 }
 
 

@@ -64,11 +64,6 @@ def test_a_long_text_is_masked_as_its_lines_are(end):
     assert masked(end.join(lines)) == [end.join(masked(*lines))]
 
 
-def test_the_threshold_filters_spans_of_any_recognizer():
-    assert masked(TEXT, threshold=0.9) == ["<NAME> (44) and <NAME>, <EMAIL>, <NAME> 5"]
-    assert masked(TEXT, threshold=0.95) == ["Ann (44) and Ann, <EMAIL>, Zoé 5"]
-
-
 def test_denied_values_are_masked_as_whole_words_and_with_the_spans_that_they_overlap():
     assert masked("in Anna, of an oak", deny=["an", "oa"]) == ["in <NAME>, of <DENIED> oak"]
     assert masked("我叫王明abc", deny=["王明"]) == ["我叫<DENIED>abc"]
@@ -85,10 +80,6 @@ def test_adjacent_spans_of_one_type_are_merged():
     masker = Masker(Rules(), "number")
     masker.recognizer.candidates = lambda texts, caption: [parts]
     assert masker.edits(["AnnBob"]) == [[Edit(0, 6, "<NAME_1>")]]
-
-
-def test_only_selected_types_are_masked():
-    assert masked(TEXT, only=["AGE"]) == ["Ann (<AGE>) and Ann, bob@x.org, Zoé <AGE>"]
 
 
 def test_the_error_of_a_failing_model_does_not_quote_texts():

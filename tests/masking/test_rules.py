@@ -33,9 +33,3 @@ def test_one_check_digit_of_ten_is_valid(digits):
 @given(st.text("0123456789ABCXYZ", min_size=11, max_size=30))
 def test_one_checksum_of_ninety_seven_is_valid(account):
     assert sum(is_iban(f"GB{number:02d}{account}") for number in range(2, 99)) == 1
-
-
-@given(st.text())
-def test_any_text_can_be_searched(text):
-    for start, end, _ in find_values(text):
-        assert text[start:end].strip()

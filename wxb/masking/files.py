@@ -107,9 +107,11 @@ class Source:
         lines = chain(filter(None, [first[len(mark) :]]), lines)
         if self.format == "csv":
             records = _csv(self, lines)
-        elif self.format in ("json", "jsonl"):
-            values = ["".join(lines)] if self.format == "json" else lines
-            records = (_json(self, value) for value in values)
+        elif self.format == "json":
+            value, self.number = "".join(lines), 1
+            records = iter([_json(self, value)])
+        elif self.format == "jsonl":
+            records = (_json(self, line) for line in lines)
         else:
             records = map(_text, lines if self.by_line else self._parts(lines))
         for record in records:

@@ -130,8 +130,9 @@ def read_operators(source: str | Mapping[str, Any]) -> dict[str, Operator]:
         operators = TypeAdapter(dict[str, Operator]).validate_python(content)
     except ValidationError as error:
         faults = error.errors(include_input=False)
-        lines = (f"\n  {'.'.join(map(str, f['loc']))}: {f['msg']}" for f in faults)
-        raise WxbError(f"expected operators by type:{''.join(lines)}") from None
+        lines = "".join(f"\n  {'.'.join(map(str, f['loc']))}: {f['msg']}" for f in faults)
+        fault = lines.replace("Value error, ", "")
+        raise WxbError(f"expected operators by type:{fault}") from None
     return {DEFAULT: Operator(operator="replace"), **operators}
 
 
