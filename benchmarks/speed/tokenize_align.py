@@ -203,9 +203,8 @@ def _create_project(folder: Path, kind: str, tokenizer: Any, sample: Sequence[Re
     content["corpora"]["pii"]["split"] = {"by": None, "test": 0.2, "valid": 0.1}
     timed, mentions = (content["experiments"][name] for name in (experiment, "ner-mentions"))
     content["experiments"] = {"timed": timed, "mentions": mentions}
-    content["studies"] = {
-        "ner": {**content["studies"]["ner"], "experiments": [*content["experiments"]]}
-    }
+    study = {**content["studies"]["ner"], "question": None}  # of others
+    content["studies"] = {"ner": {**study, "experiments": [*content["experiments"]]}}
     YAML().dump(content, folder / "params.yaml")
     for path in (
         paths.TOKENIZERS / timed["backbone"],
