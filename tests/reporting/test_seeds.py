@@ -32,10 +32,10 @@ def test_the_mean_of_seeds_is_shown(study):
 
 
 def test_readme_shows_what_the_index_has(study, monkeypatch):
-    made = {"finished": "2030-01-02T03:04:05+00:00", "machines": [{"device": "Abacus"}]}
-    index = Files("", {paths.study("ner").as_posix(): {}})
-    monkeypatch.setattr(revisions, "index", lambda: index)
-    index.contents[paths.seeds("ner").as_posix()] = {**study, "made": made}
+    study["made"] = {"finished": "2030-01-02T03:04:05", "machines": [{"device": "Abacus"}]}
+    contents = {paths.study("ner").as_posix(): {}, paths.seeds("ner").as_posix(): study}
+    monkeypatch.setattr(revisions, "index", lambda: Files("", contents))
+    monkeypatch.setattr(provenance, "require", lambda study, tree: {"seconds": {}})
     block = readme.refreshed("<!-- generated: demo -->\n<!-- end -->\n")
     assert score_table(study, counts=False).markdown() in block
     assert "Made on Abacus, finished on 2030-01-02" in block
