@@ -27,7 +27,7 @@ PAGES = ("adding-a-corpus.md", "adding-an-experiment.md")
 TASK = "adding-a-task.md"
 # Tests of all tasks, which find a new one by themselves.
 SHARED = ("tests/test_architecture.py", "tests/tasks/test_protocols.py")
-BLOCK = re.compile(r"^```(\w+)(?: (\S+))?\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+BLOCK = re.compile(r'^```(\w+)(?: title="(\S+)")?\n(.*?)^```$', re.DOTALL | re.MULTILINE)
 NAMES = {
     f"GIT_{role}_{what}": value
     for role in ("AUTHOR", "COMMITTER")

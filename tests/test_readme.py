@@ -97,7 +97,9 @@ def test_the_section_on_own_data_works(tmp_path, monkeypatch):
     (header,) = re.findall(r"a header such as `(.+)`", page)
     mails = [f"From {name}.,{'praise' if name > 'L' else 'complaint'}" for name in NAMES]
     Path("mails.csv").write_text("\n".join([header, *mails]) + "\n")
-    ((file, content),) = re.findall(r"^```json (\S+)\n(.*?)^```", page, re.DOTALL | re.MULTILINE)
+    ((file, content),) = re.findall(
+        r'^```json title="(\S+)"\n(.*?)^```', page, re.DOTALL | re.MULTILINE
+    )
     record = json.loads(content)[0]
     letters = [{**record, "text": record["text"].replace("Ann", name)} for name in NAMES]
     Path(file).write_text(json.dumps(letters))

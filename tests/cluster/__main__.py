@@ -106,7 +106,7 @@ def on_slurm(here, folder):
         jobs += len(re.findall("submitted with SLURM", project.run("snakemake", *SLURM, "ner")))
         log = (project.folder / f"logs/{KILLED}.log").read_text()
         assert "resuming from" in log
-        queue = _jobs(project)
+        queue = project.run("squeue", "--states=all", "--noheader", "--format=%k|%m|%N|%T")
         assert f"rule_{KILLED}|3500M" in queue, queue
         nodes = {row.split("|")[2] for row in queue.split()}
         assert nodes == {"node1", "node2"}, queue
@@ -115,10 +115,6 @@ def on_slurm(here, folder):
             f"{jobs} jobs through sbatch on {len(nodes)} nodes, {KILLED} killed and gone on", began
         )
         print(f"      {len(here.made())} files, the same bytes as a local run", flush=True)
-
-
-def _jobs(project):
-    return project.run("squeue", "--states=all", "--noheader", "--format=%k|%m|%N|%T")
 
 
 def _training(project, run):
