@@ -253,7 +253,7 @@ def set_generation(whisper: Any, tokenizer: Any, encoding: Encoding) -> None:
     settings.pad_token_id, settings.eos_token_id = tokenizer.pad_token_id, tokenizer.eos_token_id
     settings.max_length = whisper.config.max_target_positions
     settings.is_multilingual = language is not None
-    settings.return_timestamps = False
+    settings.return_timestamps, settings.num_beams = False, 1  # the pipeline's default is 5
     settings.suppress_tokens = settings.begin_suppress_tokens = None
     if language:
         token = f"<|{language}|>"
