@@ -77,9 +77,8 @@ def export(params: Params, name: str, split: str, format_: str | None, output: P
 def load_records(params: Params, name: str, split: str) -> Records:
     """The labelled records of a split of a corpus: `id`, `input`, `language` and `gold`.
 
-    Those of an experiment are the lines of predictions.jsonl, with the language.
-
-    Raises WxbError for an unknown split, and if the stage that writes the records has not run.
+    Those of an experiment are the lines of predictions.jsonl, with the language. Raises WxbError
+    for an unknown split, and if the stage that writes the records has not run.
     """
     from wxb.corpora import clean  # slow: imports pyarrow
     from wxb.metrics import evaluation
@@ -92,6 +91,7 @@ def load_records(params: Params, name: str, split: str) -> Records:
     splits = ["test"] if experiment else clean.splits(folder)
     if split not in splits:
         raise WxbError(f"--split: {name} has no split {split!r}{choices(split, splits)}")
+    require_output(folder / f"{split}.parquet", f"preprocess@{corpus}")
     records = [*clean.read_labelled(folder / f"{split}.parquet", task.record)]
     if not experiment:
         fields = ("id", "input", "language", "gold")

@@ -8,12 +8,12 @@ from hypothesis import given, reject
 from hypothesis import strategies as st
 
 from wxb.cli.new.corpus import new_corpus
+from wxb.core.errors import WxbError
 from wxb.core.params import parse_yaml as parse
 from wxb.project.params_file import update
 from wxb.tasks.recognition import FlagError
 
 PROJECT = "corpora:\n  pii:\n    task: ner\nbackbones: {}\n"
-INJECTED = ["x\n    generate:\n #", "y\n      labelled: 1 #", "z\r      languages:\x85 []"]
 
 
 @pytest.fixture(autouse=True)
@@ -48,9 +48,9 @@ def spans(types, field):
     ]
 
 
-def test_labels_with_line_feeds_add_no_generator():
-    harmless = keys_with_corpus(classified("abc", "author"))
-    assert keys_with_corpus(classified(INJECTED, "author")) == harmless
+def test_labels_with_line_feeds_are_rejected():
+    with pytest.raises(WxbError, match="every record"):
+        keys_with_corpus(classified(["x\n    generate:\n #"], "author"))
 
 
 @pytest.mark.parametrize("make", [classified, spans])

@@ -257,7 +257,7 @@ def test_records_are_read_right_or_refused(case):
 
 
 def test_the_report_shows_conflicts_unread_fields_and_three_records():
-    rows = [*PEOPLE, *({**row, "label": "b\x1b[1m\n"} for row in PEOPLE[:5]), PEOPLE[5]]
+    rows = [*PEOPLE, *({**row, "label": "b"} for row in PEOPLE[:5]), PEOPLE[5]]
     write({"own.json": json.dumps([{**row, "likes": 1} for row in rows])})
     console = Console(width=400, file=io.StringIO())
     block, trial = new_corpus(Path("own.json"))
