@@ -17,12 +17,13 @@ from wxb.core import paths
 from wxb.core.params import load
 from wxb.corpora import clean
 from wxb.corpora.records import Record
+from wxb.corpora.text.templates import message
 from wxb.metrics.intervals import Groups, Interval, intervals
 from wxb.project import benchmarks, trained
 from wxb.tasks.chat import metrics
 from wxb.tasks.chat.models.predictor import Replier
 from wxb.tasks.chat.record import Labelling
-from wxb.tasks.chat.record.conversation import from_text, message
+from wxb.tasks.chat.record.conversation import from_text
 from wxb.tasks.methods import batches_by_length
 
 app = typer.Typer(pretty_exceptions_enable=False, add_completion=False)
@@ -75,11 +76,9 @@ def _mean_loss(predictor: Replier, records: Sequence[Record]) -> float:
 def _exact_match(predictor: Replier, records: Sequence[Record]) -> Interval:
     """Exact match with its interval, with kinds of questions as groups."""
     replies = predictor.predict([record.input for record in records])
-    rows = [
-        metrics.Scorer().row(record, reply, None)
-        for record, reply in zip(records, replies, strict=True)
-    ]
     scorer = metrics.Scorer()
+    pairs = zip(records, replies, strict=True)
+    rows = [scorer.row(record, reply, None) for record, reply in pairs]
     groups = Groups.from_records([scorer.statistics(rows)], [row.group for row in rows])
     return intervals(groups, scorer.scores, scorer.METRICS)["exact"]
 

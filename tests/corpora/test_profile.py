@@ -4,7 +4,8 @@ from tests.corpora.records import record
 from wxb import tasks
 from wxb.corpora.profile import nearness, profile
 from wxb.corpora.records import Record, Reject
-from wxb.tasks.chat.record.conversation import message, to_text
+from wxb.corpora.text.templates import message
+from wxb.tasks.chat.record.conversation import to_text
 from wxb.tasks.ner.reading import Reading
 from wxb.tasks.ner.record import Span
 

@@ -1,9 +1,10 @@
 """The sections of chat pages."""
 
 from tests.reporting.conftest import study_of
+from wxb.corpora.text.templates import message
 from wxb.tasks.chat.metrics import PredictionRow, Scorer
 from wxb.tasks.chat.page import Page, examples
-from wxb.tasks.chat.record.conversation import message, to_text
+from wxb.tasks.chat.record.conversation import to_text
 
 
 def rows(kinds, **changes):

@@ -6,8 +6,9 @@ from tests.chat_models import RECORDS, experiment
 from wxb.core.errors import WxbError
 from wxb.corpora.records import Record
 from wxb.corpora.text.encoded import IGNORED, read_columns
+from wxb.corpora.text.templates import message
 from wxb.corpora.text.tokenizers import load, train
-from wxb.tasks.chat.record.conversation import message, to_text
+from wxb.tasks.chat.record.conversation import to_text
 from wxb.tasks.chat.sft import SftMethod
 
 

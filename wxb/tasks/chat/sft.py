@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 from wxb.core.errors import WxbError
 from wxb.corpora.records import Record
 from wxb.corpora.text.encoded import IGNORED, Columns, join_rows, read_columns, write_chunks
+from wxb.corpora.text.templates import Template, Tokens, message
 from wxb.tasks.chat.models import predictor
-from wxb.tasks.chat.models.template import Template, Tokens
 from wxb.tasks.chat.params import Sft
-from wxb.tasks.chat.record.conversation import from_text, message
+from wxb.tasks.chat.record.conversation import from_text
 from wxb.tasks.methods import Network, summarize_tokens
 
 if TYPE_CHECKING:

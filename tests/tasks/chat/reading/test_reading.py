@@ -5,9 +5,10 @@ import pytest
 
 from wxb.corpora.reading import read
 from wxb.corpora.records import Reject
+from wxb.corpora.text.templates import message
 from wxb.tasks.chat import reading
 from wxb.tasks.chat.params import Corpus
-from wxb.tasks.chat.record.conversation import from_text, message
+from wxb.tasks.chat.record.conversation import from_text
 
 
 def corpus(**more):

@@ -5,8 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from wxb.corpora.records import RecordError
+from wxb.corpora.text.templates import message
 from wxb.tasks.chat.record.checking import has_format, is_correct, parse_format
-from wxb.tasks.chat.record.conversation import from_text, message, to_text, validate
+from wxb.tasks.chat.record.conversation import from_text, to_text, validate
 
 content = st.text(min_size=1).map(str.strip).filter(bool)
 

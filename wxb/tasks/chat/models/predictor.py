@@ -15,9 +15,9 @@ from wxb.core.errors import WxbError
 from wxb.core.progress import track
 from wxb.corpora.records import Record, RecordError
 from wxb.corpora.text.encoded import IGNORED
-from wxb.tasks.chat.models.template import Template, Truncation
+from wxb.corpora.text.templates import Message, Template, Truncation, message
 from wxb.tasks.chat.params import Prediction
-from wxb.tasks.chat.record.conversation import Message, from_text, message, validate_question
+from wxb.tasks.chat.record.conversation import from_text, validate_question
 from wxb.tasks.methods import Predictor, batches_by_length
 
 

@@ -8,9 +8,10 @@ from typing import Any
 from wxb.corpora import formats, reading
 from wxb.corpora.formats import Raw
 from wxb.corpora.records import Record, RecordError, check_encodable, required_field
+from wxb.corpora.text.templates import Message, message
 from wxb.tasks.chat.params import Corpus
 from wxb.tasks.chat.record.checking import parse_format
-from wxb.tasks.chat.record.conversation import Message, from_text, message, to_text, validate
+from wxb.tasks.chat.record.conversation import from_text, to_text, validate
 
 
 class Reading(reading.Reading):

@@ -8,16 +8,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from wxb.corpora.records import RecordError
+from wxb.corpora.text.templates import ROLES, Message, message
 from wxb.tasks.chat.record.checking import parse_json
-
-ROLES = ("system", "user", "assistant")
-
-Message = dict[str, str]  # its `role` and `content`
-
-
-def message(role: str, content: str) -> Message:
-    """A message with its role."""
-    return {"role": role, "content": content}
 
 
 def validate(value: Any) -> list[Message]:

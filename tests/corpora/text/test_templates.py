@@ -6,9 +6,8 @@ from hypothesis import strategies as st
 from tests import checkpoints
 from tests.chat_models import ANSWERS
 from wxb.core.errors import WxbError
+from wxb.corpora.text.templates import TEMPLATES, Template, message
 from wxb.corpora.text.tokenizers import SavedTokenizer, load, train
-from wxb.tasks.chat.models.template import TEMPLATES, Template
-from wxb.tasks.chat.record.conversation import message
 
 CONVERSATION = [
     message("system", "Be brief."),

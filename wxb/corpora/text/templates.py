@@ -17,8 +17,9 @@ from tokenizers import AddedToken
 
 from wxb.core.errors import WxbError
 from wxb.corpora.text.tokenizers import backend_of, special_tokens
-from wxb.tasks.chat.record.conversation import ROLES, Message, message
 
+ROLES = ("system", "user", "assistant")
+Message = dict[str, str]  # its `role` and `content`
 MARKERS = {role: f"<|{role.upper()}|>" for role in ROLES}
 # A marker of the role before each message, and the end of text after each answer.
 _ROLES = """\
@@ -52,6 +53,11 @@ OWN = "own"  # the template that a tokenizer came with
 # What a model that was not trained on the template writes instead of an end.
 NEXT_QUESTION = {"plain": "\nQuestion:"}
 _HIDDEN = 0xF0000  # private use: the first code point that hides what people typed
+
+
+def message(role: str, content: str) -> Message:
+    """A message with its role."""
+    return {"role": role, "content": content}
 
 
 class Piece(NamedTuple):
@@ -236,7 +242,7 @@ class Template:
         turns = [
             message(turn["role"], self._special.sub(hide, turn["content"])) for turn in conversation
         ]
-        text, spans = self._render(turns, answer_next=answer_next), [0]
+        text, edges = self._render(turns, answer_next=answer_next), [0]
         for index, turn in enumerate(turns):
             if turn["role"] == "assistant":
                 prompt = self._render(turns[:index], answer_next=True)
@@ -246,8 +252,8 @@ class Template:
                         "encoding.template: found own, but the backbone's chat template changes the"
                         " text before an answer when it follows; expected roles or plain"
                     )
-                spans += [len(prompt), stop + len(end)]
-        for part, (start, stop) in enumerate(pairwise([*spans, len(text)])):
+                edges += [len(prompt), stop + len(end)]
+        for part, (start, stop) in enumerate(pairwise([*edges, len(text)])):
             for index, run in enumerate(self._special.split(text[start:stop])):
                 if run:
                     yield Piece(run.translate(typed), part % 2 == 1, special=index % 2 == 1)
