@@ -239,6 +239,54 @@ def test_prompts_of_training_and_prediction_are_equal(backbone, special, tmp_pat
     assert [len(prompt) for prompt in predictor.model.prompts] == sorted(map(len, training_prompts))
 
 
+# Instructions
+
+TEMPLATE = """\
+{%- for m in messages %}{{ m['role'] + ': ' + m['content'] + '\n' }}
+{%- if m['role'] == 'assistant' %}{{ eos_token }}{% endif %}{% endfor %}
+{%- if add_generation_prompt %}assistant: {% endif %}"""
+
+
+@pytest.mark.parametrize("shots", [0, 2])
+def test_prompts_with_an_instruction_are_those_of_the_chat_template(backbone, shots, tmp_path):
+    tokenizer = load(backbone)
+    tokenizer.chat_template = TEMPLATE
+    encoding = {"instruction": "List names.", "shots": shots}
+    settings = experiment(False).model_dump()
+    settings["encoding"] |= encoding
+    settings["tuning"] = {"frozen": True}
+    method = GenerationMethod(type(experiment(False)).model_validate(settings), TYPES, tokenizer)
+    encoded, windows = read(backbone, RECORDS)
+    write_encoded(tmp_path / "features.arrow", [encoded])
+    columns, splits, _ = method.align(encoded, windows, RECORDS)
+    write_columns(tmp_path / "targets.arrow", columns, splits)
+    predictor = method.predictor(Recorder(), tmp_path / "targets.arrow")
+    predictor.calibrate(RECORDS, caption="")
+    predictor.model.prompts.clear()
+    predictor.predict(TEXTS)
+
+    def turns(*texts):
+        """Questions with the answers of all but the last, as tokens."""
+        messages = []
+        for text in texts:
+            answer = answers.answer_parts(text, RECORDS[TEXTS.index(text)].gold)
+            messages.append({"role": "user", "content": text})
+            messages.append({"role": "assistant", "content": "".join(answer)})
+        messages[0]["content"] = f"List names.\n\n{texts[0]}"
+        return tokenizer.apply_chat_template(
+            messages[:-1], add_generation_prompt=True, return_dict=False
+        )
+
+    with_spans = [r.input for r in RECORDS if r.gold][:shots]
+    expected = [turns(*with_spans, text) for text in TEXTS]
+    assert sorted(predictor.model.prompts) == sorted(expected)
+    if not shots:  # those of training are equal
+        files = tmp_path / "features.arrow", tmp_path / "targets.arrow"
+        for item, prompt in zip(method.items(*files, RECORDS), expected, strict=True):
+            assert item["input_ids"][item["labels"] == IGNORED].tolist() == prompt
+            assert item["labels"][-1] == tokenizer.eos_token_id
+
+
 # Predicting
 
 

@@ -5,7 +5,7 @@ Functions that need a model import torch, so that the stages before training sta
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,7 @@ from wxb.corpora.text.encoded import (
     read_columns,
     read_encoded,
 )
+from wxb.corpora.text.templates import OWN, Template, message
 from wxb.corpora.text.tokenizers import special_tokens, token_ids
 from wxb.corpora.text.windows import Windows, character_range
 from wxb.tasks.methods import LazyItems, summarize_tokens
@@ -27,6 +28,8 @@ from wxb.tasks.ner.models.alignment import Aligned, Status, WindowedMethod
 from wxb.tasks.ner.models.predictor import Outputs, Recognizer, ScoredSpan, WindowedTexts
 from wxb.tasks.ner.params import Generation
 from wxb.tasks.ner.record import Span
+
+Example = tuple[str, str]  # a text and its answer
 
 
 def _characters(encoded: Encoded, windows: Windows, window: int, text: str) -> tuple[int, int]:
@@ -55,10 +58,17 @@ def _status(
     return Status.KEPT if all(is_located) else Status.REPAIRED
 
 
+def _end_id(tokenizer: Any, instruction: str | None) -> int:
+    """The token that ends an answer: the end of text, or with an instruction that of a message."""
+    if instruction is None:
+        return cast("int", tokenizer.eos_token_id)
+    return Template.add(tokenizer, OWN).end_ids[0]
+
+
 def _answer_ids(
-    tokenizer: Any, texts: Sequence[str], spans: Sequence[Sequence[Span]]
+    tokenizer: Any, texts: Sequence[str], spans: Sequence[Sequence[Span]], end: int
 ) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
-    """The tokens of all answers, each with the end of text, concatenated, and where each begins.
+    """The tokens of all answers, each with the token `end`, concatenated, and where each begins.
 
     Tokenizes all markers in one call and all mentions in another.
     """
@@ -70,19 +80,37 @@ def _answer_ids(
         [next(mention_ids) if i % 3 == 1 else marker_ids[piece] for i, piece in enumerate(row)]
         for row in parts
     ]
-    end = [tokenizer.eos_token_id]
-    ids, splits = join_rows([np.concatenate([*row, end]) for row in rows], np.int32)
+    ids, splits = join_rows([np.concatenate([*row, [end]]) for row in rows], np.int32)
     return ids.astype(np.int32, copy=False), splits
 
 
-def _prompts(encoded: Encoded, windows: Windows, tokenizer: Any) -> Callable[[int], Any]:
-    """A function of a window's index: its prompt, the text, then `=>`, as in training."""
-    before, after = special_tokens(tokenizer)
-    boundary = token_ids(tokenizer, [answers.BOUNDARY], special=True)[0]
+def _prompts(
+    inputs: WindowedTexts, tokenizer: Any, instruction: str | None, examples: Sequence[Example] = ()
+) -> Callable[[int], NDArray[np.int32]]:
+    """A function of a window's index: its prompt, as in training.
+
+    It is the text and `=>`, or with an instruction a conversation in the tokenizer's chat template:
+    the instruction with the first text, the examples' texts with their answers, then the text.
+    """
+    texts, encoded, windows = inputs
+    if instruction is None:
+        before, after = special_tokens(tokenizer)
+        boundary = token_ids(tokenizer, [answers.BOUNDARY], special=True)[0]
+        return lambda window: np.concatenate(
+            [before, encoded.ids[windows.firsts[window] : windows.lasts[window]], after, boundary]
+        )
+    template = Template.add(tokenizer, OWN)
 
     def prompt(window: int) -> NDArray[np.int32]:
-        tokens = encoded.ids[windows.firsts[window] : windows.lasts[window]]
-        return np.concatenate([before, tokens, after, boundary])
+        text = texts[windows.rows[window]]
+        first, last = _characters(encoded, windows, window, text)
+        turns = [
+            message(role, content)
+            for example in (*examples, (text[first:last],))
+            for role, content in zip(("user", "assistant"), example, strict=False)
+        ]
+        turns[0]["content"] = f"{instruction}\n\n{turns[0]['content']}"
+        return template.tokens(turns, answer_next=True).ids
 
     return prompt
 
@@ -105,8 +133,9 @@ class GenerativeRecognizer(Recognizer):
     def predict_windows(self, inputs: WindowedTexts, indices: Sequence[int]) -> list[Any]:
         """Generate the answers to one batch of windows, and locate their mentions in the texts."""
         texts, encoded, windows = inputs
-        pad, end = self.tokenizer.pad_token_id, self.tokenizer.eos_token_id
-        prompts = map(_prompts(encoded, windows, self.tokenizer), indices)
+        instruction, examples = (self.settings.get(name) for name in ("instruction", "examples"))
+        pad, end = self.tokenizer.pad_token_id, _end_id(self.tokenizer, instruction)
+        prompts = map(_prompts(inputs, self.tokenizer, instruction, examples or ()), indices)
         batch = self.batch([{"input_ids": prompt} for prompt in prompts], side="left")
         longest = self.settings["longest"]
         ids, log_probs = self.model.generate(**batch, max_new_tokens=longest, eos=end, pad=pad)
@@ -125,6 +154,15 @@ class GenerativeRecognizer(Recognizer):
             spans = _shifted(answers.locate(text[first:last], mentions), first)
             outputs.append([ScoredSpan(span, score) for span in spans])
         return outputs
+
+    def calibrate(self, records: Sequence[Record], *, caption: str) -> None:
+        """Take the few-shot examples from the records, and set the threshold by the others."""
+        examples = [record for record in records if record.gold][: self.settings.get("shots", 0)]
+        if examples:
+            self.settings["examples"] = [
+                (r.input, "".join(answers.answer_parts(r.input, sorted(r.gold)))) for r in examples
+            ]
+        super().calibrate([r for r in records if r not in examples], caption=caption)
 
     def merge_windows(self, inputs: WindowedTexts, outputs: Outputs) -> list[list[ScoredSpan]]:
         """The spans whose middle character their window decides on."""
@@ -173,7 +211,8 @@ class GenerationMethod(WindowedMethod):
             readings[row].append((whole, set(located)))
             texts.append(text)
             answer_spans.append(spans)
-        ids, splits = _answer_ids(self.tokenizer, texts, answer_spans)
+        end = _end_id(self.tokenizer, self.experiment.encoding.instruction)
+        ids, splits = _answer_ids(self.tokenizer, texts, answer_spans, end)
         statuses = [
             _status(span, readings[row], types)
             for row, record in enumerate(records)
@@ -186,7 +225,9 @@ class GenerationMethod(WindowedMethod):
         encoded = read_encoded(features)
         windows = self.windows(encoded)
         columns, splits = read_columns(targets, self.TARGETS)
-        prompts = _prompts(encoded, windows, self.tokenizer)
+        instruction = self.experiment.encoding.instruction
+        texts = [record.input for record in records] if instruction else []
+        prompts = _prompts(WindowedTexts(texts, encoded, windows), self.tokenizer, instruction)
 
         def item(window: int) -> dict[str, NDArray[Any]]:
             prompt = prompts(window)
@@ -203,6 +244,12 @@ class GenerationMethod(WindowedMethod):
         from wxb.training.backbones.generator import Generator
 
         return Generator.from_backbone(backbone, self.experiment.tuning, tokens=len(self.tokenizer))
+
+    def settings(self, targets: Path) -> dict[str, Any]:
+        """Those of all windowed methods, and the instruction with the number of examples."""
+        encoding = self.experiment.encoding
+        prompt = {"instruction": encoding.instruction, "shots": encoding.shots}
+        return {**super().settings(targets), **(prompt if encoding.instruction else {})}
 
     def shape(self, targets: Path) -> dict[str, Any]:
         """The number of tokens of the longest training answer; generated ones are no longer."""
