@@ -88,9 +88,10 @@ def test_a_source_is_named_and_never_written(toy_project):
 
 @pytest.mark.parametrize("damage", [flip, Path.unlink])
 @pytest.mark.parametrize("link", ["made/other", "used"])
-def test_a_link_into_the_cache_is_repaired_or_removed(toy_project, link, damage):
+def test_a_link_into_the_cache_is_repaired_or_removed(toy_project, tmp_path_factory, link, damage):
+    cache = str(tmp_path_factory.mktemp("disk") / "cache")
     with Repo() as repo, repo.config.edit() as config:
-        config["cache"]["type"] = ["symlink"]
+        config["cache"] |= {"type": ["symlink"], "dir": shutil.move(".dvc/cache", cache)}
     with Repo() as repo:
         repo.checkout(relink=True)
     content, target = Path(link).read_text(), Path(link).resolve()

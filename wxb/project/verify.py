@@ -157,9 +157,9 @@ class _Verification:
         """A fault of the file that should have a hash; restores it if repairs are wanted."""
         if not self.repairs:
             return Fault(kind, _relative(path))
-        content = None if path.is_dir() else self.copies.get(oid) or _staged(path, oid)
-        is_object = self.objects.get(oid) == path
-        if content is not None:
+        is_object = self.objects.get(oid) == path  # git has none, and refuses other folders
+        content = self.copies.get(oid) or (None if is_object else _staged(path, oid))
+        if content is not None and not path.is_dir():
             with publish(path) as (draft,):
                 if isinstance(content, Path):
                     shutil.copyfile(content, draft)
