@@ -51,7 +51,7 @@ def _block(name: str) -> str:
 
 
 PRETRAINED = "pretrained"  # the study of weights that know a language comes first
-CURVE = {"curve-30": 30, "curve-100": 100, "curve-300": 300, PRETRAINED: 1300}  # its sentences
+CURVE = {"curve-30": 30, "curve-100": 100, "curve-300": 300, PRETRAINED: 1300, "curve-3000": 3000}
 Study = Mapping[str, Any]  # a table as JSON: reports/studies or reports/seeds
 
 
