@@ -50,8 +50,7 @@ class Event(NamedTuple):
 def words() -> dict[str, list[Any]]:
     """The content of words.yaml, cached."""
     path = Path(__file__).with_name("words.yaml")
-    content: dict[str, list[Any]] = YAML(typ="safe").load(path.read_text(encoding="utf-8"))
-    return content
+    return YAML(typ="safe").load(path.read_text(encoding="utf-8"))
 
 
 def sentence(rng: random.Random) -> Sentence:

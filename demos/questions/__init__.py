@@ -126,8 +126,7 @@ def _question_and_answer(fact: Fact) -> str:
 
 def _statement(fact: Fact, rng: random.Random) -> str:
     template, slots = _wording(fact)
-    statement: str = rng.choice(template["statements"]).format(**slots, answer=fact.answer)
-    return statement
+    return rng.choice(template["statements"]).format(**slots, answer=fact.answer)
 
 
 def _wording(fact: Fact) -> tuple[dict[str, Any], dict[str, Any]]:

@@ -146,5 +146,4 @@ def _recognize(task: str, file: Path) -> Corpus | None:
         return None
     if content is None:
         return None
-    corpus: Corpus = corpus_class(task).model_validate({"task": task, "path": str(file), **content})
-    return corpus
+    return corpus_class(task).model_validate({"task": task, "path": str(file), **content})

@@ -55,8 +55,7 @@ def tokenizer(folder: str | Path) -> PreTrainedTokenizerBase:
     from transformers import AutoTokenizer
 
     path, options = _location(folder)
-    loaded: PreTrainedTokenizerBase = AutoTokenizer.from_pretrained(path, **options)
-    return loaded
+    return AutoTokenizer.from_pretrained(path, **options)
 
 
 def model(

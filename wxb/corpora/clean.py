@@ -100,8 +100,7 @@ def _chunks(path: Path, labelling: Labelling) -> Iterator[list[Record]]:
 
 def input_texts(path: Path) -> list[str]:
     """The inputs of all records of a Parquet file, in order."""
-    texts: list[str] = _column(path, "input").to_pylist()
-    return texts
+    return _column(path, "input").to_pylist()
 
 
 def _column(path: Path, name: str) -> pa.ChunkedArray:
@@ -125,5 +124,4 @@ def gold_texts(path: Path) -> list[str]:
             f"{path}: found gold of type {column.type}; expected text: remove `gold` from"
             " `tokenizer.texts` of the backbone"
         )
-    texts: list[str] = column.to_pylist()
-    return texts
+    return column.to_pylist()

@@ -102,7 +102,4 @@ class Scorer(ABC):
 def ratio(numerator: NDArray[Any], denominator: NDArray[Any]) -> NDArray[Any]:
     """The numerator over the denominator, element-wise; 0 where the denominator is 0."""
     zeros = np.zeros(np.broadcast(numerator, denominator).shape)
-    quotient: NDArray[Any] = np.divide(
-        numerator, denominator, out=zeros, where=np.asarray(denominator) != 0
-    )
-    return quotient
+    return np.divide(numerator, denominator, out=zeros, where=np.asarray(denominator) != 0)

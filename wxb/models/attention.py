@@ -87,8 +87,7 @@ class MultiHeadAttention(nn.Module):
     ) -> Tensor:
         """Attention output (B, T, C)."""
         context = self.dropout(self.weights(inputs, keys, mask)) @ values  # (B, h, T, d)
-        merged: Tensor = self.out_proj(context.transpose(1, 2).flatten(2))
-        return merged
+        return self.out_proj(context.transpose(1, 2).flatten(2))
 
     def weights(self, inputs: Tensor, keys: Tensor, mask: Tensor | None = None) -> Tensor:
         """Attention weights (B, h, T, S) of the same arguments as `forward`, without dropout."""

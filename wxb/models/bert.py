@@ -80,8 +80,7 @@ class _Embeddings(nn.Module):
         types = self.token_type_embeddings
         hidden = words + (types.weight[0] if token_type_ids is None else types(token_type_ids))
         hidden = hidden + self.position_embeddings.weight[:length]
-        normal: Tensor = self.dropout(self.LayerNorm(hidden))  # (B, T, C)
-        return normal
+        return self.dropout(self.LayerNorm(hidden))  # (B, T, C)
 
 
 class _SelfAttention(nn.Module):
@@ -119,8 +118,7 @@ class _Residual(nn.Module):
         self.LayerNorm = nn.LayerNorm(config.hidden_size, eps=config.layer_norm_eps)
 
     def forward(self, output: Tensor, hidden: Tensor) -> Tensor:  # (B, T, inputs), (B, T, C)
-        normal: Tensor = self.LayerNorm(hidden + self.dropout(self.dense(output)))  # (B, T, C)
-        return normal
+        return self.LayerNorm(hidden + self.dropout(self.dense(output)))  # (B, T, C)
 
 
 class _Attention(nn.Module):
@@ -132,8 +130,7 @@ class _Attention(nn.Module):
         self.output = _Residual(config.hidden_size, config)
 
     def forward(self, hidden: Tensor, mask: Tensor | None) -> Tensor:  # (B, T, C)
-        attended: Tensor = self.output(self.self(hidden, mask), hidden)  # (B, T, C)
-        return attended
+        return self.output(self.self(hidden, mask), hidden)  # (B, T, C)
 
 
 class _Activated(nn.Module):
@@ -161,8 +158,7 @@ class _Layer(nn.Module):
 
     def forward(self, hidden: Tensor, mask: Tensor | None) -> Tensor:  # (B, T, C)
         attended = self.attention(hidden, mask)  # (B, T, C)
-        output: Tensor = self.output(self.intermediate(attended), attended)  # (B, T, C)
-        return output
+        return self.output(self.intermediate(attended), attended)  # (B, T, C)
 
 
 class _Encoder(nn.Module):
@@ -245,8 +241,7 @@ class _Transform(_Activated):
         self.LayerNorm = nn.LayerNorm(config.hidden_size, eps=config.layer_norm_eps)
 
     def forward(self, hidden: Tensor) -> Tensor:  # (B, T, C)
-        normal: Tensor = self.LayerNorm(super().forward(hidden))  # (B, T, C)
-        return normal
+        return self.LayerNorm(super().forward(hidden))  # (B, T, C)
 
 
 class _WordPrediction(nn.Module):
@@ -261,8 +256,7 @@ class _WordPrediction(nn.Module):
         self.bias = self.decoder.bias  # checkpoints have it under both names
 
     def forward(self, hidden: Tensor) -> Tensor:  # (B, T, C)
-        logits: Tensor = self.decoder(self.transform(hidden))  # (B, T, V)
-        return logits
+        return self.decoder(self.transform(hidden))  # (B, T, V)
 
 
 class BertForPreTraining(nn.Module):

@@ -115,8 +115,7 @@ class _MLP(nn.Module):
 
     def forward(self, hidden: Tensor) -> Tensor:  # (B, T, C)
         inner = self.activation(self.c_fc(hidden))  # (B, T, 4C)
-        outer: Tensor = self.dropout(self.c_proj(inner))  # (B, T, C)
-        return outer
+        return self.dropout(self.c_proj(inner))  # (B, T, C)
 
 
 class _Block(nn.Module):

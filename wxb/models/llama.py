@@ -115,8 +115,7 @@ def frequencies(config: Config) -> Tensor:
     waves = rope["original_max_position_embeddings"] / (2 * math.pi / frequency)  # in one text
     low, high = rope["low_freq_factor"], rope["high_freq_factor"]
     share = ((waves - low) / (high - low)).clamp(0, 1)
-    scaled: Tensor = (1 - share) * frequency / rope["factor"] + share * frequency
-    return scaled
+    return (1 - share) * frequency / rope["factor"] + share * frequency
 
 
 class RotaryEmbedding(nn.Module):
@@ -196,8 +195,7 @@ class _MLP(nn.Module):
 
     def forward(self, hidden: Tensor) -> Tensor:  # (B, T, C)
         inner = F.silu(self.gate_proj(hidden)) * self.up_proj(hidden)  # (B, T, I)
-        outer: Tensor = self.down_proj(inner)  # (B, T, C)
-        return outer
+        return self.down_proj(inner)  # (B, T, C)
 
 
 class _Layer(nn.Module):

@@ -75,8 +75,7 @@ class MLP:
 
     def predict(self, x: Floats) -> Classes:  # (N, D) -> (N,)
         """The most likely class of each point."""
-        classes: Classes = self.forward(x)[-1].argmax(axis=1)
-        return classes
+        return self.forward(x)[-1].argmax(axis=1)
 
 
 class TorchMLP(nn.Module):
@@ -95,8 +94,7 @@ class TorchMLP(nn.Module):
         *hidden, last = self.layers
         for layer in hidden:
             x = layer(x).relu()  # (N, out)
-        logits: Tensor = last(x)
-        return logits
+        return last(x)
 
     def step(self, x: Tensor, y: Tensor, *, rate: float) -> float:
         """Update the layers by one step of gradient descent over all points.
@@ -123,8 +121,7 @@ def he_normal(rng: np.random.Generator, outputs: int, inputs: int) -> Floats:
 def softmax(logits: Floats) -> Floats:  # (N, K) -> (N, K)
     """Probabilities of logits; the maximum is subtracted to avoid overflow."""
     powers = np.exp(logits - logits.max(axis=1, keepdims=True))
-    probabilities: Floats = powers / powers.sum(axis=1, keepdims=True)
-    return probabilities
+    return powers / powers.sum(axis=1, keepdims=True)
 
 
 def cross_entropy(logits: Floats, y: Classes) -> float:  # (N, K), (N,)

@@ -22,8 +22,7 @@ class Perceptron:
 
     def activation(self, x: Floats) -> Floats:  # (N, D) -> (N,)
         """The weighted sum w·x + b before the threshold."""
-        sums: Floats = x @ self.w + self.b
-        return sums
+        return x @ self.w + self.b
 
     def predict(self, x: Floats) -> Classes:  # (N, D) -> (N,)
         """The classes, 0 or 1."""

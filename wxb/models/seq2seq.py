@@ -181,8 +181,7 @@ class Seq2Seq(nn.Module):
         for embedded in self.target_embedding(self._shift_right(labels)).unbind(dim=1):  # (B, E)
             output, state = self.advance(embedded, state)
             outputs.append(output)
-        stacked: Tensor = self.dropout(torch.stack(outputs, dim=1))
-        return stacked
+        return self.dropout(torch.stack(outputs, dim=1))
 
     def _cross_entropy(self, logits: Tensor, labels: Tensor) -> Tensor:
         """Mean cross-entropy of logits (..., V) with the labels (...) without padding."""

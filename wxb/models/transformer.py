@@ -77,8 +77,7 @@ class FeedForward(nn.Module):
 
     def feed(self, hidden: Tensor) -> Tensor:  # (B, T, C)
         """Output of the linear layers (B, T, C)."""
-        output: Tensor = self.dropout(self.linear2(self.dropout(self.linear1(hidden).relu())))
-        return output
+        return self.dropout(self.linear2(self.dropout(self.linear1(hidden).relu())))
 
 
 class EncoderLayer(FeedForward):
@@ -149,8 +148,7 @@ class Encoder(nn.Module):
         """Hidden states (B, S, C) of a source (B, S, C) with a mask (B, 1, 1, S)."""
         for layer in self.layers:
             hidden = layer(hidden, source_mask)
-        output: Tensor = self.norm(hidden)
-        return output
+        return self.norm(hidden)
 
 
 class Decoder(nn.Module):
@@ -206,8 +204,7 @@ class Transformer(nn.Module):
         """
         length = target.shape[1]
         mask = masks.decoder(target_mask, length, length, target.device)
-        hidden: Tensor = self.decoder(target, self.start(source, source_mask), mask)[0]
-        return hidden
+        return self.decoder(target, self.start(source, source_mask), mask)[0]
 
 
 class Translator(nn.Module):
@@ -239,8 +236,7 @@ class Translator(nn.Module):
         if end > self.config.max_length:
             raise ValueError(f"found {end} tokens; max_length is {self.config.max_length}")
         scaled = embedding(ids) * self.config.width**0.5  # (B, T, C)
-        embedded: Tensor = self.dropout(scaled + self.positions[first:end])
-        return embedded
+        return self.dropout(scaled + self.positions[first:end])
 
     def encode(self, input_ids: Tensor, attention_mask: Tensor) -> State:
         """Encode source ids with their mask (B, S): the state before the first target token."""
@@ -305,12 +301,11 @@ class Translator(nn.Module):
         Labels are padded with `config.pad`.
         """
         target_ids = F.pad(labels[:, :-1], (1, 0), value=self.config.bos)  # (B, T)
-        output: Tensor = self.transformer(
+        return self.transformer(
             self.embed(self.source_embedding, input_ids),
             self.embed(self.target_embedding, target_ids),
             attention_mask,
         )
-        return output
 
 
 def smoothed_loss(logits: Tensor, labels: Tensor, *, smoothing: float, ignored: int) -> Tensor:

@@ -106,8 +106,7 @@ class _Attention(nn.Module):
         query = self._split(self.q_proj(hidden))  # (B, H, T, D)
         dropout = self.dropout if self.training else 0.0
         attended = masks.attend(query, *keys_values, mask, dropout=dropout)  # (B, H, T, D)
-        outer: Tensor = self.out_proj(attended.transpose(1, 2).flatten(2))  # (B, T, C)
-        return outer
+        return self.out_proj(attended.transpose(1, 2).flatten(2))  # (B, T, C)
 
     def _split(self, hidden: Tensor) -> Tensor:  # (B, T, C)
         batch, length, _ = hidden.shape
@@ -131,8 +130,7 @@ class _Layer(nn.Module):
 
     def mlp(self, hidden: Tensor) -> Tensor:  # (B, T, C)
         inner = self.activation(self.fc1(self.final_layer_norm(hidden)))  # (B, T, I)
-        output: Tensor = hidden + self.dropout(self.fc2(self.activation_dropout(inner)))
-        return output  # (B, T, C)
+        return hidden + self.dropout(self.fc2(self.activation_dropout(inner)))  # (B, T, C)
 
 
 class _EncoderLayer(_Layer):

@@ -77,8 +77,7 @@ def split_lockfile() -> None:
         text = Path(lockfile.path).read_text(encoding="utf-8")
         blocks = _blocks(text)
         if options or blocks is None:
-            loaded: tuple[Any, str] = load_all(lockfile, **options)
-            return loaded
+            return load_all(lockfile, **options)
         return {"stages": LockedStages(lockfile, blocks)}, text
 
     setattr(Lockfile, "dump_stages", dump_stages)  # noqa: B010

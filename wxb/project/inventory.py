@@ -190,5 +190,4 @@ def _origin(corpus: Corpus) -> str:
 
 def _read(path: Path) -> Facts:
     """The content of a JSON file; empty if it does not exist."""
-    content: Facts = read_json(path) if path.is_file() else {}
-    return content
+    return read_json(path) if path.is_file() else {}

@@ -49,8 +49,7 @@ Tree = WorkingTree | GitTree
 
 def read_json(tree: Tree, path: PurePath) -> dict[str, Any]:
     """The content of a JSON file of a tree; empty if it does not exist."""
-    content: dict[str, Any] = json.loads(tree.read(path.as_posix()) or b"{}")
-    return content
+    return json.loads(tree.read(path.as_posix()) or b"{}")
 
 
 def index() -> GitTree:

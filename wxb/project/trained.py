@@ -96,8 +96,7 @@ def corpus_of(experiment: str) -> Corpus | None:
     """The corpus of an experiment in params.yaml; None for a folder."""
     params = _params()
     block = params.experiments.get(experiment) if params else None
-    corpus: Corpus | None = params.corpora[block.corpus] if params and block else None
-    return corpus
+    return params.corpora[block.corpus] if params and block else None
 
 
 def caveat(experiment: str) -> str:

@@ -33,8 +33,7 @@ def has_module(task: str, name: str) -> bool:
 
 def corpus_class(task: str) -> type[Corpus]:
     """The class of the blocks of `corpora` with this task."""
-    cls: type[Corpus] = module(task, "params").Corpus
-    return cls
+    return module(task, "params").Corpus
 
 
 def methods(task: str) -> dict[str, type[Experiment]]:
@@ -46,8 +45,7 @@ def methods(task: str) -> dict[str, type[Experiment]]:
 def prediction_class(task: str, method: str) -> type[Prediction]:
     """The class of the `prediction` block of experiments with this task and method."""
     annotation: Any = methods(task)[method].model_fields["prediction"].annotation
-    cls: type[Prediction] = annotation
-    return cls
+    return annotation
 
 
 def any_block() -> dict[str, Any]:

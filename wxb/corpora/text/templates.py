@@ -1,7 +1,7 @@
 """Chat templates: conversations as the tokens that a model reads, truncated at whole turns.
 
-Jinja templates are saved with the tokenizer, for transformers' `apply_chat_template`, which returns
-the same text. Here, special tokens come from the template only: message text is never one.
+Templates are Jinja, saved with the tokenizer for transformers' `apply_chat_template`. Here, special
+tokens come from the template only: message text is never one.
 """
 
 import re
@@ -112,7 +112,7 @@ class Template:
         if template.name == "roles":
             markers = [AddedToken(t, special=True, normalized=False) for t in MARKERS.values()]
             template.backend.add_special_tokens(markers)
-        leading = "".join(piece.text for piece in template._leading)
+        leading = "".join(map(template.backend.id_to_token, special_tokens(tokenizer)[0].tolist()))
         begin = f"{{{{- {leading!r} -}}}}\n" if leading else ""
         if leading and leading == tokenizer.special_tokens_map.get("bos_token"):
             begin = "{{- bos_token -}}\n"
@@ -122,10 +122,9 @@ class Template:
     @property
     def end_ids(self) -> list[int]:
         """The ids that end an answer: its trained end, then those that begin a new message."""
-        own = [self._own_end] if self.name == OWN else []
         markers = MARKERS.values() if self.name == "roles" else ()
-        ids = [self.tokenizer.eos_token_id, *map(self.backend.token_to_id, markers)]
-        return [*dict.fromkeys([*map(self.backend.token_to_id, own), *ids])]
+        end, *others = map(self.backend.token_to_id, [self._end, *markers])
+        return [*dict.fromkeys([end, self.tokenizer.eos_token_id, *others])]
 
     @property
     def next_question(self) -> str:
@@ -183,57 +182,8 @@ class Template:
     def pieces(
         self, conversation: Sequence[Message], *, answer_next: bool = False
     ) -> Iterator[Piece]:
-        """The text of a conversation, in parts."""
-        if self.name == OWN:
-            yield from self._own_pieces(conversation, answer_next=answer_next)
-            return
-        yield from self._leading
-        end = self.backend.id_to_token(self.tokenizer.eos_token_id)
-        for turn in conversation:
-            role, content = turn["role"], turn["content"]
-            by_assistant = role == "assistant"
-            if self.name == "roles":
-                yield Piece(MARKERS[role], special=True)
-                yield Piece(content, by_assistant)
-            elif by_assistant:
-                yield from (Piece("Answer:"), Piece(f" {content}", generated=True))
-            else:
-                yield Piece(f"Question: {content}\n" if role == "user" else f"{content}\n")
-            if by_assistant:
-                yield Piece(end, generated=True, special=True)
-                yield from [Piece("\n")] if self.name == "plain" else []
-        if answer_next:
-            is_marker = self.name == "roles"
-            yield Piece(MARKERS["assistant"] if is_marker else "Answer:", special=is_marker)
-
-    @cached_property
-    def _leading(self) -> list[Piece]:
-        """The special tokens before a text."""
-        ids = special_tokens(self.tokenizer)[0].tolist()
-        return [Piece(self.backend.id_to_token(id_), special=True) for id_ in ids]
-
-    @cached_property
-    def _special(self) -> re.Pattern[str]:
-        """A pattern, with a group, of the special tokens of the tokenizer."""
-        added = self.backend.get_added_tokens_decoder().values()
-        names = sorted((token.content for token in added if token.special), key=len, reverse=True)
-        return re.compile(f"({'|'.join(map(re.escape, names))})")
-
-    @cached_property
-    def _own_end(self) -> str:
-        """The special token that the tokenizer's own template writes after an answer."""
-        text = self._render([message("user", "0"), message("assistant", "1")])
-        found = self._special.search(text.rpartition("1")[2])
-        if found is None:
-            raise WxbError(
-                "encoding.template: found own, but the backbone's chat template writes no special"
-                " token after an answer, so that a reply would never end; expected roles or plain"
-            )
-        return found[0]
-
-    def _own_pieces(self, conversation: Sequence[Message], *, answer_next: bool) -> Iterator[Piece]:
-        """The parts of a text of the tokenizer's own template; an answer goes up to its end."""
-        end, typed = self._own_end, dict[int, str]()
+        """The text of a conversation, in parts; an answer goes up to its end."""
+        end, typed = self._end, dict[int, str]()
 
         def hide(match: re.Match[str]) -> str:
             typed[code := _HIDDEN + len(typed)] = match[0]
@@ -258,8 +208,27 @@ class Template:
                 if run:
                     yield Piece(run.translate(typed), part % 2 == 1, special=index % 2 == 1)
 
+    @cached_property
+    def _special(self) -> re.Pattern[str]:
+        """A pattern, with a group, of the special tokens of the tokenizer."""
+        added = self.backend.get_added_tokens_decoder().values()
+        names = sorted((token.content for token in added if token.special), key=len, reverse=True)
+        return re.compile(f"({'|'.join(map(re.escape, names))})")
+
+    @cached_property
+    def _end(self) -> str:
+        """The special token that the template writes after an answer."""
+        text = self._render([message("user", "0"), message("assistant", "1")])
+        found = self._special.search(text.rpartition("1")[2])
+        if found is None:
+            raise WxbError(
+                "encoding.template: found own, but the backbone's chat template writes no special"
+                " token after an answer, so that a reply would never end; expected roles or plain"
+            )
+        return found[0]
+
     def _render(self, conversation: Sequence[Message], *, answer_next: bool = False) -> str:
-        """The text of a conversation by the tokenizer's own template, as in transformers."""
+        """The text of a conversation, as in transformers."""
         from jinja2 import TemplateError
         from transformers.utils.chat_template_utils import render_jinja_template
 

@@ -62,8 +62,7 @@ def in_one_window(
 ) -> NDArray[np.bool_]:
     """Which non-empty ranges of tokens `firsts[i]:lasts[i]` are inside a single window."""
     last_window = np.searchsorted(windows.firsts, firsts, side="right") - 1
-    is_inside: NDArray[np.bool_] = lasts <= windows.lasts[last_window]
-    return is_inside
+    return lasts <= windows.lasts[last_window]
 
 
 def character_range(

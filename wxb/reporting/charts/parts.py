@@ -72,8 +72,7 @@ class Study(NamedTuple):
     @property
     def systems(self) -> Mapping[str, Any]:
         """The systems of the comparison on `test`, by experiment."""
-        systems: Mapping[str, Any] = self.comparison["systems"]
-        return systems
+        return self.comparison["systems"]
 
     @property
     def chips(self) -> dict[str, Chip]:

@@ -173,5 +173,4 @@ def _edits(predicted: str, references: tuple[str, ...]) -> list[float]:
     """
     has_no_spaces = tokenizer_of(references[0]) != SPACED
     metric = TER(normalized=has_no_spaces, asian_support=has_no_spaces)
-    counts: list[float] = metric._extract_corpus_statistics([predicted], streams([references]))[0]
-    return counts
+    return metric._extract_corpus_statistics([predicted], streams([references]))[0]

@@ -67,8 +67,7 @@ class Headed(tuning.BackboneModel):
     def hidden(self, input_ids: Tensor, attention_mask: Tensor) -> Tensor:
         """The last hidden states (B, T, C) of tokens (B, T); with NEFTune noise in training."""
         inputs = self.backbone_inputs(input_ids, attention_mask)
-        states: Tensor = self.backbone(**inputs).last_hidden_state
-        return states
+        return self.backbone(**inputs).last_hidden_state
 
     def save_pretrained(self, folder: Path) -> None:
         """Write all modules; `AutoModel` or peft loads the backbone from the same folder."""

@@ -33,8 +33,7 @@ def log_mel(samples: NDArray[np.float32], bands: int, window: int) -> NDArray[np
     power = spectrum.real**2 + spectrum.imag**2
     logs = np.log10(np.maximum(power @ mel_filters(bands), MIN_POWER))  # (F, bands)
     clipped = np.maximum(logs, logs.max() - DYNAMIC_RANGE)
-    scaled: NDArray[np.float32] = ((clipped + 4) / 4).astype("f4")
-    return scaled
+    return ((clipped + 4) / 4).astype("f4")
 
 
 @cache

@@ -114,8 +114,7 @@ def write(path: Path, samples: NDArray[np.floating[Any]], rate: int) -> str:
 
 def change_speed(samples: NDArray[np.float32], speed: float) -> NDArray[np.float32]:
     """Resample so that playback is `speed` times as fast and higher in pitch (Ko et al. 2015)."""
-    faster: NDArray[np.float32] = soxr.resample(samples, RATE * speed, RATE, quality="HQ")
-    return faster
+    return soxr.resample(samples, RATE * speed, RATE, quality="HQ")
 
 
 def trim(
@@ -167,8 +166,7 @@ def loudness(samples: NDArray[np.float32]) -> NDArray[np.float64]:
 
 
 def _decibels(power: NDArray[np.float64] | np.floating) -> NDArray[np.float64]:
-    decibels: NDArray[np.float64] = 10 * np.log10(np.maximum(power, 1e-12))
-    return decibels
+    return 10 * np.log10(np.maximum(power, 1e-12))
 
 
 def map_parallel(work: Callable[[J], R], jobs: Sequence[J], caption: str) -> Iterator[R]:

@@ -115,8 +115,7 @@ class Seq2SeqModel(nn.Module):
         ids = torch.tensor([source.tolist()], device=device)
         labels = torch.tensor([[*target.tolist(), self.model.config.eos]], device=device)
         weights: Tensor = self.model.attention_weights(ids, torch.ones_like(ids), labels)
-        array: NDArray[Any] = weights[0].float().cpu().numpy()
-        return array
+        return weights[0].float().cpu().numpy()
 
     def save_pretrained(self, folder: Path) -> None:
         """Write the weights as safetensors; a GPT-2 in the layout of transformers."""
@@ -138,8 +137,7 @@ class Seq2SeqModel(nn.Module):
         pretrained.load_weights(self._saved_module(), weights, folder / WEIGHTS)
 
     def _saved_module(self) -> nn.Module:
-        module: nn.Module = self.model.gpt2 if isinstance(self.model, PromptedGPT2) else self.model
-        return module
+        return self.model.gpt2 if isinstance(self.model, PromptedGPT2) else self.model
 
 
 class Special(NamedTuple):
