@@ -12,7 +12,7 @@ def main(params: Params, name: str) -> None:
     corpus = params.block("corpora", name)
     with publish(paths.RAW / name) as (out,):
         out.mkdir()
-        fetching.fetch(corpus, out, seed=params.seed, label=f"download@{name}")
+        fetching.fetch(corpus, out, seed=params.seed, caption=f"download@{name}")
 
 
 if __name__ == "__main__":

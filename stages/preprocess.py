@@ -21,7 +21,7 @@ from wxb.runtime.command import run
 
 
 def preprocess(
-    folder: Path, corpus: Corpus, *, seed: int, label: str, out: Path, home: Path | None = None
+    folder: Path, corpus: Corpus, *, seed: int, caption: str, out: Path, home: Path | None = None
 ) -> None:
     """Read the raw files in `folder`, and write all splits, rejects and statistics to `out`.
 
@@ -34,10 +34,12 @@ def preprocess(
     rejects: list[Reject] = []
     named = [path for path in folder.rglob("*") if path.suffix.lower() in task.NAMED_FILES]
     if unread := unread_files(folder, [*data_files(folder, corpus), *named]):
-        print(f"{label}: not read: {', '.join(unread)}", file=Progress.console)
+        print(f"{caption}: not read: {', '.join(unread)}", file=Progress.console)
     fields = Counter[str]()
     raw = reading.read(folder, corpus, task, fields)
-    for item in task.prepare(raw, corpus, folder=folder, out=out, home=home or out, label=label):
+    for item in task.prepare(
+        raw, corpus, folder=folder, out=out, home=home or out, caption=caption
+    ):
         if isinstance(item, Reject):
             rejects.append(item)
         elif corpus.languages and item.language not in corpus.languages:
@@ -55,7 +57,7 @@ def preprocess(
         rejects += error.rejects
         if not rejects:
             raise
-        listed = paths.log(f"{label}.rejects").with_suffix(".jsonl")
+        listed = paths.log(f"{caption}.rejects").with_suffix(".jsonl")
         write_jsonl(listed, (reject._asdict() for reject in rejects))
         raise WxbError(f"{folder}: {_cause(rejects, corpus)} ({listed}). So {error}") from None
     rejects += surplus
@@ -73,7 +75,7 @@ def preprocess(
     if rejects:
         counts = ", ".join(f"{count:,} {reason}" for reason, count in statistics["rejects"].items())
         share = f"{len(rejects):,} of {statistics['records']['raw']:,} records rejected"
-        print(f"{label}: {share} (rejects.jsonl): {counts}", file=Progress.console)
+        print(f"{caption}: {share} (rejects.jsonl): {counts}", file=Progress.console)
 
 
 def _drain(records: list[Record]) -> Iterator[Record]:
@@ -96,9 +98,9 @@ def _cause(rejects: Sequence[Reject], corpus: Corpus) -> str:
 def main(params: Params, name: str) -> None:
     """Write the clean records of the corpus `name`."""
     corpus = params.block("corpora", name)
-    home, label = paths.CLEAN / name, f"preprocess@{name}"
+    home, caption = paths.CLEAN / name, f"preprocess@{name}"
     with publish(home) as (out,):
-        preprocess(paths.RAW / name, corpus, seed=params.seed, label=label, out=out, home=home)
+        preprocess(paths.RAW / name, corpus, seed=params.seed, caption=caption, out=out, home=home)
 
 
 if __name__ == "__main__":

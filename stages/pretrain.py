@@ -15,9 +15,9 @@ def main(params: Params, name: str) -> None:
     backbone = params.block("backbones", name)
     corpus, tokens = paths.CLEAN / backbone.corpus, paths.TOKENIZERS / name
     metrics, curves = paths.metrics(paths.PRETRAIN, name), paths.TRAINING / paths.PRETRAIN / name
-    label = f"pretrain@{name}"
+    caption = f"pretrain@{name}"
     outputs = paths.MODELS / name, curves, metrics
-    launch = processes.launch(params.processes(label))
+    launch = processes.launch(params.processes(caption))
     with launch, processes.publish(*outputs) as (model_folder, curves_folder, metrics_file):
         if backbone.is_tokenizer_only:
             model_folder.mkdir()
@@ -28,7 +28,7 @@ def main(params: Params, name: str) -> None:
         from wxb.training import pretraining  # its imports take seconds
 
         checkpoint_folder = checkpoints.folder(
-            label, [backbone, params.seed, params.threads, params.portable], [corpus, tokens]
+            caption, [backbone, params.seed, params.threads, params.portable], [corpus, tokens]
         )
         result = pretraining.pretrain(
             backbone,
@@ -36,7 +36,7 @@ def main(params: Params, name: str) -> None:
             tokens,
             seed=params.seed,
             checkpoints=checkpoint_folder,
-            caption=label,
+            caption=caption,
             model_folder=model_folder,
             curves=curves_folder,
         )

@@ -31,7 +31,7 @@ def fetch(project, path, **changes):
     corpus = Corpus.model_validate(
         {"task": "ner", "path": path, "split": {"test": 0.2, "valid": 0.1}, **changes}
     )
-    fetching.fetch(corpus, project / "raw", seed=7, label="download@test")
+    fetching.fetch(corpus, project / "raw", seed=7, caption="download@test")
     return sorted(p.relative_to(project / "raw").as_posix() for p in project.rglob("raw/**/*"))
 
 

@@ -112,7 +112,7 @@ def fetch(site, path="/a.csv", content=BODY, **changes):
     """The bytes that `fetch` writes; the pinned hash is that of `content`."""
     block = {"address": site.address + path, "sha256": sha256(content), **changes}
     download = Download.model_validate(block)
-    web.fetch(download, Path(), label="download@test")
+    web.fetch(download, Path(), caption="download@test")
     return Path(download.file).read_bytes()
 
 

@@ -46,7 +46,6 @@ class Architecture:
     head: str
     labels: Callable[[torch.Tensor], dict[str, torch.Tensor]]  # for ids
     dropouts: tuple[str, ...]
-    wide: dict[str, Any]  # settings of a model with enough initial weights to compare
     saved: tuple[dict[str, Any], ...] = ({},)  # settings of models to save and load
     single: bool = False  # float64 models compute a part in float32
     prefix: str = ""  # of the names of a decoder's inputs, if there is an encoder
@@ -126,7 +125,6 @@ BERT = Architecture(
     "BertForPreTraining",
     bert_labels,
     ("hidden_dropout_prob", "attention_probs_dropout_prob"),
-    {"hidden_size": 64, "initializer_range": 0.05, "pad_token_id": 3},
 )
 
 
@@ -166,7 +164,6 @@ GPT2 = Architecture(
     "GPT2LMHeadModel",
     next_tokens,
     ("resid_pdrop", "embd_pdrop", "attn_pdrop"),
-    {"n_embd": 64, "initializer_range": 0.05},
     single=True,  # the loss
     shortest=2,
 )
@@ -208,7 +205,6 @@ LLAMA = Architecture(
     "LlamaForCausalLM",
     next_tokens,
     ("attention_dropout",),
-    {"hidden_size": 64, "initializer_range": 0.05},
     saved=({"tie_word_embeddings": True}, {"tie_word_embeddings": False}),
     single=True,  # norms, angles and the loss
     shortest=2,
@@ -263,7 +259,6 @@ WHISPER = Architecture(
     "WhisperForConditionalGeneration",
     aligned_tokens,
     ("dropout", "attention_dropout", "activation_dropout"),
-    {"d_model": 64, "init_std": 0.05},
     prefix="decoder_",
 )
 DECODERS = (GPT2, LLAMA, WHISPER)

@@ -39,7 +39,7 @@ def run(folder, contents, **changes):
 
 def clean_folder(folder, settings):
     out = folder / "clean"
-    preprocess(folder / "raw", settings, seed=1, label="preprocess@test", out=out)
+    preprocess(folder / "raw", settings, seed=1, caption="preprocess@test", out=out)
     return folder / "clean"
 
 

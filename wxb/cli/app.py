@@ -161,10 +161,9 @@ def table(
 ) -> None:
     """Print the table of a study or lesson, its conclusion, and whether it is stale.
 
-    A terminal shows the columns that fit; --all prints every table. In a file or pipe, lines
-    are not wrapped, and --all writes Markdown.
+    A terminal shows the columns that fit; --all prints every table, as Markdown. In a file or pipe,
+    lines are not wrapped.
     """
-    from wxb.cli.markdown import TerminalMarkdown
     from wxb.reporting import costs, tables
     from wxb.reporting.charts import pairs
 
@@ -182,8 +181,7 @@ def table(
         if is_lesson:
             console.print(listing.metrics_table(params.lessons[name].title, content))
         elif everything:
-            text = tables.markdown(content, costs.read_training_seconds(content))
-            console.print(TerminalMarkdown(text)) if console.is_terminal else print(text, end="")
+            print(tables.markdown(content, costs.read_training_seconds(content)), end="")
         else:
             console.print(Text(content["title"], style="bold"))
             scores = tables.score_table(content, counts=False)

@@ -79,13 +79,14 @@ def read_labelled(path: Path, labelling: Labelling) -> Iterator[Record]:
     return (record for record in read(path, labelling) if record.gold is not None)
 
 
-def read_labelled_chunks(path: Path, labelling: Labelling, label: str) -> Iterator[list[Record]]:
+def read_labelled_chunks(path: Path, labelling: Labelling, caption: str) -> Iterator[list[Record]]:
     """Yield what `read_labelled` does in chunks, to save memory; prints progress.
 
-    A chunk holds the labelled ones of up to CHUNK records, maybe none. `label` names the progress.
+    A chunk holds the labelled ones of up to CHUNK records, maybe none. `caption` names the
+    progress.
     """
     total = -(-pq.read_metadata(path).num_rows // CHUNK)
-    for chunk in track(_chunks(path, labelling), label, total, unit="chunk"):
+    for chunk in track(_chunks(path, labelling), caption, total, unit="chunk"):
         yield [record for record in chunk if record.gold is not None]
 
 

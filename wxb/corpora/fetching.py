@@ -13,7 +13,7 @@ from wxb.core.progress import Progress, track
 from wxb.corpora import web
 
 
-def fetch(corpus: Corpus, folder: Path, *, seed: int, label: str) -> None:
+def fetch(corpus: Corpus, folder: Path, *, seed: int, caption: str) -> None:
     """Copy, download or generate the raw files of a corpus into an empty folder.
 
     Raises WxbError if `path` does not exist, the generator fails, or a download fails.
@@ -22,19 +22,19 @@ def fetch(corpus: Corpus, folder: Path, *, seed: int, label: str) -> None:
     if not path.exists():
         raise WxbError(f"{corpus.path}: no such file or folder; correct `path` of the corpus")
     if corpus.generate:
-        _generate(corpus, folder, seed=seed, label=label)
+        _generate(corpus, folder, seed=seed, caption=caption)
     elif corpus.hub:
         hub.fetch(corpus.hub.repository, corpus.hub.revision, corpus.hub.files, folder)
     elif corpus.urls:
         for download in corpus.urls:
-            web.fetch(download, folder, label=label)
+            web.fetch(download, folder, caption=caption)
     elif path.is_dir():
-        _copy(path, folder, label)
+        _copy(path, folder, caption)
     else:
         shutil.copyfile(path, folder / path.name)
 
 
-def _copy(source: Path, folder: Path, label: str) -> None:
+def _copy(source: Path, folder: Path, caption: str) -> None:
     """Copy a folder with the content of links; prints which entries it skips."""
     skipped: list[str] = []
 
@@ -50,10 +50,10 @@ def _copy(source: Path, folder: Path, label: str) -> None:
 
     shutil.copytree(source, folder, dirs_exist_ok=True, ignore=ignore)
     if skipped:
-        print(f"{label}: skipped: {', '.join(skipped)}", file=Progress.console)
+        print(f"{caption}: skipped: {', '.join(skipped)}", file=Progress.console)
 
 
-def _generate(corpus: Corpus, folder: Path, *, seed: int, label: str) -> None:
+def _generate(corpus: Corpus, folder: Path, *, seed: int, caption: str) -> None:
     """Write the records of `generate` in the Python module at `path` to records.jsonl.
 
     A generator that also writes files, such as recordings, has a parameter `folder`. `path` must be
@@ -76,4 +76,4 @@ def _generate(corpus: Corpus, folder: Path, *, seed: int, label: str) -> None:
     except (ValueError, ModuleNotFoundError, AttributeError, TypeError) as error:
         detail = "expected a Python module whose function `generate` takes those of the corpus"
         raise WxbError(f"{corpus.path}: {error}; {detail}") from None  # TypeError: path has ..
-    write_jsonl(folder / "records.jsonl", track(records, label, total))
+    write_jsonl(folder / "records.jsonl", track(records, caption, total))

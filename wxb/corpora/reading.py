@@ -71,14 +71,14 @@ class Reading(ABC):
         folder: Path,
         out: Path,
         home: Path,
-        label: str,
+        caption: str,
     ) -> Iterator[Record | Reject]:
         """Yield the records of `folder` with prepared inputs, and rejects; prints progress.
 
         Prepared files, such as audio, are written to `out`, whose final path is `home`. Texts need
         no preparation.
         """
-        return track(items, label)
+        return track(items, caption)
 
     def shown(self, record: Record) -> str:
         """A record as models read it, for the report of `wxb new corpus`."""

@@ -32,7 +32,7 @@ CHUNK = 2**16  # bytes; what a killed download may lose
 MIB = 2**20
 
 
-def fetch(download: Download, folder: Path, *, label: str) -> None:
+def fetch(download: Download, folder: Path, *, caption: str) -> None:
     """Copy a file of the web into a folder: from WXB_DOWNLOADS, from the cache, or downloaded.
 
     Raises WxbError if the download fails, or if the file does not have the hash `sha256`; it is
@@ -53,7 +53,7 @@ def fetch(download: Download, folder: Path, *, label: str) -> None:
         while True:
             is_resumed = part.exists()
             if not is_resumed or sha256(part) != download.sha256:
-                _download(download, part, label)
+                _download(download, part, caption)
             digest = sha256(part)
             if digest == download.sha256:
                 shutil.copyfile(part, folder / download.file)
@@ -68,7 +68,7 @@ def fetch(download: Download, folder: Path, *, label: str) -> None:
     )
 
 
-def _download(download: Download, part: Path, label: str) -> None:
+def _download(download: Download, part: Path, caption: str) -> None:
     """Download the rest of a file, with retries."""
     furthest, failures = _size(part), 0
     retries = Retry(
@@ -84,7 +84,7 @@ def _download(download: Download, part: Path, label: str) -> None:
             session.mount(scheme, HTTPAdapter(max_retries=retries))
         while True:
             try:
-                return _request(session, download, part, label)
+                return _request(session, download, part, caption)
             except (requests.RequestException, HTTPError) as error:
                 failures = 1 if _size(part) > furthest else failures + 1
                 furthest = max(furthest, _size(part))
@@ -98,7 +98,7 @@ def _download(download: Download, part: Path, label: str) -> None:
                 time.sleep(BACKOFF * 2 ** (failures - 1))
 
 
-def _request(session: requests.Session, download: Download, part: Path, label: str) -> None:
+def _request(session: requests.Session, download: Download, part: Path, caption: str) -> None:
     """Append the bytes that `part` lacks. Raises the errors of requests and urllib3."""
     start = _size(part)
     headers = {"Range": f"bytes={start}-"} if start else {}
@@ -112,7 +112,7 @@ def _request(session: requests.Session, download: Download, part: Path, label: s
         start = start if response.status_code == 206 else 0
         rest = response.raw.length_remaining  # None if unknown
         total = None if rest is None else -(-(start + rest) // MIB)
-        progress = Progress(f"{label} {download.file}", total, "MiB")
+        progress = Progress(f"{caption} {download.file}", total, "MiB")
         with part.open("ab" if start else "wb", buffering=0) as file:
             for chunk in response.raw.stream(CHUNK, decode_content=False):
                 file.write(chunk)

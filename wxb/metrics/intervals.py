@@ -13,10 +13,8 @@ Distribution of Estimates of Variance Components"; Cramér (1946), "Mathematical
 Statistics", section 27.4 (the variance of a variance, by kurtosis).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -55,7 +53,7 @@ class Groups(NamedTuple):
     sizes: NDArray[np.int64]  # (groups,): records
 
     @classmethod
-    def from_records(cls, runs: Sequence[Sums], names: Sequence[str] | None = None) -> Groups:
+    def from_records(cls, runs: Sequence[Sums], names: Sequence[str] | None = None) -> Self:
         """Add up statistics, each (records,) or (records, K), over the records of each group.
 
         There is a run for each seed. Without names, each record is its own group. Raises ValueError

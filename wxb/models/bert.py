@@ -29,7 +29,6 @@ class Config:
     attention_probs_dropout_prob: float = 0.1
     max_position_embeddings: int = 512
     type_vocab_size: int = 2
-    initializer_range: float = 0.02
     layer_norm_eps: float = 1e-12
     pad_token_id: int | None = 0
 
@@ -209,7 +208,6 @@ class BertModel(nn.Module):
         self.embeddings = _Embeddings(config)
         self.encoder = _Encoder(config)
         self.pooler = _Pooler(config) if add_pooling_layer else None
-        _initialize(self, config)
 
     def forward(
         self,
@@ -251,7 +249,6 @@ class _WordPrediction(nn.Module):
         super().__init__()
         self.transform = _Transform(config)
         self.decoder = nn.Linear(config.hidden_size, config.vocab_size)
-        _initialize(self, config)
         self.decoder.weight = words.weight
         self.bias = self.decoder.bias  # checkpoints have it under both names
 
@@ -266,7 +263,6 @@ class BertForPreTraining(nn.Module):
         super().__init__()
         self.bert = BertModel(config)
         next_sentence = nn.Linear(config.hidden_size, 2)
-        _initialize(next_sentence, config)
         words = _WordPrediction(config, self.bert.embeddings.word_embeddings)
         self.cls = nn.ModuleDict({"predictions": words, "seq_relationship": next_sentence})
 
@@ -289,14 +285,3 @@ class BertForPreTraining(nn.Module):
 
 def _cross_entropy(logits: Tensor, labels: Tensor) -> Tensor:  # (..., K), (...)
     return F.cross_entropy(logits.flatten(0, -2), labels.flatten())
-
-
-def _initialize(model: nn.Module, config: Config) -> None:
-    """Initialize weights as in BERT's own code: normal, and 0 for biases and padding."""
-    for module in model.modules():
-        if isinstance(module, nn.Linear | nn.Embedding):
-            nn.init.normal_(module.weight, std=config.initializer_range)
-        if isinstance(module, nn.Linear):
-            nn.init.zeros_(module.bias)
-        elif isinstance(module, nn.Embedding) and module.padding_idx is not None:
-            nn.init.zeros_(module.weight[module.padding_idx])

@@ -6,8 +6,6 @@ state. The state holds what the model needs of each row; its `reorder` selects r
 `decoder_step` makes such a function from a decoder.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, NamedTuple, Protocol, Self, TypeVar
 
@@ -184,7 +182,7 @@ class DecoderState(NamedTuple):
     input_ids: Tensor  # (B, R), to be read again with the next tokens; R = 0 with a cache
     past_key_values: Any = None  # a Cache; or that of transformers, which `reorder` cannot handle
 
-    def reorder(self, rows: Tensor) -> DecoderState:
+    def reorder(self, rows: Tensor) -> Self:
         """The state of these rows (M,)."""
         past = self.past_key_values
         if past is not None:

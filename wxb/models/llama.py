@@ -45,7 +45,6 @@ class Config:
         default_factory=lambda: {"rope_type": "default", "rope_theta": 10_000.0}
     )
     attention_dropout: float = 0.0
-    initializer_range: float = 0.02
     pad_token_id: int | None = None
     tie_word_embeddings: bool = False
     is_causal: bool = True  # False: bidirectional attention
@@ -143,25 +142,19 @@ def rotate(vectors: Tensor, cos: Tensor, sin: Tensor) -> Tensor:  # (B, H, T, D)
     return torch.cat([first * cos - second * sin, second * cos + first * sin], dim=-1)
 
 
-def _linear(inputs: int, outputs: int, std: float) -> nn.Linear:
-    """A linear layer without bias, with normal initial weights."""
-    layer = nn.Linear(inputs, outputs, bias=False)
-    nn.init.normal_(layer.weight, std=std)
-    return layer
-
-
 class _Attention(nn.Module):
     """Grouped-query attention (Ainslie et al. 2023) with rotary positions."""
 
     def __init__(self, config: Config) -> None:
         super().__init__()
-        width, size, std = config.hidden_size, config.head_dim, config.initializer_range
+        width, size = config.hidden_size, config.head_dim
         self.size = size
         self.dropout = config.attention_dropout
-        self.q_proj = _linear(width, config.num_attention_heads * size, std)
-        self.k_proj = _linear(width, config.num_key_value_heads * size, std)
-        self.v_proj = _linear(width, config.num_key_value_heads * size, std)
-        self.o_proj = _linear(config.num_attention_heads * size, width, std)
+        heads, groups = config.num_attention_heads, config.num_key_value_heads
+        self.q_proj = nn.Linear(width, heads * size, bias=False)
+        self.k_proj = nn.Linear(width, groups * size, bias=False)
+        self.v_proj = nn.Linear(width, groups * size, bias=False)
+        self.o_proj = nn.Linear(heads * size, width, bias=False)
 
     def forward(
         self,
@@ -188,10 +181,10 @@ class _MLP(nn.Module):
 
     def __init__(self, config: Config) -> None:
         super().__init__()
-        width, inner, std = config.hidden_size, config.intermediate_size, config.initializer_range
-        self.gate_proj = _linear(width, inner, std)
-        self.up_proj = _linear(width, inner, std)
-        self.down_proj = _linear(inner, width, std)
+        width, inner = config.hidden_size, config.intermediate_size
+        self.gate_proj = nn.Linear(width, inner, bias=False)
+        self.up_proj = nn.Linear(width, inner, bias=False)
+        self.down_proj = nn.Linear(inner, width, bias=False)
 
     def forward(self, hidden: Tensor) -> Tensor:  # (B, T, C)
         inner = F.silu(self.gate_proj(hidden)) * self.up_proj(hidden)  # (B, T, I)
@@ -227,7 +220,6 @@ class LlamaModel(nn.Module):
     def __init__(self, config: Config) -> None:
         super().__init__()
         self.embed_tokens = nn.Embedding(config.vocab_size, config.hidden_size, config.pad_token_id)
-        nn.init.normal_(self.embed_tokens.weight, std=config.initializer_range)
         self.layers = nn.ModuleList(_Layer(config) for _ in range(config.num_hidden_layers))
         self.norm = RMSNorm(config.hidden_size, config.rms_norm_eps)
         self.rotary_emb = RotaryEmbedding(config)
@@ -274,6 +266,6 @@ class LlamaForCausalLM(CausalLM):
     def __init__(self, config: Config) -> None:
         super().__init__()
         self.model = LlamaModel(config)
-        self.lm_head = _linear(config.hidden_size, config.vocab_size, config.initializer_range)
+        self.lm_head = nn.Linear(config.hidden_size, config.vocab_size, bias=False)
         if config.tie_word_embeddings:
             self.lm_head.weight = self.model.embed_tokens.weight

@@ -5,11 +5,9 @@ state of the encoder (Cho et al. 2014). With attention, it is a weighted mean of
 source tokens, with other weights at each step (Bahdanau et al. 2015).
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import torch
 from torch import Tensor, nn
@@ -44,7 +42,7 @@ class State(NamedTuple):
     source_mask: Tensor  # (B, S), True for source tokens
     weights: Tensor  # (B, S), attention weights of the last token; zeros without attention
 
-    def reorder(self, rows: Tensor) -> State:
+    def reorder(self, rows: Tensor) -> Self:
         """The state of these rows (M,)."""
         return State(*(part[rows] for part in self))
 

@@ -4,10 +4,8 @@
 embeddings, positions and a vocabulary.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
-from typing import NamedTuple, cast
+from typing import NamedTuple, Self, cast
 
 import torch
 from torch import Tensor, nn
@@ -51,7 +49,7 @@ class State(NamedTuple):
     layers: tuple[Cache, ...]
     source_mask: Tensor  # (B, 1, 1, S)
 
-    def reorder(self, rows: Tensor) -> State:
+    def reorder(self, rows: Tensor) -> Self:
         """The state of these rows (M,)."""
         layers = tuple(Cache(*(part[rows] for part in layer)) for layer in self.layers)
         return State(layers, self.source_mask[rows])

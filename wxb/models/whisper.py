@@ -6,7 +6,6 @@ S - T cached ones; width C, H heads of D = C / H, inner width I, vocabulary V.
 """
 
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, NamedTuple, Self
 
 import torch
@@ -37,7 +36,6 @@ class Config:
     dropout: float = 0.0
     attention_dropout: float = 0.0
     activation_dropout: float = 0.0
-    init_std: float = 0.02
     pad_token_id: int = 50256
 
     def __post_init__(self) -> None:
@@ -73,14 +71,6 @@ def sinusoids(length: int, width: int) -> Tensor:
     frequencies = 10_000 ** -torch.linspace(0, 1, width // 2)
     angles = torch.arange(length)[:, None] * frequencies  # (length, width / 2)
     return torch.cat([angles.sin(), angles.cos()], dim=1)
-
-
-def _initialize(module: nn.Module, std: float) -> None:
-    """Set normal weights and zero biases; leave norms and sinusoids."""
-    if isinstance(module, nn.Linear | nn.Conv1d | nn.Embedding) and module.weight.requires_grad:
-        nn.init.normal_(module.weight, std=std)
-    if isinstance(module, nn.Linear | nn.Conv1d) and module.bias is not None:
-        nn.init.zeros_(module.bias)
 
 
 class _Attention(nn.Module):
@@ -270,7 +260,6 @@ class WhisperModel(nn.Module):
         super().__init__()
         self.encoder = WhisperEncoder(config)
         self.decoder = WhisperDecoder(config)
-        self.apply(partial(_initialize, std=config.init_std))
 
     def forward(
         self,

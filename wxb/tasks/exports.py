@@ -77,29 +77,26 @@ def export(params: Params, name: str, split: str, format_: str | None, output: P
 def load_records(params: Params, name: str, split: str) -> Records:
     """The labelled records of a split of a corpus: `id`, `input`, `language` and `gold`.
 
-    Those of an experiment are the lines of predictions.jsonl, with the language. Raises WxbError
-    for an unknown split, and if the stage that writes the records has not run.
+    Those of an experiment are the lines of predictions.jsonl. Raises WxbError for an unknown split,
+    and if the stage that writes the records has not run.
     """
     from wxb.corpora import clean  # slow: imports pyarrow
-    from wxb.metrics import evaluation
+    from wxb.metrics import TEST, evaluation
 
-    experiment = params.experiments.get(name)
-    corpus = experiment.corpus if experiment else name
-    task = tasks.get(params.corpora[corpus].task)
-    folder = paths.CLEAN / corpus
-    require_output(folder / paths.PROFILE, f"preprocess@{corpus}")
-    splits = ["test"] if experiment else clean.splits(folder)
+    folder, splits = paths.CLEAN / name, [TEST]
+    if name in params.corpora:
+        require_output(folder / paths.PROFILE, f"preprocess@{name}")
+        splits = clean.splits(folder)
     if split not in splits:
         raise WxbError(f"--split: {name} has no split {split!r}{choices(split, splits)}")
-    require_output(folder / f"{split}.parquet", f"preprocess@{corpus}")
-    records = [*clean.read_labelled(folder / f"{split}.parquet", task.record)]
-    if not experiment:
+    if name in params.corpora:
+        require_output(folder / f"{split}.parquet", f"preprocess@{name}")
+        labelling = tasks.get(params.corpora[name].task).record
+        records = clean.read_labelled(folder / f"{split}.parquet", labelling)
         fields = ("id", "input", "language", "gold")
-        return [{name: getattr(record, name) for name in fields} for record in records]
-    predictions = paths.PREDICTIONS / experiment.study / name
-    require_output(predictions / evaluation.PREDICTIONS, f"evaluate@{name}")
-    languages = {record.id: record.language for record in records}
-    return [
-        {**row._asdict(), "language": languages.get(row.id)}
-        for row in evaluation.load_run(task.metrics, predictions)
-    ]
+        return [{field: getattr(record, field) for field in fields} for record in records]
+    experiment = params.experiments[name]
+    folder = paths.PREDICTIONS / experiment.study / name
+    require_output(folder / evaluation.PREDICTIONS, f"evaluate@{name}")
+    rows = evaluation.load_run(tasks.get(experiment.task).metrics, folder)
+    return [row._asdict() for row in rows]

@@ -89,7 +89,7 @@ def cleaned(path, content):
         Path("raw").mkdir()
         shutil.copy(path, "raw")
     params = corpus_class(content["task"]).model_validate(content)
-    preprocess(Path("raw"), params, seed=1, label="p", out=Path("clean"))
+    preprocess(Path("raw"), params, seed=1, caption="p", out=Path("clean"))
     return read_json(Path("clean/profile.json"))
 
 

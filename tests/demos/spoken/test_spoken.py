@@ -26,7 +26,7 @@ def corpus(**changes) -> Corpus:
 
 def fetch(folder, **changes):
     folder.mkdir()
-    fetching.fetch(corpus(**changes), folder, seed=1, label="test")
+    fetching.fetch(corpus(**changes), folder, seed=1, caption="test")
     lines = (folder / "records.jsonl").read_text(encoding="utf-8").splitlines()
     return [json.loads(line) for line in lines]
 

@@ -164,12 +164,12 @@ def read_records(path: Path, corpus: Corpus) -> Trial:
     """
     task, trial, fields = tasks.get(corpus.task).reading, Trial([], [], {}), Counter[str]()
     with tempfile.TemporaryDirectory() as raw, tempfile.TemporaryDirectory() as temporary:
-        folder, out, label = path, Path(temporary), f"read {path.name}"
+        folder, out, caption = path, Path(temporary), f"read {path.name}"
         if not path.is_dir():  # a folder as `download` would make it
             folder = Path(raw)
             (folder / path.name).symlink_to(path.resolve())
         items = reading.read(folder, corpus, task, fields)
-        for item in task.prepare(items, corpus, folder=folder, out=out, home=out, label=label):
+        for item in task.prepare(items, corpus, folder=folder, out=out, home=out, caption=caption):
             if isinstance(item, Reject):
                 trial.rejects.append(item)
             else:

@@ -1,9 +1,7 @@
 """The blocks of `backbones`."""
 
-from __future__ import annotations
-
 from pathlib import Path
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import Field, PositiveInt, model_validator
 
@@ -41,7 +39,7 @@ class Architecture(Section):
     dropout: Fraction = 0.0
 
     @model_validator(mode="after")
-    def _only_llama_groups_heads(self) -> Architecture:
+    def _only_llama_groups_heads(self) -> Self:
         if self.num_key_value_heads is not None and self.model_type != "llama":
             raise ValueError("num_key_value_heads is for model_type llama only")
         return self
@@ -73,7 +71,7 @@ class Backbone(Section):
         return bool(name) and name not in PACKAGES and Path(name).exists()
 
     @model_validator(mode="after")
-    def _complete(self) -> Backbone:
+    def _complete(self) -> Self:
         is_trained = self.tokenizer is not None and not self.checkpoint
         if not is_trained and (self.checkpoint is None or self.architecture):
             raise ValueError(

@@ -1,10 +1,8 @@
 """The blocks of `corpora`: the source, format and split of records."""
 
-from __future__ import annotations
-
 from collections import Counter
 from pathlib import Path
-from typing import Annotated, ClassVar
+from typing import Annotated, ClassVar, Self
 from urllib.parse import unquote
 
 from pydantic import Field, HttpUrl, PositiveInt, model_validator
@@ -44,7 +42,7 @@ class Download(Section):
         return self.name or unquote((self.address.path or "").rsplit("/", 1)[-1])
 
     @model_validator(mode="after")
-    def _safe(self) -> Download:
+    def _safe(self) -> Self:
         if self.address.username or self.address.password:
             raise ValueError("a login in `address` would be published; put it into ~/.netrc")
         is_hidden = self.file.startswith(".")  # readers skip hidden files
@@ -87,7 +85,7 @@ class FurtherTestSet(Section):
     files: Patterns | None = None
 
     @model_validator(mode="after")
-    def _one_way(self) -> FurtherTestSet:
+    def _one_way(self) -> Self:
         if (self.by is None) != (self.share is None) or (self.by is None) == (self.files is None):
             raise ValueError("give either both `by` and `share`, or `files`")
         return self
@@ -128,7 +126,7 @@ class Split(Section):
         }
 
     @model_validator(mode="after")
-    def _consistent(self) -> Split:
+    def _consistent(self) -> Self:
         if self.files:
             if (self.by, self.test, self.valid) != (None, None, None):
                 raise ValueError("`files` divide the records: leave `by`, `test` and `valid` out")
@@ -185,7 +183,7 @@ class Corpus(Section):
         return f"compare `{self.format_key}` of the corpus with the file"
 
     @model_validator(mode="after")
-    def _consistent(self) -> Corpus:
+    def _consistent(self) -> Self:
         origins = [name for name in ("generate", "hub", "urls") if getattr(self, name)]
         if len(origins) > 1:
             raise ValueError(f"a corpus has one origin; found {' and '.join(origins)}")

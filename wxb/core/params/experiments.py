@@ -1,9 +1,7 @@
 """The blocks of `experiments` and `studies`."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
-from typing import Annotated, Any, ClassVar, Generic, Literal, TypeVar
+from typing import Annotated, Any, ClassVar, Generic, Literal, Self, TypeVar
 
 from pydantic import Field, PositiveInt, model_validator
 
@@ -37,7 +35,7 @@ class Tuning(Section):
     neftune_padded: bool = False  # scale noise by padded length, as the authors' code does
 
     @model_validator(mode="after")
-    def _consistent(self) -> Tuning:
+    def _consistent(self) -> Self:
         if self.four_bit and self.lora is None:
             raise ValueError("4-bit weights cannot be trained: `four_bit` needs `lora`")
         if self.frozen and (self.lora or self.gradient_checkpointing or self.neftune_alpha):
@@ -114,7 +112,7 @@ class Untuned(Experiment):
     """A model without a backbone, so that `tuning` must be empty."""
 
     @model_validator(mode="after")
-    def _refuse_tuning(self) -> Untuned:
+    def _refuse_tuning(self) -> Self:
         if self.tuning != Tuning():
             raise ValueError(f"method {self.method} has no backbone to tune; leave `tuning` empty")
         return self
@@ -162,7 +160,7 @@ class Study(Section):
         return "" if seed == self.seeds[0] else f"{paths.SEED}{seed}"
 
     @model_validator(mode="after")
-    def _unique_seeds(self) -> Study:
+    def _unique_seeds(self) -> Self:
         if len(set(self.seeds)) < len(self.seeds):
             raise ValueError(f"found seeds {self.seeds}; expected each seed once")
         return self

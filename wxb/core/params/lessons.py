@@ -1,8 +1,6 @@
 """The blocks of `lessons`, one class for each module in wxb/lessons."""
 
-from __future__ import annotations
-
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
 from pydantic import Field, PositiveInt, model_validator
 
@@ -36,7 +34,7 @@ class ImageSplit(Section):
     valid: Annotated[float, Field(gt=0, lt=1)]
 
     @model_validator(mode="after")
-    def _leaves_training_pictures(self) -> ImageSplit:
+    def _leaves_training_pictures(self) -> Self:
         if (self.test or 0) + self.valid >= 1:
             raise ValueError("test + valid must stay below 1: the rest is for training")
         return self
@@ -53,7 +51,7 @@ class ImagesLesson(Lesson):
     training: Training
 
     @model_validator(mode="after")
-    def _one_test_set(self) -> ImagesLesson:
+    def _one_test_set(self) -> Self:
         if (self.source == "cifar-10") != (self.split.test is None):
             raise ValueError("`split.test` is null for cifar-10 alone, which has test pictures")
         return self

@@ -6,11 +6,9 @@ Every p value is corrected for all pairs of a study, on all its test sets. Table
 a difference significant by one rule: `Pair.significant`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping, Sequence
 from string import ascii_lowercase
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 from wxb.metrics import LEVEL, TEST, Metric
 from wxb.reporting.charts.formatting import listed, p_value, rounded, signed
@@ -95,7 +93,7 @@ class Pair(NamedTuple):
         """Whether the difference is significant, in words."""
         return "significant" if self.significant else "not significant"
 
-    def swapped(self) -> Pair:
+    def swapped(self) -> Self:
         """The same test as the lead of `b` over `a`."""
         return self._replace(
             a=self.b, b=self.a, value=0 - self.value, low=0 - self.high, high=0 - self.low

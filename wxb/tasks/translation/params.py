@@ -1,10 +1,8 @@
 """The blocks of `corpora` and `experiments` for translation."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import AfterValidator, Field, PositiveInt, model_validator
 
@@ -69,7 +67,7 @@ class Corpus(corpora.Corpus):
         return self.parallel is None or file.suffix in [f".{suffix}" for suffix in self.parallel]
 
     @model_validator(mode="after")
-    def _check_pair(self) -> Corpus:
+    def _check_pair(self) -> Self:
         if self.split.by:
             raise ValueError("`split.by` is for other tasks; pairs that share a text stay together")
         key, names = self.format_key, self.parallel or self.columns

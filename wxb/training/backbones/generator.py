@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
@@ -72,10 +73,10 @@ class Generator(tuning.BackboneModel):
         attention_mask: Tensor,  # (B, T)
         *,
         max_new_tokens: int,
-        eos: int,
+        eos: int | Sequence[int],
         pad: int,
     ) -> Continuation:
-        """Generate answers by greedy search, up to `eos` or `max_new_tokens`.
+        """Generate answers by greedy search, up to any `eos` or `max_new_tokens`.
 
         Tokens and log-probabilities equal those of transformers' `generate`. A backbone whose
         cache `decoder_step` does not support reads all tokens again at each step.

@@ -24,7 +24,7 @@ def corpus(**more):
 def preprocessed(tmp_path, corpus, seed=1):
     """The profile and the rejects of a corpus."""
     out = tmp_path / "clean"
-    preprocess(tmp_path / "raw", corpus, seed=seed, label="test", out=out)
+    preprocess(tmp_path / "raw", corpus, seed=seed, caption="test", out=out)
     return read_json(out / "profile.json"), [*read_jsonl(out / "rejects.jsonl")]
 
 

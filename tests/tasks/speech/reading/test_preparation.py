@@ -22,7 +22,7 @@ def cleaned(folder, rows, **changes):
     (folder / "raw/manifest.jsonl").write_text(lines, encoding="utf-8")
     block = {"task": "speech", "path": "x", "split": {"test": 0.25, "valid": 0.25}, **changes}
     corpus = Corpus.model_validate(block)
-    preprocess(folder / "raw", corpus, seed=1, label="test", out=folder / "clean")
+    preprocess(folder / "raw", corpus, seed=1, caption="test", out=folder / "clean")
     return folder / "clean"
 
 

@@ -174,19 +174,13 @@ class Replier(Responder):
 
     def _batch_replies(self, prompts: Sequence[NDArray[np.int32]]) -> list[Reply]:
         """The reply to each prompt by greedy decoding, in one batch."""
-        import torch
-
-        from wxb.models.decoding import complete
-
         end_ids = self.template.end_ids
-        with torch.inference_mode():
-            tokens = complete(
-                partial(self.model.backbone, use_cache=True, logits_to_keep=1),
-                **self.batch([{"input_ids": ids} for ids in prompts], side="left"),
-                max_new_tokens=self.prediction.max_new_tokens,
-                eos_token_id=end_ids,
-                pad_token_id=end_ids[0],
-            ).tokens.cpu()
+        tokens = self.model.generate(
+            **self.batch([{"input_ids": ids} for ids in prompts], side="left"),
+            max_new_tokens=self.prediction.max_new_tokens,
+            eos=end_ids,
+            pad=end_ids[0],
+        ).tokens.cpu()
         replies = []
         for ids in tokens.tolist():
             end = next((index for index, id_ in enumerate(ids) if id_ in end_ids), None)

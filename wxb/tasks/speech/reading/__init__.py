@@ -103,7 +103,7 @@ class Reading(reading.Reading):
         folder: Path,
         out: Path,
         home: Path,
-        label: str,
+        caption: str,
     ) -> Iterator[Record | Reject]:
         """The records, with paths of recordings that are written to `out` (later moved to `home`).
 
@@ -123,7 +123,7 @@ class Reading(reading.Reading):
         inputs = [Path(record.input) for record in records]
         jobs = [(path, t, corpus.audio) for path, t in zip(inputs, targets, strict=True)]
         first: dict[str, str] = {}  # ids by digest
-        results = audio.map_parallel(prepare_recording, jobs, label)
+        results = audio.map_parallel(prepare_recording, jobs, caption)
         for record, target, result in zip(records, targets, results, strict=True):
             if isinstance(result, RecordError):
                 detail = f"{record.input}: {result.detail}"
