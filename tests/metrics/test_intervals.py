@@ -28,12 +28,12 @@ def seeds_of(*each, size=10):
     return Groups(sums, np.full(len(right), size))
 
 
-def accuracy(groups, **options):
-    return intervals.intervals(groups, shares, [ACCURACY], **options)["accuracy"]
+def accuracy(groups):
+    return intervals.intervals(groups, shares, [ACCURACY])["accuracy"]
 
 
-def difference(a, b, **options):
-    return intervals.paired_difference(a, b, shares, ACCURACY, **options)
+def difference(a, b):
+    return intervals.paired_difference(a, b, shares, ACCURACY)
 
 
 def width(interval):
@@ -123,10 +123,6 @@ class TestIntervals:
         equal = accuracy(right_of(9, 2, 5, 8))
         sizes = np.array([1, 1, 1, 37])
         assert width(accuracy(right_of(9, 2, 5, 8)._replace(sizes=sizes))) > 1.2 * width(equal)
-
-    def test_a_higher_level_is_wider(self):
-        groups = right_of(9, 2, 5, 8)
-        assert width(accuracy(groups, level=0.99)) > width(accuracy(groups))
 
     def test_blocks_change_nothing(self, monkeypatch):
         groups = right_of(*range(11))

@@ -75,7 +75,6 @@ def model(
         location["quantization_config"] = GgufConfig(dequantize=True)
     if (path / ADAPTER).exists():
         raise WxbError(f"{path}: found {ADAPTER}; expected a full model, not an adapter")
-    loaded: PreTrainedModel
     loaded, info = cls.from_pretrained(
         path, use_safetensors=True, output_loading_info=True, **location, **options
     )

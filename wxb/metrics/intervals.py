@@ -79,9 +79,7 @@ class Groups(NamedTuple):
         return {name: values.sum(axis=0) for name, values in self.sums.items()}
 
 
-def intervals(
-    groups: Groups, scores: Scores, metrics: Sequence[Metric], *, level: float = LEVEL
-) -> dict[str, Interval]:
+def intervals(groups: Groups, scores: Scores, metrics: Sequence[Metric]) -> dict[str, Interval]:
     """Compute each metric with its confidence interval; a score is the mean over seeds.
 
     An interval is symmetric on the logit scale of a metric with two bounds, on the log scale of one
@@ -92,20 +90,13 @@ def intervals(
     """
     left_out = _left_out(groups, scores)
     return {
-        metric.key: _interval(groups, metric, values, left_out[metric.key], level)
+        metric.key: _interval(groups, metric, values, left_out[metric.key])
         for metric in metrics
         for values in [scores(groups.total())[metric.key]]
     }
 
 
-def paired_difference(
-    a: Groups,
-    b: Groups,
-    scores: Scores,
-    metric: Metric,
-    *,
-    level: float = LEVEL,
-) -> Difference:
+def paired_difference(a: Groups, b: Groups, scores: Scores, metric: Metric) -> Difference:
     """Compare one metric of systems `a` and `b` (a minus b) that were scored on the same groups.
 
     Their seeds are independent. The p value is at least 2 ** (1 - groups), the smallest of the
@@ -124,7 +115,7 @@ def paired_difference(
     without = [_left_out(groups, scores)[metric.key].mean(axis=1) for groups in (a, b)]
     error, freedom = _error(a.sizes, without[0] - without[1], values)
     p_value = 2 * float(stdtr(freedom, -abs(value) / error)) if error else float(value == 0)
-    reach = error * float(stdtrit(freedom, (1 + level) / 2))
+    reach = error * float(stdtrit(freedom, (1 + LEVEL) / 2))
     limit = np.inf if None in (metric.low, metric.high) else high - low
     return Difference(
         value,
@@ -189,10 +180,9 @@ def _interval(
     metric: Metric,
     values: NDArray[np.float64],
     left_out: NDArray[np.float64],
-    level: float,
 ) -> Interval:
     """The interval of one metric from its scores (seeds,) and those without each group."""
-    value, tail, (low, high) = float(values.mean()), (1 - level) / 2, _bounds(metric, values)
+    value, tail, (low, high) = float(values.mean()), (1 - LEVEL) / 2, _bounds(metric, values)
     if len(groups.sizes) == 1:
         return Interval(value, low, high)
     left_out = left_out.mean(axis=1)

@@ -30,18 +30,12 @@ def add_template(folder, style):
     return Template.add(load(folder), style)
 
 
-def text_of(template, conversation, **options):
-    return "".join(piece.text for piece in template.pieces(conversation, **options))
-
-
 @pytest.mark.parametrize("answer_next", [False, True])
 @pytest.mark.parametrize("style", STYLES)
-def test_text_and_tokens_are_those_of_transformers(folder, style, answer_next):
+def test_tokens_are_those_of_transformers(folder, style, answer_next):
     template = add_template(folder, style)
     tokenizer, conversation = template.tokenizer, CONVERSATION[: 4 if answer_next else 5]
     options = {"add_generation_prompt": answer_next}
-    text = text_of(template, conversation, answer_next=answer_next)
-    assert text == tokenizer.apply_chat_template(conversation, tokenize=False, **options)
     theirs = tokenizer.apply_chat_template(
         conversation, tokenize=True, return_dict=True, return_assistant_tokens_mask=True, **options
     )
@@ -51,8 +45,10 @@ def test_text_and_tokens_are_those_of_transformers(folder, style, answer_next):
 
 
 def test_the_published_markers(folder):
-    text = text_of(add_template(folder, "roles"), CONVERSATION[:3])
-    assert text == ("<s><|SYSTEM|>Be brief.<|USER|>熱的相反詞？\nPlease.<|ASSISTANT|>冷</s>")
+    pieces = add_template(folder, "roles").pieces(CONVERSATION[:3])
+    assert "".join(piece.text for piece in pieces) == (
+        "<s><|SYSTEM|>Be brief.<|USER|>熱的相反詞？\nPlease.<|ASSISTANT|>冷</s>"
+    )
 
 
 @pytest.mark.parametrize("style", STYLES)
@@ -69,15 +65,6 @@ def test_special_tokens_that_people_type_stay_text(folder, style, typed):
     counts = [sum(id_ in special for id_ in row.ids.tolist()) for row in (tokens, plain)]
     assert counts[0] == counts[1]
     assert typed in template.backend.decode(tokens.ids.tolist(), skip_special_tokens=True)
-
-
-@pytest.mark.parametrize("style", STYLES)
-def test_only_the_answer_and_its_end_are_generated(folder, style):
-    turns = [message("user", "a b"), message("assistant", "c d")]
-    template = add_template(folder, style)
-    ids, generated = template.tokens(turns)
-    assert template.backend.decode(ids[generated].tolist()).strip() == "c d"
-    assert ids[generated][-1] == template.tokenizer.eos_token_id
 
 
 # The templates of public checkpoints: Qwen, LLaMA 3, LLaMA 2, Zephyr.

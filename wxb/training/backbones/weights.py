@@ -50,18 +50,15 @@ def initial_model(backbone: Backbone, tokenizer: PreTrainedTokenizerBase) -> Pre
 
     Raises WxbError if the checkpoint cannot be loaded.
     """
-    model: PreTrainedModel
     if backbone.checkpoint:
         with hub.checkpoint(backbone.checkpoint, backbone.revision, weights=True) as folder:
             config = pretrained.config(folder)
             cls = CLASSES.get(backbone.objective) or _saved_class(config)
             has_objective = backbone.objective in CLASSES
-            model = pretrained.model(cls, folder, new_heads=has_objective, config=config)
-        return model
+            return pretrained.model(cls, folder, new_heads=has_objective, config=config)
     assert backbone.architecture is not None
     cls = CLASSES[backbone.architecture.model_type]
-    model = cls.from_config(configuration(backbone.architecture, tokenizer))
-    return model
+    return cls.from_config(configuration(backbone.architecture, tokenizer))
 
 
 def _saved_class(config: Any) -> Any:
