@@ -9,8 +9,3 @@ from tests.models.equal import SINGLE, assert_same_training
 def test_a_text_of_padding_alone_equals_transformers():
     inputs = {**BERT.inputs(rows=2), "attention_mask": torch.tensor([[1] * 8, [0] * 8])}
     assert_same_training(BERT.theirs(), inputs, BERT.labels(inputs["input_ids"]), SINGLE)
-
-
-def test_the_initial_embedding_of_padding_is_zero():
-    weights = BERT.initial(pad_token_id=3).state_dict()
-    assert not weights["bert.embeddings.word_embeddings.weight"][3].any()

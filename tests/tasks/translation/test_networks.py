@@ -8,7 +8,6 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch.nn import functional as F  # noqa: N812
-from transformers import GenerationConfig, GPT2LMHeadModel
 
 from tests.tasks.translation.translators import (
     LONGEST,
@@ -144,22 +143,6 @@ class TestPromptedGPT2:
             tokens = [index + 1 for index, value in enumerate(is_token) if value]
             assert padded[row, 5 - len(tokens) :].tolist() == tokens
             assert padded_mask[row].tolist() == [0] * (5 - len(tokens)) + [1] * len(tokens)
-
-    def test_the_prompt_lacks_the_reference_and_the_output_is_that_of_transformers(self, tmp_path):
-        translator = random_model("gpt2").float()
-        translator.save_pretrained(tmp_path)
-        theirs = GPT2LMHeadModel.from_pretrained(tmp_path).eval()
-        limits = GenerationConfig(
-            max_new_tokens=8, do_sample=False, pad_token_id=PAD, eos_token_id=EOS, bos_token_id=BOS
-        )
-        for index in range(4):
-            (source,) = source_ids(tokenizer(), [SOURCES[index]])
-            prompt = torch.tensor([[*source[:12].tolist(), BOS]])
-            output = theirs.generate(
-                prompt, attention_mask=torch.ones_like(prompt), generation_config=limits
-            )[0, prompt.shape[1] :].tolist()
-            expected = output[: output.index(EOS)] if EOS in output else output
-            assert sequences(search(translator, [index]))[0][0] == expected
 
     def test_the_prompt_is_not_part_of_the_loss(self):
         translator, sample = random_model("gpt2"), batch([0, 1])
