@@ -14,8 +14,7 @@ def main(params: Params, name: str) -> None:
     """Write the comparison of the study `name` on all its test sets, as JSON, CSV and Markdown."""
     study = params.block("studies", name)
     predictions = paths.PREDICTIONS / name
-    unlisted = sorted(p.name for p in predictions.iterdir() if p.name not in study.experiments)
-    if unlisted:
+    if unlisted := sorted({p.name for p in predictions.iterdir()}.difference(study.experiments)):
         print(f"skipped, not in params.yaml (`wxb clean` removes them): {', '.join(unlisted)}")
     scorer = tasks.get(study.task).metrics
     baselines = [name for name in study.experiments if params.experiments[name].is_baseline]

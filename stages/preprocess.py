@@ -37,9 +37,8 @@ def preprocess(
         print(f"{caption}: not read: {', '.join(unread)}", file=Progress.console)
     fields = Counter[str]()
     raw = reading.read(folder, corpus, task, fields)
-    for item in task.prepare(
-        raw, corpus, folder=folder, out=out, home=home or out, caption=caption
-    ):
+    items = task.prepare(raw, corpus, folder=folder, out=out, home=home or out, caption=caption)
+    for item in items:
         if isinstance(item, Reject):
             rejects.append(item)
         elif corpus.languages and item.language not in corpus.languages:

@@ -182,7 +182,7 @@ class DecoderState(NamedTuple):
     input_ids: Tensor  # (B, R), to be read again with the next tokens; R = 0 with a cache
     past_key_values: Any = None  # a Cache; or that of transformers, which `reorder` cannot handle
 
-    def reorder(self, rows: Tensor) -> Self:
+    def reorder(self, rows: Tensor) -> "DecoderState":
         """The state of these rows (M,)."""
         past = self.past_key_values
         if past is not None:

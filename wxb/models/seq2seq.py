@@ -7,7 +7,7 @@ source tokens, with other weights at each step (Bahdanau et al. 2015).
 
 import math
 from dataclasses import dataclass
-from typing import NamedTuple, Self
+from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -42,7 +42,7 @@ class State(NamedTuple):
     source_mask: Tensor  # (B, S), True for source tokens
     weights: Tensor  # (B, S), attention weights of the last token; zeros without attention
 
-    def reorder(self, rows: Tensor) -> Self:
+    def reorder(self, rows: Tensor) -> "State":
         """The state of these rows (M,)."""
         return State(*(part[rows] for part in self))
 

@@ -5,7 +5,7 @@ embeddings, positions and a vocabulary.
 """
 
 from dataclasses import dataclass
-from typing import NamedTuple, Self, cast
+from typing import NamedTuple, cast
 
 import torch
 from torch import Tensor, nn
@@ -49,7 +49,7 @@ class State(NamedTuple):
     layers: tuple[Cache, ...]
     source_mask: Tensor  # (B, 1, 1, S)
 
-    def reorder(self, rows: Tensor) -> Self:
+    def reorder(self, rows: Tensor) -> "State":
         """The state of these rows (M,)."""
         layers = tuple(Cache(*(part[rows] for part in layer)) for layer in self.layers)
         return State(layers, self.source_mask[rows])
