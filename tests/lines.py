@@ -8,21 +8,21 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 BUDGET = {
     "stages": 599,
-    "wxb/core": 2100,
-    "wxb/corpora": 2611,
-    "wxb/metrics": 561,
-    "wxb/models": 2687,
-    "wxb/training": 1573,
+    "wxb/core": 2088,
+    "wxb/corpora": 2578,
+    "wxb/metrics": 546,
+    "wxb/models": 2625,
+    "wxb/training": 1570,
     "wxb/tasks": 8908,
     "wxb/reporting": 1535,
     "wxb/project": 3128,
-    "wxb/cli": 2670,
+    "wxb/cli": 2650,
     "wxb/lessons": 647,
     "wxb/runtime": 559,
     "wxb/masking": 913,
     "demos": 2087,
     "benchmarks": 4353,
-    "tests": 28317,
+    "tests": 28200,
 }
 
 
