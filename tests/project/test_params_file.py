@@ -24,7 +24,7 @@ contents = st.recursive(
     ),
     max_leaves=8,
 )
-keys = st.sampled_from(["a", "b", "c", "a b", "1", "#", "ja", "no", "null"])
+keys = st.sampled_from(["a", "b", "c", "a b", "1", "#", "ja", "no", "null"]) | st.text(min_size=1)
 blocks = st.dictionaries(keys, contents, min_size=1)
 files = st.dictionaries(st.sampled_from("xyz"), st.one_of(blocks, scalars), min_size=1)
 
