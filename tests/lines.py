@@ -22,7 +22,7 @@ BUDGET = {
     "wxb/masking": 913,
     "demos": 2087,
     "benchmarks": 4353,
-    "tests": 28200,
+    "tests": 28130,
 }
 
 
