@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from tests.masking.rules import MASK
 from wxb.core.errors import WxbError
 from wxb.masking.files import Source
+from wxb.masking.placeholders import Edit
 
 FORMATS = ("text", "lines", "jsonl", "json", "csv")
 scalars = st.text(st.characters(codec="utf-8"), max_size=8)
@@ -31,7 +32,10 @@ def changed(content, format_, change=str, **options):
     source = Source(io.BytesIO(content), "a file", format_, None, **{"names": names, **options})
     source.by_line = by_line
     records = [*filter(None, source.records())]
-    new = "".join(record.render([*map(change, record.texts)]) for record in records)
+    new = "".join(
+        record.edited([Edit(0, len(text), change(text))] for text in record.texts)
+        for record in records
+    )
     return [text for record in records for text in record.texts if text], new.encode()
 
 
@@ -120,7 +124,6 @@ def test_fields_of_a_list_may_begin_with_its_brackets(run, write):
     ("line", "fault"),
     [
         ('{"txt": "Ann"}', "did you mean 'txt'"),
-        ('{"text": "Ann", "text": "Ann"}', "a key twice"),
         ('{"text": 7}', "no text in the field 'text'"),
         ('{"text": ["Ann", 7]}', "no text in the field 'text'"),
         ('{"text": "Ann \\ud800"}', "no JSON"),

@@ -25,20 +25,18 @@ from wxb.masking.files import Format, Source, format_of, rewrite
 
 _LIST = "this value, /regular expression/, or @FILE with one of them per line; repeatable"
 # An empty argument is an error, not the current folder.
-_option: Any = partial(typer.Option, parser=to_path, metavar="<path>")
+_path: Any = partial(typer.Option, parser=to_path, metavar="<path>")
 
 Input = Annotated[str | None, typer.Argument(metavar=f"[{ARGUMENT}]", callback=require_value)]
-Output = Annotated[Path | None, _option(help="of a FOLDER: a folder; default: standard output")]
-FormatOption = Annotated[
+Output = Annotated[Path | None, _path(help="of a FOLDER: a folder; default: standard output")]
+Form = Annotated[
     Format | None,
     typer.Option("--format", help="default: from the suffix, else text; markup: HTML or XML"),
 ]
 Lines = Annotated[bool, typer.Option("--lines", help="text: each line is a document")]
 Field = Annotated[
     list[str] | None,
-    typer.Option(
-        help="json: texts, as in messages[].content; repeatable; default: all; jsonl: text"
-    ),
+    typer.Option(help="of JSON texts, as in messages[].content; repeatable; jsonl: default text"),
 ]
 Column = Annotated[list[str] | None, typer.Option(help="csv: texts; repeatable; default: text")]
 
@@ -49,28 +47,20 @@ def mask(
     source: Input = None,
     output: Output = None,
     operators: Annotated[
-        str | None,
-        typer.Option(
-            callback=require_value,
-            help="a name or YAML file, see above; default: replace, or number with --mapping",
-        ),
+        str | None, typer.Option(callback=require_value, help="a name or YAML file, see above")
     ] = None,
-    mapping: Annotated[
-        Path | None, _option(help="JSON file for the values of placeholders; keep it secret")
-    ] = None,
+    mapping: Annotated[Path | None, _path(help="JSON file of placeholders; keep it secret")] = None,
     threshold: Annotated[
         float | None, typer.Option(min=0, max=1, help="lowest score of spans")
     ] = None,
     only: Annotated[list[str] | None, typer.Option(help="mask only this type; repeatable")] = None,
     allow: Annotated[list[str] | None, typer.Option(help=f"keep {_LIST}")] = None,
     deny: Annotated[list[str] | None, typer.Option(help=f"always mask {_LIST}")] = None,
-    format_: FormatOption = None,
+    format_: Form = None,
     lines: Lines = False,
     field: Field = None,
     column: Column = None,
-    brackets: Annotated[
-        str | None, typer.Option(help="<>, [] or {}; default: <>, in markup []")
-    ] = None,
+    brackets: Annotated[str | None, typer.Option(help="<> (default), [] (in markup), {}")] = None,
     verify: Annotated[
         bool, typer.Option("--verify", help="list values left in clear; exit code 1 if any")
     ] = False,
@@ -84,7 +74,8 @@ def mask(
     files of a FOLDER are skipped; --format is for those with a suffix of no format.
 
     \b
-    Operators: replace, redact, mask, hash, number, fake. A YAML file has one for each type:
+    Operators: replace (the default), redact, mask, hash, number (with --mapping the default), fake.
+    A YAML file has one for each type:
       DEFAULT: {operator: number}         # <CITY_1>, the same for the same value
       EMAIL: {operator: mask, masking_char: "*", chars_to_mask: 8}  # from_end
       GIVENNAME: {operator: fake, locale: de_DE, seed: 7}  # method: one of Faker
@@ -95,7 +86,7 @@ def mask(
     the mapping that are already in a text are masked too, so that unmask restores it. A span ends
     with its line. A part of an e-mail address, card number, IBAN, international phone number or
     value of the mapping is masked as a whole. --verify lists such values in clear, and masked
-    values of three or more characters that stand elsewhere in clear, in whatever case.
+    values and their capitalised words, of three or more characters, that stand elsewhere in clear.
 
     Exit code: 0 success, 1 error or values left in clear, 2 usage, 130 interrupted.
     """
@@ -106,7 +97,7 @@ def mask(
 
     secrets: list[Any] = [mapping, operators if Path(operators or "").is_file() else None]
     secrets += [item[1:] for item in (*(allow or ()), *(deny or ())) if item.startswith("@")]
-    sources = _sources(source, output, format_, lines, field, column, secrets)
+    sources = _sources(context, secrets)
     if mapping:
         context.with_resource(write_lock(mapping.resolve()))
     recognizer: Any = wxb.load(experiment)
@@ -127,17 +118,23 @@ def mask(
     if caveat := trained.caveat(experiment):
         print(caveat, file=sys.stderr)
     check = Check(masker)
-    save, add = masker.mapping.save, check.add if verify else None
-    rewrite(sources, masker.edits, save, add, brackets)
-    if verify and (report := "\n".join(check.report())):
+    rewrite(
+        sources,
+        masker.edits,
+        masker.mapping.save,
+        check.add if verify else lambda *_: None,
+        brackets,
+    )
+    if report := "\n".join(check.report()):
         raise WxbError(f"--verify: {report}")
 
 
 def unmask(
-    mapping: Annotated[Path, _option(help="the file that `wxb mask --mapping` wrote")],
+    context: typer.Context,
+    mapping: Annotated[Path, _path(help="the file that `wxb mask --mapping` wrote")],
     source: Input = None,
     output: Output = None,
-    format_: FormatOption = None,
+    format_: Form = None,
     lines: Lines = False,
     field: Field = None,
     column: Column = None,
@@ -155,13 +152,12 @@ def unmask(
 
     Exit code: 0 success, 1 error, 2 usage, 130 interrupted.
     """
-    from wxb.masking.placeholders import Placeholders
+    from wxb.masking.placeholders import BRACKETS, Placeholders
 
     if not mapping.is_file():
         raise WxbError(f"{mapping}: no such file; expected one that `wxb mask --mapping` wrote")
-    sources = _sources(source, output, format_, lines, field, column, [mapping])
-    values = Placeholders(mapping)
-    rewrite(sources, lambda texts: [*map(values.restore, texts)])
+    values, sources = Placeholders(mapping), _sources(context, [mapping])
+    rewrite(sources, lambda texts: [*map(values.restore, texts)], brackets=BRACKETS[0])
     if values.altered:
         print(
             f"wxb: {counted(values.restored, 'placeholders')} restored,"
@@ -171,21 +167,15 @@ def unmask(
         raise typer.Exit(int(strict))
 
 
-def _sources(
-    argument: str | None,
-    output: Path | None,
-    format_: Format | None,
-    lines: bool,
-    fields: list[str] | None,
-    columns: list[str] | None,
-    secrets: list[Any],
-) -> list[Source]:
+def _sources(context: typer.Context, secrets: list[Any]) -> list[Source]:
     """The inputs of a text, file, folder or standard input, each with its output file.
 
-    Files of a folder have the same relative path in `output`. Raises typer's usage error for
+    Files of a folder have the same relative path in the output. Raises typer's usage error for
     options that no input uses, and if two of the input, the output and the secrets are one path, or
     one is in another.
     """
+    options = context.params
+    argument, output, format_ = options["source"], options["output"], options["format_"]
     path = existing_path(argument)
     if path and path.is_dir():
         if not output:
@@ -202,18 +192,19 @@ def _sources(
         sources = [Source(sys.stdin.buffer, "standard input", format_, output)]
     else:
         sources = [Source(BytesIO(f"{argument}\n".encode()), "the text", format_, output)]
-    fields = [field.replace("[]", "").strip(".") for field in fields or ()]
-    names = {"csv": columns or ["text"], "json": fields, "jsonl": fields or ["text"]}
+    fields = [field.replace("[]", "").strip(".") for field in options["field"] or ()]
+    names = {"csv": options["column"] or ["text"], "json": fields, "jsonl": fields or ["text"]}
     for each in sources:
-        each.by_line, each.names = lines, names.get(each.format or "text", [])
+        each.by_line, each.names = options["lines"], names.get(each.format or "text", [])
     formats = {each.format or "text" for each in sources}
-    for option, value, used in (
-        ("--lines", lines, {"text", "markup"}),
-        ("--field", fields, {"json", "jsonl"}),
-        ("--column", columns, {"csv"}),
+    for option, used in (
+        ("lines", {"text", "markup"}),
+        ("field", {"json", "jsonl"}),
+        ("column", {"csv"}),
     ):
-        if value and not formats & used:
-            usage_error(option, f"no input has the format {' or '.join(sorted(used))}; --format?")
+        if options[option] and not formats & used:
+            fault = f"no input has the format {' or '.join(sorted(used))}; --format?"
+            usage_error(f"--{option}", fault)
     own = [Path(name) for name in (output, *secrets) if name]
     inputs = [each.content for each in sources if isinstance(each.content, Path)]
     for index, first in enumerate(own):

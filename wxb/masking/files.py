@@ -1,7 +1,7 @@
 """Files of texts: the inputs of a command, the texts in them, and the outputs.
 
-CSV and JSON are parsed and written again: values stay the same, but white space between JSON
-tokens, JSON escapes and optional CSV quotes may change. All but JSON is read in parts.
+The rest of a file is copied; rows of CSV with new texts are written again, so quotes may change.
+All but JSON is read in parts.
 """
 
 import csv
@@ -11,9 +11,7 @@ import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
-from io import StringIO
-from itertools import chain, groupby, islice, repeat
+from itertools import chain, groupby, islice
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeVar
 
@@ -33,7 +31,8 @@ SUFFIXES: dict[str, Format] = {
 }
 # Formats whose structure would break, or hide values, if they were read as text.
 OTHERS = re.compile(
-    r"\.(jsonlines|geojson|ipynb|ya?ml|toml|psv|sql|parquet|arrow|xlsx?|ods|docx|odt|pdf|rtf|spacy)"
+    r"\.(jsonlines|geojson|ipynb|ya?ml|toml|psv|sql|parquet|arrow|xlsx?|ods|docx|odt|pdf|rtf|spacy"
+    r"|gz|bz2|xz|zst|zip)"
 )
 DELIMITERS = ",;\t|"
 _NAME = r'"?[^\W\d][\w .#/()-]*"?'
@@ -42,18 +41,30 @@ STRUCTURES = {  # of the first two lines
     "CSV": re.compile(rf"{_NAME}([,;\t|]){_NAME}(?:\1{_NAME})*\r?\n[^\n]*\1"),
     "HTML or XML": re.compile(r"\s*<(?:[?!]|html\b)", re.IGNORECASE),
 }
+# Of JSON: a string (and the colon after a key), an empty list or object, a bracket, another value.
+TOKEN = re.compile(r'("[^"\\]*(?:\\.[^"\\]*)*")(\s*:)?|\[\s*\]|\{\s*\}|[][{}]|[^][{}:,\s]+')
 BLOCK = 1 << 20  # bytes
 # A batch ends at one of these limits; all of it is in memory.
 DOCUMENTS, CHARACTERS = 256, 100_000
-HIDDEN = "\ufdd0"  # a noncharacter of Unicode
 T = TypeVar("T")
 
 
 class Record(NamedTuple):
-    """Texts of a file, and how its part of the file is written with new ones."""
+    """A part of a file: its texts, their places in it, and how new ones are written there."""
 
-    texts: Sequence[str]
-    render: Callable[[Sequence[str]], str]
+    content: str
+    texts: Sequence[str] = ()
+    spans: Sequence[tuple[int, int]] = ()
+    quote: Callable[[str, str], str] = lambda text, before: text
+
+    def edited(self, rows: Iterable[Iterable[Edit]], brackets: str = BRACKETS[0]) -> str:
+        """The content with the edits of each text applied."""
+        places = (
+            Edit(*span, self.quote(apply_edits(text, row, brackets), self.content[slice(*span)]))
+            for span, text, row in zip(self.spans, self.texts, rows, strict=True)
+            if row
+        )
+        return apply_edits(self.content, places)
 
 
 @dataclass
@@ -103,7 +114,7 @@ class Source:
         lines = self.lines()
         first = next(lines, "")
         mark = first[: first.startswith("\ufeff")]
-        yield Record([], lambda _: mark)
+        yield Record(mark)
         lines = chain(filter(None, [first[len(mark) :]]), lines)
         if self.format == "csv":
             records = _csv(self, lines)
@@ -137,74 +148,62 @@ class Source:
 def format_of(path: Path, default: Format | None = None) -> Format | None:
     """The format of a file by its suffix. Raises WxbError for formats that cannot be read."""
     suffix = path.suffix.lower()
-    format_ = SUFFIXES.get(suffix, default)
-    if not format_ and OTHERS.fullmatch(suffix):
-        raise WxbError(f"{path}: {suffix} is no format of masking; choose one with --format")
-    return format_
+    if not default and OTHERS.fullmatch(suffix):
+        raise WxbError(
+            f"{path}: {suffix} files cannot be masked; unpack or export it as CSV, JSON or text,"
+            " or choose a format with --format"
+        )
+    return SUFFIXES.get(suffix, default)
 
 
 def _text(content: str) -> Record:
     """A text without the end of its last line."""
     text = content.rstrip("\r\n")
-    return Record([text], lambda new: new[0] + content[len(text) :])
+    return Record(content, [text], [(0, len(text))])
 
 
-def _leaves(box: Any, path: str = "") -> Iterator[tuple[str, Any, Any, Any]]:
-    """Path, list or object, key and value of the innermost values of a JSON value in a list.
+def _leaves(content: str) -> Iterator[tuple[str, re.Match[str]]]:
+    """Path and token of the innermost values of JSON.
 
     A path has keys, as in `meta.text`; positions in lists do not count.
     """
-    for key, value in box.items() if isinstance(box, dict) else enumerate(box):
-        own = f"{path}.{key}".removeprefix(".") if isinstance(box, dict) else path
-        if isinstance(value, dict | list) and value:
-            yield from _leaves(value, own)
+    path, parents = "", [""]
+    for token in TOKEN.finditer(content):
+        if token[2]:
+            path = f"{parents[-1]}.{json.loads(token[1])}".removeprefix(".")
+        elif token[0] in ("[", "{"):
+            parents.append(path)
+        elif token[0] in ("]", "}"):
+            path = parents.pop()
         else:
-            yield own, box, key, value
-
-
-def _selected(source: Source, leaves: Iterable[Any], write: Callable[[], str]) -> Record:
-    """The strings of some leaves that the names of a source select."""
-    leaves = (leaf for leaf in leaves if not source.names or leaf[0] in source.names)
-    texts = [leaf for leaf in leaves if isinstance(leaf[-1], str)]
-
-    def render(new: Sequence[str]) -> str:
-        for (_, box, key, _), text in zip(texts, new, strict=True):
-            box[key] = text
-        return write()
-
-    return Record([text for *_, text in texts], render)
+            yield path, token
 
 
 def _json(source: Source, content: str) -> Record:
-    """The strings of a JSON value.
+    """The strings of a JSON value, or of the fields that a source names.
 
     An empty list or null may stand instead of a text, or of an object with texts.
     """
     if not content.strip():
-        return Record([], lambda _: content)
+        return Record(content)
     try:
-        root = [json.loads(content, object_pairs_hook=_object)]
-        leaves = [*_leaves(root)]
-        json.dumps(root, ensure_ascii=False).encode()  # fails for half a surrogate pair
+        json.loads(content, parse_int=str, parse_float=str)
+        leaves = [*_leaves(content)]
+        strings = [(path, token) for path, token in leaves if token[1]]
+        tokens = [token for path, token in strings if not source.names or path in source.names]
+        texts = [json.loads(token[1]) for token in tokens]
+        "".join(texts).encode()  # fails for half a surrogate pair
     except (ValueError, RecursionError) as error:
         reason = error.msg if isinstance(error, json.JSONDecodeError) else type(error).__name__
-        raise source.error(f"no JSON ({reason}), a key twice or a long number") from None
+        raise source.error(f"no JSON ({reason})") from None
     for name in source.names:
-        own = [(path, value) for path, *_, value in leaves if f"{name}.".startswith(f"{path}.")]
-        if not own or any(v not in (None, [], {}) and (p, type(v)) != (name, str) for p, v in own):
-            similar = did_you_mean(name, {leaf[0] for leaf in leaves if isinstance(leaf[-1], str)})
-            raise source.error(f"no text in the field {name!r}{similar}; name it with --field")
-    indent, end = 2 if "\n" in content.strip() else None, content[len(content.rstrip()) :]
-    return _selected(
-        source, leaves, lambda: json.dumps(root[0], ensure_ascii=False, indent=indent) + end
-    )
-
-
-def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    content = dict(pairs)
-    if len(content) < len(pairs):
-        raise ValueError
-    return content
+        own = [(path, token) for path, token in leaves if f"{name}.".startswith(f"{path}.")]
+        others = [leaf for leaf in own if leaf[1][0] != "null" and leaf[1][0][0] not in "[{"]
+        if not own or any(path != name or not token[1] for path, token in others):
+            advice = did_you_mean(name, {path for path, _ in strings})
+            raise source.error(f"no text in the field {name!r}{advice}; name it with --field")
+    spans = [token.span(1) for token in tokens]
+    return Record(content, texts, spans, lambda text, _: json.dumps(text, ensure_ascii=False))
 
 
 def _csv(source: Source, lines: Iterator[str]) -> Iterator[Record]:
@@ -215,28 +214,31 @@ def _csv(source: Source, lines: Iterator[str]) -> Iterator[Record]:
     csv.field_size_limit(2**31 - 1)
     first = next(lines, "")
     delimiter = max(DELIMITERS, key=first.count)
-    end = "\r\n" if first.endswith("\r\n") else "\n"
-
-    def write(row: Sequence[str]) -> str:
-        line = StringIO()
-        csv.writer(line, delimiter=delimiter, lineterminator=end).writerow(row)
-        return line.getvalue()
-
+    cell = re.compile(rf'(?:^|[{delimiter}])("[^"]*(?:""[^"]*)*"|[^{delimiter}\r\n]*)')
+    part: list[str] = []  # the lines of a row
     header: list[str] = []
+    read = (part.append(line) or line for line in chain(filter(None, [first]), lines))
     try:
-        for row in csv.reader(
-            chain([first] * bool(first), lines), delimiter=delimiter, strict=True
-        ):
+        for row in csv.reader(read, delimiter=delimiter, strict=True):
             if header and row and len(row) != len(header):
                 raise source.error(f"found {len(row)} cells; expected {len(header)}")
             for name in {*source.names} - {*(header or row)}:
                 advice = f"{did_you_mean(name, row)}; name one with --column"
                 raise source.error(f"no column {name!r}{advice}")
-            cells = zip(header, repeat(row), range(len(row)), row)
-            yield _selected(source, cells, partial(write, row))
+            content = "".join(part)
+            cells = zip(header, row, cell.finditer(content), strict=False)
+            own = [(text, match.span(1)) for name, text, match in cells if name in source.names]
+            yield Record(content, [text for text, _ in own], [span for _, span in own], _cell)
+            part.clear()
             header = header or row
     except csv.Error as fault:
         raise source.error(f"no CSV ({fault})") from None
+
+
+def _cell(text: str, before: str) -> str:
+    """A cell of CSV, with quotes if it needs or had them."""
+    needs_quotes = before[:1] == '"' or {*text} & {*'"\r\n', *DELIMITERS}
+    return '"' + text.replace('"', '""') + '"' if needs_quotes else text
 
 
 def batches(items: Iterable[T | None], size: Callable[[T], int]) -> Iterator[list[T]]:
@@ -256,14 +258,14 @@ def rewrite(
     sources: Iterable[Source],
     find_edits: Callable[[list[str]], list[list[Edit]]],
     save: Callable[[], object] = lambda: None,
-    check: Callable[[Source, str, list[str]], object] | None = None,
+    check: Callable[[Source, Record, list[list[Edit]]], object] = lambda *_: None,
     brackets: str | None = None,
 ) -> None:
     """Write each input to its output, with the edits of its texts. Shows progress on a terminal.
 
-    `save` is called before output is visible, `check` with each part of an output, in which HIDDEN
-    stands for edits, and their values. `brackets`: as in `apply_edits`; by default those that the
-    format allows. Raises WxbError for outputs that cannot be written.
+    `save` is called before output is visible, `check` with each record and its edits. `brackets`:
+    as in `apply_edits`; by default those that the format allows. Raises WxbError for outputs that
+    cannot be written.
     """
 
     def parts() -> Iterator[tuple[Path | None, bytes]]:
@@ -271,14 +273,11 @@ def rewrite(
         bar = tqdm(records, unit="doc", disable=None, file=sys.stderr, leave=False)
         for batch in batches(bar, lambda item: sum(map(len, item[1].texts))):
             rows = iter(find_edits([text for _, record in batch for text in record.texts]))
-            for source, (texts, render) in batch:
-                pairs = [*zip(texts, islice(rows, len(texts)), strict=True)]
-                own = brackets or BRACKETS[source.format == "markup"]
-                if check:
-                    hidden = ((t, (e._replace(new=HIDDEN) for e in row)) for t, row in pairs)
-                    values = [text[e.start : e.end] for text, row in pairs for e in row]
-                    check(source, render([apply_edits(*pair) for pair in hidden]), values)
-                yield source.target, render([apply_edits(*pair, own) for pair in pairs]).encode()
+            for source, record in batch:
+                own = [*islice(rows, len(record.texts))]
+                check(source, record, own)
+                new = record.edited(own, brackets or BRACKETS[source.format == "markup"])
+                yield source.target, new.encode()
 
     for target, group in groupby(parts(), key=lambda part: part[0]):
         contents = (content for _, content in group)

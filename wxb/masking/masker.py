@@ -98,7 +98,7 @@ class Masker:
         return [*map(self._edits, texts, spans)]
 
     def _edits(self, text: str, spans: Iterable[Range]) -> list[Edit]:
-        ranges = [span for span in spans if not self.is_allowed(text[span[0] : span[1]])]
+        ranges = [span for span in spans if not self.is_allowed(text[slice(*span[:2])])]
         if self.denied:
             ranges += [(*match.span(), DENIED) for match in self.denied.finditer(text) if match[0]]
         masked = [  # each line of a range by itself
@@ -108,9 +108,10 @@ class Masker:
         ]
         with _numbering:
             edits = self.mapping.escape(text, masked)
-            for start, end, type_ in masked:
-                new = self._operator(type_)(text[start:end], type_, self.mapping)
-                edits.append(Edit(start, end, new))
+            edits += [
+                Edit(start, end, self._operator(type_)(text[start:end], type_, self.mapping))
+                for start, end, type_ in masked
+            ]
         return sorted(edits)
 
     def _whole(self, text: str, spans: Iterable[Range]) -> Iterator[Range]:

@@ -3,22 +3,24 @@
 import json
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from tempfile import TemporaryFile
 
-from wxb.masking.files import Source
+from wxb.masking.files import Record, Source
 from wxb.masking.masker import Masker
-from wxb.masking.rules import Values, find_values
+from wxb.masking.placeholders import Edit
+from wxb.masking.rules import WORD, Values, find_values
 
-_ESCAPE = re.compile(r"\\(?:u[0-9a-f]{4}|.)")  # of JSON
+HIDDEN = "\ufdd0"  # instead of what was masked: a noncharacter of Unicode
+_ESCAPES = re.compile(r"(?:\\u[0-9a-fA-F]{4})+|\\.")  # of JSON
 
 
 class Check:
     """What is left in clear. Masked files are kept in a temporary file until `report`."""
 
     def __init__(self, masker: Masker) -> None:
-        self.masker, self.values = masker, Values()
+        self.masker, self.values, self.words = masker, Values(), set[str]()
         self._add(chain(masker.mapping.values.values(), masker.mapping.fakes.values()))
         self.file = TemporaryFile("w+", encoding="utf-8")  # noqa: SIM115
 
@@ -26,11 +28,15 @@ class Check:
         for value in values:
             if len(value) > 2 or not value.isascii():  # else a word or a number
                 self.values.add(value)
+                self.words.update(w for w in WORD.findall(value) if len(w) > 2 and w[0].isupper())
 
-    def add(self, source: Source, content: str, values: Iterable[str]) -> None:
-        """Add a part of a file without its masked values, and these values."""
-        self._add(values)
-        clear = _ESCAPE.sub("  ", content) if source.format in ("json", "jsonl") else content
+    def add(self, source: Source, record: Record, rows: Sequence[Sequence[Edit]]) -> None:
+        """Add a part of a file and the edits of its texts."""
+        pairs = [*zip(record.texts, rows, strict=True)]
+        self._add(text[edit.start : edit.end] for text, row in pairs for edit in row)
+        clear = record.edited([edit._replace(new=HIDDEN) for edit in row] for row in rows)
+        if source.format in ("json", "jsonl"):
+            clear = _ESCAPES.sub(lambda e: json.loads(f'"{e[0]}"').replace("\n", " "), clear)
         self.file.write(json.dumps([source.name, clear]) + "\n")
 
     def report(self) -> Iterator[str]:
@@ -39,13 +45,17 @@ class Check:
         left: defaultdict[str, list[str]] = defaultdict(list)
         self.file.seek(0)
         for name, content in map(json.loads, self.file):
-            others = (
+            whole = (
                 (*span, "value that is masked elsewhere") for span in self.values.find(content)
             )
-            for start, end, kind in sorted([*find_values(content), *others]):
-                if not self.masker.is_allowed(content[start:end]):
+            words = (m.span() for m in WORD.finditer(content) if m[0] in self.words)
+            parts = ((*span, "part of a value that is masked elsewhere") for span in words)
+            last = 0
+            for start, end, kind in sorted([*find_values(content), *whole, *parts]):
+                if start >= last and not self.masker.is_allowed(content[start:end]):
                     number = line[name] + content.count("\n", 0, start)
                     left[f"{name}: {kind}"].append(str(number))
+                    last = end
             line[name] += content.count("\n")
         self.file.close()
         if left:
