@@ -92,10 +92,21 @@ def test_options_select_spans(run, write, options, masked):
         ({"a.txt": "\nann"}, ["--mapping", "m.json"], "masked elsewhere: line 2"),
         ({"a.csv": "text,b\nx,y@x.com\n"}, [], "e-mail address: line 2"),
         ({"a.txt": "ann Ann"}, ["--operators", "fake"], "masked elsewhere: line 1"),
+        (
+            {"a.txt": "Mr Smith\n\nmr. smithson\nyes, Smith, mr.\n"},
+            ["--only", "AGE", "--deny", "Mr Smith"],
+            "part of a value that is masked elsewhere: line 4",
+        ),
+        (
+            {"a.json": '{"a": "Jos\\u00e9", "b": "Ann"}'},
+            ["--field", "b", "--deny", "José Ruiz", "--mapping", "n.json"],
+            "part of a value that is masked elsewhere: line 1",
+        ),
     ],
 )
 def test_verify_reports_values_in_clear_with_their_lines(run, write, files, options, report):
     write(**files, **{"m.json": '{"placeholders": {"<NAME_1>": "Ann"}}'})
+    write(**{"n.json": '{"placeholders": {"<NAME_1>": "José Ruiz"}}'})
     code, _, errors = run(*MASK, *files, *options, "--verify")
     assert (code, report in errors) == (1 if report else 0, True)
     assert "nn" not in errors
@@ -219,6 +230,11 @@ def test_placeholders_have_brackets_that_markup_keeps(tmp_path, run, write):
     assert (tmp_path / "out/a.html").read_text() == "<b>[NAME_1]</b>"
     assert (tmp_path / "out/c.md").read_text() == "[NAME_1]"
     assert run("unmask", "--mapping", "m", "out/a.html") == (0, "<b>Ann</b>", "")
+    write(**{"in/b.html": "<i>Ann</i>"})
+    options = ("--mapping", "m", "--deny", "/<i>Ann<.i>/")
+    assert run(*MASK, "in/b.html", *options, "--output", "b.html") == (0, "", "")
+    assert (tmp_path / "b.html").read_text() == "[DENIED_1]"
+    assert run("unmask", "--mapping", "m", "b.html")[1] == "<i>Ann</i>"
     assert run(*MASK, "in/a.html", "--brackets", "{}")[1] == "<b>{NAME}</b>"
     assert run(*MASK, "in/a.html", "--brackets", "()")[0] == 1
     code, text, errors = run("unmask", "--mapping", "m", "--strict", given=b"[NAME_1] NAME_1")

@@ -33,7 +33,7 @@ def changed(content, format_, change=str, **options):
     source.by_line = by_line
     records = [*filter(None, source.records())]
     new = "".join(
-        record.edited([Edit(0, len(text), change(text))] for text in record.texts)
+        record.edited([Edit(0, len(t), change(t))] * (change(t) != t) for t in record.texts)
         for record in records
     )
     return [text for record in records for text in record.texts if text], new.encode()
@@ -59,6 +59,25 @@ def test_line_ends_and_byte_order_marks_are_kept(end, mark):
     }.items():
         content = mark + end.join(rows)
         assert changed(content, format_)[1] == content
+
+
+@pytest.mark.parametrize(
+    ("format_", "content", "edited"),
+    [
+        (
+            "json",
+            '{"a" :1e400, "b":[ -0.10, "\\u00e9"],\n"c":"x"}',
+            '{"a" :1e400, "b":[ -0.10, "\\u00e9"],\n"c":"y"}',
+        ),
+        ("json", f'[{"9" * 10_000}, "x"]', f'[{"9" * 10_000}, "y"]'),
+        ("json", '{"a": "x", "a": "x"}', '{"a": "y", "a": "y"}'),
+        ("csv", 'id,"text"\r\n"1","x"\n"a""b",x\r\n"",z', 'id,"text"\r\n"1","y"\n"a""b",y\r\n"",z'),
+        ("csv", 'text,"i""d\n"\nx,a"b', 'text,"i""d\n"\ny,a"b'),
+    ],
+)
+def test_the_rest_of_json_and_csv_stays_as_it_is_written(format_, content, edited):
+    change = {"x": "y"}
+    assert changed(content.encode(), format_, lambda t: change.get(t, t))[1] == edited.encode()
 
 
 @pytest.mark.parametrize("format_", FORMATS)

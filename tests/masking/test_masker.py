@@ -79,7 +79,7 @@ def test_adjacent_spans_of_one_type_are_merged():
     parts = [ScoredSpan(Span(0, 3, "NAME"), 0.9), ScoredSpan(Span(3, 6, "NAME"), 0.7)]
     masker = Masker(Rules(), "number")
     masker.recognizer.candidates = lambda texts, caption: [parts]
-    assert masker.edits(["AnnBob"]) == [[Edit(0, 6, "<NAME_1>")]]
+    assert [*masker.edits(["AnnBob"])] == [[Edit(0, 6, "<NAME_1>")]]
 
 
 def test_the_error_of_a_failing_model_does_not_quote_texts():
@@ -90,7 +90,7 @@ def test_the_error_of_a_failing_model_does_not_quote_texts():
 
     masker.recognizer.candidates = fail
     with pytest.raises(WxbError, match=r"fails on one of 1 documents \(ValueError\)") as error:
-        masker.edits(["Ann"])
+        masker.mask(["Ann"])
     assert "Ann" not in str(error.value)
     assert error.value.__suppress_context__
 

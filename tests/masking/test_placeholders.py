@@ -62,7 +62,7 @@ documents = st.dictionaries(texts, st.none(), min_size=1, max_size=4).flatmap(
 
 def masked(documents, mapping):
     masker = Masker(FixedRecognizer(documents), "number", mapping)
-    edits = masker.edits(list(documents))
+    edits = [*masker.edits(documents)]
     return edits, [apply_edits(text, row) for text, row in zip(documents, edits, strict=True)]
 
 

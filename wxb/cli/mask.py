@@ -118,13 +118,8 @@ def mask(
     if caveat := trained.caveat(experiment):
         print(caveat, file=sys.stderr)
     check = Check(masker)
-    rewrite(
-        sources,
-        masker.edits,
-        masker.mapping.save,
-        check.add if verify else lambda *_: None,
-        brackets,
-    )
+    add = check.add if verify else lambda *_: None
+    rewrite(sources, masker.edits, masker.mapping.save, add, brackets)
     if report := "\n".join(check.report()):
         raise WxbError(f"--verify: {report}")
 
@@ -157,7 +152,7 @@ def unmask(
     if not mapping.is_file():
         raise WxbError(f"{mapping}: no such file; expected one that `wxb mask --mapping` wrote")
     values, sources = Placeholders(mapping), _sources(context, [mapping])
-    rewrite(sources, lambda texts: [*map(values.restore, texts)], brackets=BRACKETS[0])
+    rewrite(sources, values.restore_all, brackets=BRACKETS[0])
     if values.altered:
         print(
             f"wxb: {counted(values.restored, 'placeholders')} restored,"

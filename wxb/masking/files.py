@@ -11,7 +11,7 @@ import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import chain, groupby, islice
+from itertools import chain, groupby, islice, tee
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeVar
 
@@ -256,24 +256,23 @@ def batches(items: Iterable[T | None], size: Callable[[T], int]) -> Iterator[lis
 
 def rewrite(
     sources: Iterable[Source],
-    find_edits: Callable[[list[str]], list[list[Edit]]],
+    find_edits: Callable[[Iterable[str | None]], Iterator[list[Edit]]],
     save: Callable[[], object] = lambda: None,
     check: Callable[[Source, Record, list[list[Edit]]], object] = lambda *_: None,
     brackets: str | None = None,
 ) -> None:
     """Write each input to its output, with the edits of its texts. Shows progress on a terminal.
 
-    `save` is called before output is visible, `check` with each record and its edits. `brackets`:
-    as in `apply_edits`; by default those that the format allows. Raises WxbError for outputs that
-    cannot be written.
+    `find_edits` gets texts, and None if an input pauses. `save` is called before output is visible,
+    `check` with each record and its edits. `brackets`: as in `apply_edits`; by default those that
+    the format allows. Raises WxbError for outputs that cannot be written.
     """
 
     def parts() -> Iterator[tuple[Path | None, bytes]]:
-        records = (record and (s, record) for s in sources for record in s.records())
-        bar = tqdm(records, unit="doc", disable=None, file=sys.stderr, leave=False)
-        for batch in batches(bar, lambda item: sum(map(len, item[1].texts))):
-            rows = iter(find_edits([text for _, record in batch for text in record.texts]))
-            for source, record in batch:
+        records, ahead = tee((s, record) for s in sources for record in s.records())
+        rows = find_edits(text for _, r in ahead for text in (r.texts if r else [None]))
+        for source, record in tqdm(records, unit="doc", disable=None, leave=False):
+            if record:
                 own = [*islice(rows, len(record.texts))]
                 check(source, record, own)
                 new = record.edited(own, brackets or BRACKETS[source.format == "markup"])

@@ -1,7 +1,7 @@
 """From predicted spans to edits: which spans are masked, and their replacements."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from threading import Lock
 from typing import Any
 
@@ -66,36 +66,43 @@ class Masker:
         if isinstance(texts, str):
             raise TypeError("mask: found one text; expected a list of them: mask([text])[0]")
         values = [*texts]
-        strings = [value for value in values if isinstance(value, str)]
-        rows = self.edits(strings)
-        masked = (apply_edits(*both, self.brackets) for both in zip(strings, rows, strict=True))
-        return [next(masked) if isinstance(value, str) else value for value in values]
+        rows = self.edits(value for value in values if isinstance(value, str))
+        return [
+            apply_edits(value, next(rows), self.brackets) if isinstance(value, str) else value
+            for value in values
+        ]
 
-    def edits(self, texts: Sequence[str]) -> list[list[Edit]]:
-        """The edits of each text. The model reads long texts in parts that overlap."""
-        spans: list[list[Range]] = [[] for _ in texts]
-        parts = ((i, start) for i, text in enumerate(texts) for start in range(0, len(text), SIZE))
-        for batch in batches(parts, lambda part: min(len(texts[part[0]]), SIZE)):
-            firsts = [max(0, start - CONTEXT) for _, start in batch]
-            windows = [
-                texts[index][first : start + SIZE + CONTEXT]
-                for (index, start), first in zip(batch, firsts, strict=True)
-            ]
+    def edits(self, texts: Iterable[str | None]) -> Iterator[list[Edit]]:
+        """Yield the edits of each text; None, where texts pause, has none.
+
+        The model reads batches of texts, and long texts in parts that overlap.
+        """
+        parts = (
+            text if text is None else (text, start)
+            for text in texts
+            for start in range(0, len(text or "") or 1, SIZE)
+        )
+        spans: list[Range] = []
+        for batch in batches(parts, lambda part: min(len(part[0]), SIZE)):
+            windows = [text[max(0, i - CONTEXT) : i + SIZE + CONTEXT] for text, i in batch]
             try:
                 with progress_callback(lambda done, total: None):
                     rows = self.recognizer.candidates(windows, caption="mask")
             except Exception as error:  # it and its traceback may quote a text
                 fault = f"one of {len(batch)} documents ({type(error).__name__})"
                 raise WxbError(f"the model fails on {fault}; see wxb.load(...).predict") from None
-            for (index, start), first, row in zip(batch, firsts, rows, strict=True):
-                spans[index] += [
+            for (text, start), row in zip(batch, rows, strict=True):
+                first = max(0, start - CONTEXT)
+                spans += [
                     (first + span[0], first + span[1], span[2])
                     for span, score in row
                     if score >= self.threshold
                     and span[2] in self.only
                     and start - span[1] < first < start + SIZE - span[0]
                 ]
-        return [*map(self._edits, texts, spans)]
+                if start + SIZE >= len(text):
+                    yield self._edits(text, spans)
+                    spans = []
 
     def _edits(self, text: str, spans: Iterable[Range]) -> list[Edit]:
         ranges = [span for span in spans if not self.is_allowed(text[slice(*span[:2])])]

@@ -137,6 +137,10 @@ class Placeholders:
             if placeholder
         ]
 
+    def restore_all(self, texts: Iterable[str | None]) -> Iterator[list[Edit]]:
+        """Yield the edits of each text that restore its values; None has none."""
+        return (self.restore(text) for text in texts if text is not None)
+
     def restore(self, text: str) -> list[Edit]:
         """Edits that replace the placeholders of a text by their values."""
         edits, last = [], 0
