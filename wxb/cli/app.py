@@ -16,7 +16,7 @@ from wxb.cli import listing, mask, reference, search
 from wxb.cli import predict as prediction
 from wxb.cli import watch as watching
 from wxb.cli.new import command as new
-from wxb.cli.options import AsJson, Study, name_completer, page_names
+from wxb.cli.options import AsJson, Command, Study, name_completer, page_names
 from wxb.core import compatibility, paths
 from wxb.core.errors import WxbError, require_output, storage_error
 from wxb.core.files import read_json, remove
@@ -331,6 +331,7 @@ def refresh_readme() -> None:
 for _command in (*app.registered_commands, *new.app.registered_commands):
     if _command.callback not in (prediction.predict, mask.mask, mask.unmask, None):
         _command.callback = at_root(_command.callback)
+    _command.cls = Command
     _name = getattr(_command.callback, "__name__", "")
     _command.rich_help_panel = next((panel for panel in PANELS if _name in PANELS[panel]), "Use")
     _command.help = reference.unwrap_help(_command.callback)
