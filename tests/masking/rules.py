@@ -54,7 +54,7 @@ def mapping_of(values, reserved=(), fakes=()):
 
 def unmasked(mapping, texts):
     """Texts with the values of placeholders."""
-    return [apply_edits(text, mapping.restore(text)) for text in texts]
+    return [*map(apply_edits, texts, mapping.restore(texts))]
 
 
 def main():

@@ -70,8 +70,7 @@ def mask(
     Example: wxb mask -e ner-encoder --mapping secret.json letters --output masked
 
     A document is a FILE, a line (--lines), a string of JSON or a cell of a CSV column, in UTF-8.
-    JSON and CSV are parsed and written again, so spaces, escapes and quotes may change. Hidden
-    files of a FOLDER are skipped; --format is for those with a suffix of no format.
+    Hidden files of a FOLDER are skipped; --format is for those with a suffix of no format.
 
     \b
     Operators: replace (the default), redact, mask, hash, number (with --mapping the default), fake.
@@ -91,7 +90,7 @@ def mask(
     Exit code: 0 success, 1 error or values left in clear, 2 usage, 130 interrupted.
     """
     from wxb.masking.masker import Masker
-    from wxb.masking.placeholders import BRACKETS, Placeholders
+    from wxb.masking.placeholders import Placeholders
     from wxb.masking.verify import Check
     from wxb.project import trained
 
@@ -103,16 +102,9 @@ def mask(
     recognizer: Any = wxb.load(experiment)
     if not hasattr(recognizer, "types"):
         raise WxbError(f"{experiment} predicts no spans; expected an experiment of task ner")
-    masker = Masker(
-        recognizer,
-        operators or ("number" if mapping else "replace"),
-        Placeholders(mapping),
-        threshold=threshold,
-        only=only or (),
-        allow=allow or (),
-        deny=deny or (),
-        brackets=brackets or BRACKETS[0],
-    )
+    options: Any = {"threshold": threshold, "only": only, "allow": allow, "deny": deny}
+    operators = operators or ("number" if mapping else "replace")
+    masker = Masker(recognizer, operators, Placeholders(mapping), **options, brackets=brackets)
     if mapping and not any(o.operator in ("number", "fake") for o in masker.operators.values()):
         usage_error("--mapping", "requires the operator number or fake, which --operators lacks")
     if caveat := trained.caveat(experiment):
@@ -152,7 +144,7 @@ def unmask(
     if not mapping.is_file():
         raise WxbError(f"{mapping}: no such file; expected one that `wxb mask --mapping` wrote")
     values, sources = Placeholders(mapping), _sources(context, [mapping])
-    rewrite(sources, values.restore_all, brackets=BRACKETS[0])
+    rewrite(sources, values.restore, brackets=BRACKETS[0])
     if values.altered:
         print(
             f"wxb: {counted(values.restored, 'placeholders')} restored,"

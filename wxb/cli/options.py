@@ -22,7 +22,7 @@ class Command(TyperCommand):
     def parse_args(self, context: Any, arguments: list[str]) -> list[str]:
         """Parse the arguments of a command line."""
         *_, given = self.make_parser(context).parse_args([*arguments])
-        for option, count in Counter(given).items():
+        for option, count in Counter[Any](given).items():
             if count > 1 and not option.multiple and not context.resilient_parsing:
                 raise typer.BadParameter("given twice; expected one value", context, option)
         return super().parse_args(context, arguments)

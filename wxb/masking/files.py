@@ -149,10 +149,8 @@ def format_of(path: Path, default: Format | None = None) -> Format | None:
     """The format of a file by its suffix. Raises WxbError for formats that cannot be read."""
     suffix = path.suffix.lower()
     if not default and OTHERS.fullmatch(suffix):
-        raise WxbError(
-            f"{path}: {suffix} files cannot be masked; unpack or export it as CSV, JSON or text,"
-            " or choose a format with --format"
-        )
+        cure = "unpack or export it as CSV, JSON or text, or choose a format with --format"
+        raise WxbError(f"{path}: {suffix} files are not read; {cure}")
     return SUFFIXES.get(suffix, default)
 
 
@@ -217,9 +215,14 @@ def _csv(source: Source, lines: Iterator[str]) -> Iterator[Record]:
     cell = re.compile(rf'(?:^|[{delimiter}])("[^"]*(?:""[^"]*)*"|[^{delimiter}\r\n]*)')
     part: list[str] = []  # the lines of a row
     header: list[str] = []
-    read = (part.append(line) or line for line in chain(filter(None, [first]), lines))
+
+    def read() -> Iterator[str]:
+        for line in chain(filter(None, [first]), lines):
+            part.append(line)
+            yield line
+
     try:
-        for row in csv.reader(read, delimiter=delimiter, strict=True):
+        for row in csv.reader(read(), delimiter=delimiter, strict=True):
             if header and row and len(row) != len(header):
                 raise source.error(f"found {len(row)} cells; expected {len(header)}")
             for name in {*source.names} - {*(header or row)}:

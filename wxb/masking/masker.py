@@ -23,13 +23,12 @@ _numbering = Lock()  # threads may share placeholders
 class Masker:
     """Finds spans in texts and replaces them.
 
-    `recognizer`: what `wxb.load` returns for an experiment that predicts spans. It has `types` and
-    a `threshold`, and its `candidates` are (span, score) pairs for each text. `operators`: as in
-    `read_operators`. `mapping`: numbers the placeholders; by default each masker has its own.
-    `threshold`: the lowest score of a masked span; by default the recognizer's. `only`: the types
-    to mask; by default all. `allow` and `deny`: values that are never or always masked, as in
-    `read_patterns`. `brackets`: one of BRACKETS, around types and placeholders. Raises WxbError for
-    types that the recognizer lacks, and for a threshold if its spans have no scores.
+    `recognizer`: what `wxb.load` returns for an experiment that predicts spans. `operators`: as in
+    `read_operators`. `mapping`: numbers the placeholders. `threshold`: the lowest score of a masked
+    span; by default the recognizer's. `only`: the types to mask; by default all. `allow` and
+    `deny`: values that are never or always masked, as in `read_patterns`. `brackets`: one of
+    BRACKETS, around types and placeholders. Raises WxbError for types that the recognizer lacks,
+    and for a threshold if its spans have no scores.
     """
 
     def __init__(
@@ -39,20 +38,20 @@ class Masker:
         mapping: Placeholders | None = None,
         *,
         threshold: float | None = None,
-        only: Iterable[str] = (),
-        allow: Iterable[str] = (),
-        deny: Iterable[str] = (),
-        brackets: str = BRACKETS[0],
+        only: Iterable[str] | None = None,
+        allow: Iterable[str] | None = None,
+        deny: Iterable[str] | None = None,
+        brackets: str | None = None,
     ) -> None:
         self.recognizer, self.operators = recognizer, read_operators(operators)
         self.mapping = Placeholders() if mapping is None else mapping
         self.threshold = recognizer.threshold if threshold is None else threshold
         if threshold is not None and not recognizer.has_scores:
             raise WxbError("threshold: the spans of this experiment have no scores")
-        if brackets not in BRACKETS:
+        self.brackets, self.only = brackets or BRACKETS[0], {*(only or recognizer.types)}
+        if self.brackets not in BRACKETS:
             raise WxbError(f"brackets: found {brackets!r}; expected {' or '.join(BRACKETS)}")
-        self.brackets, self.only = brackets, {*only} or {*recognizer.types}
-        self.allowed, self.denied = read_patterns(allow), read_patterns(deny)
+        self.allowed, self.denied = read_patterns(allow or ()), read_patterns(deny or ())
         for types, known in (
             (self.only, recognizer.types),
             (self.operators, [*recognizer.types, DEFAULT, DENIED]),

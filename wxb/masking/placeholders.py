@@ -1,13 +1,11 @@
-"""Numbered placeholders, such as `<EMAIL_1>`, which stand for values and can be undone.
+"""Numbered placeholders, such as `<EMAIL_1>`, each of which stands for one value.
 
-Each placeholder stands for one value. A text may already contain strings that look like one. Those
-that are no placeholder yet are reserved: they never stand for a value, so unmasking keeps them.
-Those that are placeholders, for example in a text that was masked before, are escaped: each is
-replaced by a placeholder of type LITERAL. Otherwise unmasking would replace them by their value.
+A text may already contain strings that look like one. If they are no placeholder yet, they are
+reserved: they never stand for a value. If they are, for example in a text that was masked before,
+a placeholder of type LITERAL replaces each. So unmasking restores every text.
 
-Language models change placeholders: other brackets, case, width, blanks and escapes are understood,
-in texts that are masked, too. Brackets are only at the start and end of a placeholder, so
-neighbouring text can never form another one.
+Other brackets, case, width, blanks and escapes are understood, as language models change them.
+Brackets are only at the ends of a placeholder, so neighbouring text never forms another one.
 """
 
 import json
@@ -137,26 +135,23 @@ class Placeholders:
             if placeholder
         ]
 
-    def restore_all(self, texts: Iterable[str | None]) -> Iterator[list[Edit]]:
-        """Yield the edits of each text that restore its values; None has none."""
-        return (self.restore(text) for text in texts if text is not None)
-
-    def restore(self, text: str) -> list[Edit]:
-        """Edits that replace the placeholders of a text by their values."""
-        edits, last = [], 0
-        for start, end, name, known in [
-            *self._find(text, [(0, len(text))]),
-            (len(text), 0, "", ""),
-        ]:
-            bare = (f"<{b[1]}_{b[2]}>".casefold() for b in _BARE.finditer(text, last, start))
-            self.altered += sum(bool(self._by_name.get(b)) for b in bare)
-            last = end
-            if known:
-                edits.append(Edit(start, end, self.values[known]))
-            else:
-                self.altered += bool(name) and name not in self.reserved
-        self.restored += len(edits)
-        return edits
+    def restore(self, texts: Iterable[str | None]) -> Iterator[list[Edit]]:
+        """Yield edits that replace the placeholders of each text by their values; None has none."""
+        for text in texts:
+            if text is None:
+                continue
+            edits, last = [], 0
+            found = [*self._find(text, [(0, len(text))])]
+            for start, end, name, known in [*found, (len(text), 0, "", "")]:
+                bare = (f"<{b[1]}_{b[2]}>".casefold() for b in _BARE.finditer(text, last, start))
+                self.altered += sum(bool(self._by_name.get(b)) for b in bare)
+                last = end
+                if known:
+                    edits.append(Edit(start, end, self.values[known]))
+                else:
+                    self.altered += bool(name) and name not in self.reserved
+            self.restored += len(edits)
+            yield edits
 
     def _size(self) -> int:
         return len(self.values) + len(self.reserved) + len(self.fakes)

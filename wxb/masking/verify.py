@@ -45,17 +45,13 @@ class Check:
         left: defaultdict[str, list[str]] = defaultdict(list)
         self.file.seek(0)
         for name, content in map(json.loads, self.file):
-            whole = (
-                (*span, "value that is masked elsewhere") for span in self.values.find(content)
-            )
-            words = (m.span() for m in WORD.finditer(content) if m[0] in self.words)
-            parts = ((*span, "part of a value that is masked elsewhere") for span in words)
-            last = 0
-            for start, end, kind in sorted([*find_values(content), *whole, *parts]):
-                if start >= last and not self.masker.is_allowed(content[start:end]):
+            words = (word.span() for word in WORD.finditer(content) if word[0] in self.words)
+            others = {*self.values.find(content), *words}
+            known = ((*span, "value, or part of one, that is masked elsewhere") for span in others)
+            for start, end, kind in sorted([*find_values(content), *known]):
+                if not self.masker.is_allowed(content[start:end]):
                     number = line[name] + content.count("\n", 0, start)
                     left[f"{name}: {kind}"].append(str(number))
-                    last = end
             line[name] += content.count("\n")
         self.file.close()
         if left:
