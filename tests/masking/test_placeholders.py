@@ -113,13 +113,6 @@ def test_without_a_mapping_a_masker_numbers_all_its_texts(documents):
     assert unmasked(mapping_of(values), new) == list(documents)
 
 
-def test_the_same_value_of_a_type_has_one_number():
-    numbers = Placeholders()
-    names = [numbers.placeholder("NAME", value) for value in ("Ann", "Bob", "Ann")]
-    assert names == ["<NAME_1>", "<NAME_2>", "<NAME_1>"]
-    assert numbers.placeholder("CITY", "Ann") == "<CITY_1>"
-
-
 def test_a_placeholder_that_a_text_contains_is_skipped():
     numbers = Placeholders()
     assert numbers.escape("see <NAME_1>", []) == []

@@ -8,7 +8,7 @@ from typing import Any
 from wxb import WxbError, progress_callback
 from wxb.core.errors import choices
 from wxb.masking.files import batches
-from wxb.masking.operators import DEFAULT, Operator, read_operators
+from wxb.masking.operators import DEFAULT, read_operators
 from wxb.masking.placeholders import BRACKETS, Edit, Placeholders, apply_edits
 from wxb.masking.rules import find_values, read_patterns
 
@@ -43,7 +43,7 @@ class Masker:
         deny: Iterable[str] | None = None,
         brackets: str | None = None,
     ) -> None:
-        self.recognizer, self.operators = recognizer, read_operators(operators)
+        self.recognizer, own = recognizer, read_operators(operators)
         self.mapping = Placeholders() if mapping is None else mapping
         self.threshold = recognizer.threshold if threshold is None else threshold
         if threshold is not None and not recognizer.has_scores:
@@ -54,11 +54,12 @@ class Masker:
         self.allowed, self.denied = read_patterns(allow or ()), read_patterns(deny or ())
         for types, known in (
             (self.only, recognizer.types),
-            (self.operators, [*recognizer.types, DEFAULT, DENIED]),
+            (own, [*recognizer.types, DEFAULT, DENIED]),
         ):
             for type_ in sorted({*types} - {*known}):
                 raise WxbError(f"the experiment has no type {type_!r}{choices(type_, known)}")
-        self.only -= {type_ for type_ in self.only if self._operator(type_).operator == "keep"}
+        self.operators = {t: own.get(t, own[DEFAULT]) for t in (*recognizer.types, DENIED)}
+        self.only -= {t for t in self.only if self.operators[t].operator == "keep"}
 
     def mask(self, texts: Iterable[Any]) -> list[Any]:
         """The masked texts, in order. Values that are no texts, such as None, are kept."""
@@ -115,7 +116,7 @@ class Masker:
         with _numbering:
             edits = self.mapping.escape(text, masked)
             edits += [
-                Edit(start, end, self._operator(type_)(text[start:end], type_, self.mapping))
+                Edit(start, end, self.operators[type_](text[start:end], type_, self.mapping))
                 for start, end, type_ in masked
             ]
         return sorted(edits)
@@ -125,21 +126,17 @@ class Masker:
 
         Those that overlap, and adjacent ones of a type, are one range of the type of the first.
         """
-        values = [*find_values(text), *((*value, "") for value in self.mapping.known.find(text))]
+        values = (*find_values(text), *self.mapping.known.find(text))
         parts = [(start, -end, "") for start, end, _ in values]
         merged: list[Range] = []
         for start, end, type_ in sorted([*parts, *((start, -end, t) for start, end, t in spans)]):
             last = merged[-1] if merged else (-1, -1, "")
             if start < last[1] or (type_ and (start, type_) == last[1:]):
-                merged[-1] = (last[0], max(-end, last[1]), last[2] or type_)
-            else:
-                merged.append((start, -end, type_))
+                start, end, type_ = merged.pop()[0], min(end, -last[1]), last[2] or type_
+            merged.append((start, -end, type_))
         for start, end, type_ in merged:
             if type_ == DENIED or (type_ and not self.is_allowed(text[start:end])):
                 yield start, end, type_
-
-    def _operator(self, type_: str) -> Operator:
-        return self.operators.get(type_, self.operators[DEFAULT])
 
     def is_allowed(self, value: str) -> bool:
         """Whether a value is never masked."""

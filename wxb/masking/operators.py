@@ -33,15 +33,12 @@ FAKER_METHODS = {
     **{"COUNTRY": "country", "EMAIL": "email", "JOBTITLE": "job", "STATE": "state"},
     **{"STREET": "street_name", "TITLE": "prefix", "URL": "url", "USERNAME": "user_name"},
 }
-_ATTEMPTS = 20
-
+ATTEMPTS = 20  # of finding a new fake
 Name = Literal["replace", "redact", "mask", "hash", "number", "fake", "keep"]
 NAMES = get_args(Name)
-OPTIONS = {
-    "replace": {"new_value"},
+OPTIONS = {  # of operators
+    **{"replace": {"new_value"}, "hash": {"salt"}, "fake": {"method", "locale", "seed"}},
     "mask": {"masking_char", "chars_to_mask", "from_end"},
-    "hash": {"salt"},
-    "fake": {"method", "locale", "seed"},
 }
 
 
@@ -87,7 +84,7 @@ class Operator(BaseModel, extra="forbid", frozen=True):
     def _fake(self, value: str, type_: str, placeholders: Placeholders) -> str:
         faker = _faker(self.locale)
         method = self.method or FAKER_METHODS.get("".join(filter(str.isalnum, type_)).upper())
-        for attempt in range(_ATTEMPTS):
+        for attempt in range(ATTEMPTS):
             key = "\0".join([str(self.seed), type_, value, str(attempt)])
             faker.seed_instance(int.from_bytes(hashlib.sha256(key.encode()).digest()))
             new = str(getattr(faker, method)()) if method else _same_shape(value, faker)

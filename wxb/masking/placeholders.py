@@ -89,7 +89,7 @@ class Placeholders:
         for placeholder, value in content.placeholders.items():
             label, _, number = placeholder[1:-1].rpartition("_")
             self._add(label, int(number), value)
-        self._saved = self._size()
+        self._saved = len(self.values) + len(self.reserved) + len(self.fakes)
 
     def _add(self, label: str, number: int, value: str) -> str:
         placeholder = f"<{label}_{number}>"
@@ -153,12 +153,10 @@ class Placeholders:
             self.restored += len(edits)
             yield edits
 
-    def _size(self) -> int:
-        return len(self.values) + len(self.reserved) + len(self.fakes)
-
     def save(self) -> None:
         """Replace the file atomically if there is more to keep; only its owner may read it."""
-        if self.path is None or self._saved == self._size():
+        size = len(self.values) + len(self.reserved) + len(self.fakes)
+        if self.path is None or self._saved == size:
             return
         content = {"placeholders": self.values, "reserved": sorted(self.reserved)}
         draft = self.path.with_name(f".{self.path.name}.partial")  # `publish` would lock again
@@ -169,4 +167,4 @@ class Placeholders:
             file.flush()
             os.fsync(file.fileno())
         draft.replace(self.path)
-        self._saved = self._size()
+        self._saved = size

@@ -33,6 +33,9 @@ RULES: dict[str, tuple[re.Pattern[str], Callable[[str], bool]]] = {
 WORD = re.compile(r"[^\W_\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]+|\S")
 
 
+MASKED = "value, or part of one, that is masked elsewhere"
+
+
 class Values:
     """A set of values, which are found whatever their case and the blanks between their words."""
 
@@ -44,14 +47,14 @@ class Values:
         if words := (*WORD.findall(value.casefold()),):
             self._values.setdefault(words[0], {}).setdefault(len(words), set()).add(words)
 
-    def find(self, text: str) -> Iterator[tuple[int, int]]:
-        """Yield start and end of each value in a text."""
+    def find(self, text: str) -> Iterator[tuple[int, int, str]]:
+        """Yield start, end and kind (MASKED) of each value in a text."""
         spans = [match.span() for match in WORD.finditer(text)] if self._values else []
         words = [text[start:end].casefold() for start, end in spans]
         for index, word in enumerate(words):
             for length, values in [*self._values.get(word, {}).items()]:  # threads may add values
                 if (*words[index : index + length],) in values:
-                    yield spans[index][0], spans[index + length - 1][1]
+                    yield spans[index][0], spans[index + length - 1][1], MASKED
 
 
 def find_values(text: str) -> Iterator[tuple[int, int, str]]:

@@ -10,7 +10,7 @@ from tempfile import TemporaryFile
 from wxb.masking.files import Record, Source
 from wxb.masking.masker import Masker
 from wxb.masking.placeholders import Edit
-from wxb.masking.rules import WORD, Values, find_values
+from wxb.masking.rules import MASKED, WORD, Values, find_values
 
 HIDDEN = "\ufdd0"  # instead of what was masked: a noncharacter of Unicode
 _ESCAPES = re.compile(r"(?:\\u[0-9a-fA-F]{4})+|\\.")  # of JSON
@@ -45,10 +45,9 @@ class Check:
         left: defaultdict[str, list[str]] = defaultdict(list)
         self.file.seek(0)
         for name, content in map(json.loads, self.file):
-            words = (word.span() for word in WORD.finditer(content) if word[0] in self.words)
-            others = {*self.values.find(content), *words}
-            known = ((*span, "value, or part of one, that is masked elsewhere") for span in others)
-            for start, end, kind in sorted([*find_values(content), *known]):
+            parts = (m for m in WORD.finditer(content) if m[0] in self.words)
+            masked = {*self.values.find(content), *((*part.span(), MASKED) for part in parts)}
+            for start, end, kind in sorted([*find_values(content), *masked]):
                 if not self.masker.is_allowed(content[start:end]):
                     number = line[name] + content.count("\n", 0, start)
                     left[f"{name}: {kind}"].append(str(number))
