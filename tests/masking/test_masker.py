@@ -51,6 +51,12 @@ def test_verification_finds_values_that_are_not_masked_completely(text, options,
 
 
 def test_a_part_of_a_value_is_masked_whole_and_a_span_ends_with_its_line():
+    assert masked("a\u200b.bob@x.org") == ["<EMAIL>"]
+    assert masked("Ann\n\t Bob ", deny=["/A[^x]*/"]) == ["<DENIED>\n\t <DENIED> "]
+    mapping = mapping_of({"<NAME_1>": "Zoé Kim"})
+    texts = ["Zoe\u0301 Ki\u00adm"]
+    new = masked(*texts, operators="number", mapping=mapping)
+    assert (new, unmasked(mapping, new)) == (["<NAME_2>"], texts)
     assert masked("a.bob@x.org", allow=["a.bob@x.org"]) == ["a.bob@x.org"]
     assert masked("Ann\n\nBob\r\n", deny=["/A[^x]*/"]) == ["<DENIED>\n\n<DENIED>\r\n"]
     mapping = mapping_of({"<CITY_1>": "rio  Bob"})
@@ -67,6 +73,7 @@ def test_a_long_text_is_masked_as_its_lines_are(end):
 def test_denied_values_are_masked_as_whole_words_and_with_the_spans_that_they_overlap():
     assert masked("in Anna, of an oak", deny=["an", "oa"]) == ["in <NAME>, of <DENIED> oak"]
     assert masked("我叫王明abc", deny=["王明"]) == ["我叫<DENIED>abc"]
+    assert masked("a Jose\u0301, José", deny=["José"], only=["AGE"]) == ["a <DENIED>, <DENIED>"]
     assert masked("5 Annex Bob", deny=["/x B/"]) == ["<AGE> <NAME>"]
     keep = {"NAME": {"operator": "keep"}}
     assert masked("Ann, Bob", deny=["Ann"], operators=keep) == ["<DENIED>, Bob"]

@@ -192,7 +192,7 @@ def _json(source: Source, content: str) -> Record:
         texts = [json.loads(token[1]) for token in tokens]
         "".join(texts).encode()  # fails for half a surrogate pair
     except (ValueError, RecursionError) as error:
-        reason = error.msg if isinstance(error, json.JSONDecodeError) else type(error).__name__
+        reason = getattr(error, "msg", "nested too deeply, or half a surrogate pair")
         raise source.error(f"no JSON ({reason})") from None
     for name in source.names:
         own = [(path, token) for path, token in leaves if f"{name}.".startswith(f"{path}.")]

@@ -14,7 +14,7 @@ from wxb.masking.rules import find_values, read_patterns
 
 SIZE, CONTEXT = 6_000, 400  # characters of a part of a text, and of the text on either side of it
 DENIED = "DENIED"  # the type of values that --deny finds
-_LINE = re.compile(r"[^\r\n]+")
+_LINE = re.compile(r"\S(?:[^\r\n]*\S)?")  # without blanks at its ends
 Range = tuple[int, int, str]  # of code points, with a type
 
 _numbering = Lock()  # threads may share placeholders

@@ -1,6 +1,7 @@
 """Find values in texts: those of a fixed form or with a check digit, known and listed ones."""
 
 import re
+import unicodedata
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
@@ -21,40 +22,51 @@ def is_iban(text: str) -> bool:
     return int("".join(str(int(character, 36)) for character in moved)) % 97 == 1
 
 
+# Soft hyphens and characters without width.
+INVISIBLE = "\u00ad\u200b-\u200d\u2060\ufeff"
+_MAIL = rf"[\w.+{INVISIBLE}-]"
 # Patterns and checks by kind. Each match begins where no earlier one could, so that the search is
 # linear. Phone numbers have a country code.
 RULES: dict[str, tuple[re.Pattern[str], Callable[[str], bool]]] = {
-    "e-mail address": (re.compile(r"(?<![\w.+-])[\w.+-]+@[\w-]+(?:\.[\w-]+)+"), bool),
+    "e-mail address": (re.compile(rf"(?<!{_MAIL}){_MAIL}+@[\w-]+(?:\.[\w-]+)+"), bool),
     "card number": (re.compile(r"(?<!\w)\d(?:[ -]?\d){12,18}(?!\w)"), is_card_number),
     "IBAN": (re.compile(r"(?<!\w)[A-Z]{2}\d{2}(?: ?[A-Z\d]){11,30}(?!\w)"), is_iban),
     "phone number": (re.compile(r"(?<!\w)\+\d(?:[ ().-]{0,2}\d){7,14}(?!\w)"), bool),
 }
 # Words; in scripts without spaces each character is one.
-WORD = re.compile(r"[^\W_\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]+|\S")
+_LETTERS = r"[^\W_\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]"
+WORD = re.compile(rf"{_LETTERS}+(?:[\u0300-\u036f{INVISIBLE}]+{_LETTERS}*)*|\S")
+_NOTHING = re.compile(f"[{INVISIBLE}]")
 
 
 MASKED = "value, or part of one, that is masked elsewhere"
 
 
 class Values:
-    """A set of values, which are found whatever their case and the blanks between their words."""
+    """A set of values, which are found in any case and Unicode form, with any blanks."""
 
     def __init__(self) -> None:
         self._values: dict[str, dict[int, set[tuple[str, ...]]]] = {}  # by first word and length
 
     def add(self, value: str) -> None:
         """Add a value."""
-        if words := (*WORD.findall(value.casefold()),):
+        if words := (*map(_folded, WORD.findall(value)),):
             self._values.setdefault(words[0], {}).setdefault(len(words), set()).add(words)
 
     def find(self, text: str) -> Iterator[tuple[int, int, str]]:
         """Yield start, end and kind (MASKED) of each value in a text."""
         spans = [match.span() for match in WORD.finditer(text)] if self._values else []
-        words = [text[start:end].casefold() for start, end in spans]
+        words = [_folded(text[start:end]) for start, end in spans]
         for index, word in enumerate(words):
             for length, values in [*self._values.get(word, {}).items()]:  # threads may add values
                 if (*words[index : index + length],) in values:
                     yield spans[index][0], spans[index + length - 1][1], MASKED
+
+
+def _folded(word: str) -> str:
+    if word.isascii():
+        return word.lower()
+    return unicodedata.normalize("NFC", _NOTHING.sub("", word)).casefold()
 
 
 def find_values(text: str) -> Iterator[tuple[int, int, str]]:
@@ -93,4 +105,5 @@ def _pattern(line: str) -> str:
         return f"(?:{line[1:-1]})"
     # Scripts without spaces have no boundaries.
     first, last = (r"(?a:\b)" if c.isascii() and c.isalnum() else "" for c in (line[0], line[-1]))
-    return first + re.escape(line) + last
+    forms = (re.escape(unicodedata.normalize(form, line)) for form in ("NFC", "NFD"))
+    return f"{first}(?:{'|'.join(forms)}){last}"
