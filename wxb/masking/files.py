@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, groupby, islice, tee
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, TypeVar
+from typing import Any, Literal, NamedTuple
 
 from tqdm import tqdm
 
@@ -44,9 +44,7 @@ STRUCTURES = {  # of the first two lines
 # Of JSON: a string (and the colon after a key), an empty list or object, a bracket, another value.
 TOKEN = re.compile(r'("[^"\\]*(?:\\.[^"\\]*)*")(\s*:)?|\[\s*\]|\{\s*\}|[][{}]|[^][{}:,\s]+')
 BLOCK = 1 << 20  # bytes
-# A batch ends at one of these limits; all of it is in memory.
-DOCUMENTS, CHARACTERS = 256, 100_000
-T = TypeVar("T")
+CHARACTERS = 100_000  # of a part of a text file
 
 
 class Record(NamedTuple):
@@ -104,8 +102,8 @@ class Source:
                         self.number += 1
                         yield line.decode()
         except UnicodeDecodeError as error:
-            fault = f"byte 0x{error.object[error.start]:02x} is not UTF-8"
-            raise self.error(f"{fault}; convert the file first, e.g. with iconv -t UTF-8") from None
+            byte = f"0x{error.object[error.start]:02x}"
+            raise self.error(f"byte {byte} is not UTF-8; convert it, e.g. with iconv") from None
         except OSError as error:
             raise self.error(f"cannot be read ({error.strerror})") from None
 
@@ -149,8 +147,7 @@ def format_of(path: Path, default: Format | None = None) -> Format | None:
     """The format of a file by its suffix. Raises WxbError for formats that cannot be read."""
     suffix = path.suffix.lower()
     if not default and OTHERS.fullmatch(suffix):
-        cure = "unpack or export it as CSV, JSON or text, or choose a format with --format"
-        raise WxbError(f"{path}: {suffix} files are not read; {cure}")
+        raise WxbError(f"{path}: unpack or export it as CSV, JSON or text, or choose --format")
     return SUFFIXES.get(suffix, default)
 
 
@@ -242,19 +239,6 @@ def _cell(text: str, before: str) -> str:
     """A cell of CSV, with quotes if it needs or had them."""
     needs_quotes = before[:1] == '"' or {*text} & {*'"\r\n', *DELIMITERS}
     return '"' + text.replace('"', '""') + '"' if needs_quotes else text
-
-
-def batches(items: Iterable[T | None], size: Callable[[T], int]) -> Iterator[list[T]]:
-    """Items in lists of up to DOCUMENTS items or about CHARACTERS characters; None ends a list."""
-    batch: list[T] = []
-    characters = 0
-    for item in chain(items, [None]):
-        if item is not None:
-            batch.append(item)
-            characters += size(item)
-        if batch and (item is None or len(batch) >= DOCUMENTS or characters >= CHARACTERS):
-            yield batch
-            batch, characters = [], 0
 
 
 def rewrite(

@@ -2,21 +2,21 @@
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain
 from threading import Lock
 from typing import Any
 
 from wxb import WxbError, progress_callback
 from wxb.core.errors import choices
-from wxb.masking.files import batches
 from wxb.masking.operators import DEFAULT, read_operators
 from wxb.masking.placeholders import BRACKETS, Edit, Placeholders, apply_edits
 from wxb.masking.rules import find_values, read_patterns
 
 SIZE, CONTEXT = 6_000, 400  # characters of a part of a text, and of the text on either side of it
+PARTS, CHARACTERS = 256, 100_000  # the most in a batch, all of which is in memory
 DENIED = "DENIED"  # the type of values that --deny finds
 _LINE = re.compile(r"\S(?:[^\r\n]*\S)?")  # without blanks at its ends
 Range = tuple[int, int, str]  # of code points, with a type
-
 _numbering = Lock()  # threads may share placeholders
 
 
@@ -25,10 +25,9 @@ class Masker:
 
     `recognizer`: what `wxb.load` returns for an experiment that predicts spans. `operators`: as in
     `read_operators`. `mapping`: numbers the placeholders. `threshold`: the lowest score of a masked
-    span; by default the recognizer's. `only`: the types to mask; by default all. `allow` and
-    `deny`: values that are never or always masked, as in `read_patterns`. `brackets`: one of
-    BRACKETS, around types and placeholders. Raises WxbError for types that the recognizer lacks,
-    and for a threshold if its spans have no scores.
+    span. `only`: the types to mask; by default all. `allow` and `deny`: values that are never or
+    always masked, as in `read_patterns`. `brackets`: around types and placeholders, one of
+    BRACKETS. Raises WxbError for unknown types, and for a threshold if spans have no scores.
     """
 
     def __init__(
@@ -77,13 +76,8 @@ class Masker:
 
         The model reads batches of texts, and long texts in parts that overlap.
         """
-        parts = (
-            text if text is None else (text, start)
-            for text in texts
-            for start in range(0, len(text or "") or 1, SIZE)
-        )
         spans: list[Range] = []
-        for batch in batches(parts, lambda part: min(len(part[0]), SIZE)):
+        for batch in _batches(texts):
             windows = [text[max(0, i - CONTEXT) : i + SIZE + CONTEXT] for text, i in batch]
             try:
                 with progress_callback(lambda done, total: None):
@@ -141,3 +135,17 @@ class Masker:
     def is_allowed(self, value: str) -> bool:
         """Whether a value is never masked."""
         return bool(self.allowed and self.allowed.fullmatch(value))
+
+
+def _batches(texts: Iterable[str | None]) -> Iterator[list[tuple[str, int]]]:
+    """Parts of texts, as texts with the start of a part, in lists; None ends a list."""
+    batch: list[tuple[str, int]] = []
+    characters = 0
+    for text in chain(texts, [None]):
+        for start in range(0, len(text or "") or 1, SIZE):
+            if text is not None:
+                batch.append((text, start))
+                characters += min(len(text), SIZE)
+            if batch and (text is None or len(batch) >= PARTS or characters >= CHARACTERS):
+                yield batch
+                batch, characters = [], 0

@@ -47,11 +47,9 @@ class Operator(BaseModel, extra="forbid", frozen=True):
 
     - replace: by `<TYPE>` or `new_value`; redact: by nothing; keep: not at all.
     - mask: all characters, or some at the start or the end, by `masking_char`.
-    - hash: by the SHA-256 of value and salt, in 64 hexadecimal digits.
-    - number: by placeholders such as `<EMAIL_1>`, which a mapping can undo.
-    - fake: by fake values on one line, the same for the same value, type and seed. Two values have
-      two fakes; a value has a placeholder if no fake is left. `method`: of Faker; by default the
-      one for the type, else the fake has the shape of the value.
+    - hash: by the SHA-256 of value and salt; number: by placeholders such as `<EMAIL_1>`.
+    - fake: by another value for each value, by default of Faker's method for its type, else of its
+      shape; by a placeholder if no fake is left.
     """
 
     operator: Name
@@ -96,8 +94,7 @@ class Operator(BaseModel, extra="forbid", frozen=True):
 
     @validator(mode="after")
     def _check(self) -> Self:
-        own = OPTIONS.get(self.operator, set())
-        if unknown := self.model_fields_set - own - {"operator"}:
+        if unknown := self.model_fields_set - OPTIONS.get(self.operator, set()) - {"operator"}:
             raise ValueError(f"{self.operator} has no option {min(unknown)!r}")
         if self.operator == "hash" and len(self.salt) < SALT_SIZE:  # else guesses find values
             raise ValueError(f"needs a secret `salt` of {SALT_SIZE} characters, here or in {SALT}")
@@ -128,8 +125,7 @@ def read_operators(source: str | Mapping[str, Any]) -> dict[str, Operator]:
     except ValidationError as error:
         faults = error.errors(include_input=False)
         lines = "".join(f"\n  {'.'.join(map(str, f['loc']))}: {f['msg']}" for f in faults)
-        fault = lines.replace("Value error, ", "")
-        raise WxbError(f"expected operators by type:{fault}") from None
+        raise WxbError(f"expected operators by type:{lines.replace('Value error, ', '')}") from None
     return {DEFAULT: Operator(operator="replace"), **operators}
 
 

@@ -5,7 +5,6 @@ reserved: they never stand for a value. If they are, for example in a text that 
 a placeholder of type LITERAL replaces each. So unmasking restores every text.
 
 Other brackets, case, width, blanks and escapes are understood, as language models change them.
-Brackets are only at the ends of a placeholder, so neighbouring text never forms another one.
 """
 
 import json
@@ -23,7 +22,7 @@ from wxb.masking.rules import Values
 
 LITERAL = "LITERAL"
 BRACKETS = ("<>", "[]", "{}")  # that masking can write
-_FORBIDDEN = r"<>\[\]{}\\\r\n"  # in a label
+_FORBIDDEN = r"<>\[\]{}\\\r\n"  # in a label, so that neighbouring text never forms another one
 PLACEHOLDER = re.compile(
     r"(\\)?(?:&lt;|&#60;|%3[Cc]|\\u003[Cc]|[<\[{〈《「【«⟨\u2039]) ?"
     rf"(?:((?:[^{_FORBIDDEN}]|\\_){{1,80}}?)\\?_|([^\W\d_]\w{{0,80}}?)[ -]?)"  # a label
@@ -65,9 +64,8 @@ class Content(BaseModel, extra="forbid"):
 class Placeholders:
     """Placeholders and fakes with their values. The placeholders of a type are numbered from 1.
 
-    `path`: a file that keeps them for many documents and runs, if it exists or after `save`. Raises
-    WxbError if it is no mapping, which it never quotes. `known` finds the values in texts.
-    `restored` and `altered` count what `restore` did.
+    `path`: a file that keeps them; it need not exist. Raises WxbError if it is no mapping, without
+    quoting it. `known` finds the values in texts. `restored`, `altered`: counts of `restore`.
     """
 
     def __init__(self, path: Path | None = None) -> None:

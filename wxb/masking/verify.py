@@ -4,7 +4,6 @@ import json
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain
 from tempfile import TemporaryFile
 
 from wxb.masking.files import Record, Source
@@ -21,7 +20,7 @@ class Check:
 
     def __init__(self, masker: Masker) -> None:
         self.masker, self.values, self.words = masker, Values(), set[str]()
-        self._add(chain(masker.mapping.values.values(), masker.mapping.fakes.values()))
+        self._add([*masker.mapping.values.values(), *masker.mapping.fakes.values()])
         self.file = TemporaryFile("w+", encoding="utf-8")  # noqa: SIM115
 
     def _add(self, values: Iterable[str]) -> None:
