@@ -9,20 +9,20 @@ ROOT = Path(__file__).parents[1]
 BUDGET = {
     "stages": 599,
     "wxb/core": 2088,
-    "wxb/corpora": 2578,
+    "wxb/corpora": 2575,
     "wxb/metrics": 546,
     "wxb/models": 2625,
     "wxb/training": 1570,
     "wxb/tasks": 8908,
     "wxb/reporting": 1535,
     "wxb/project": 3128,
-    "wxb/cli": 2650,
+    "wxb/cli": 2640,
     "wxb/lessons": 647,
     "wxb/runtime": 559,
-    "wxb/masking": 913,
+    "wxb/masking": 912,
     "demos": 2087,
-    "benchmarks": 4353,
-    "tests": 28130,
+    "benchmarks": 4348,
+    "tests": 28085,
 }
 
 

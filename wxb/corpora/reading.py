@@ -149,12 +149,7 @@ def unread_fields(fields: Counter[str], corpus: Corpus) -> dict[str, int]:
 
 
 def _check(
-    raw: Raw,
-    corpus: Corpus,
-    task: Reading,
-    path: str,
-    split: str | None,
-    seen: set[str],
+    raw: Raw, corpus: Corpus, task: Reading, path: str, split: str | None, seen: set[str]
 ) -> Record | Reject:
     content = raw.content
     origin = f"{path}:{raw.place}"  # unique, as it may become the id
@@ -198,4 +193,6 @@ def _record(raw: Any, corpus: Corpus, task: Reading, origin: str) -> Record:
         repaired=repaired,
     )
     check_encodable(record.id, record.input, record.language or "", record.group, *record.values)
+    if not (record.language or "").isprintable():
+        raise RecordError("wrong type", f"{fields.language!r} is {language!r}, expected a code")
     return record
