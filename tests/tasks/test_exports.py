@@ -69,8 +69,8 @@ def test_labelled_records_of_a_split_and_rows_of_an_experiment_are_exported(proj
         expected = {"id": "7", "input": f"{split} record", "language": "en", "gold": gold}
         assert exports.load_records(project, "pii", split) == [expected]
     (row,) = exports.load_records(project, "ner-encoder", "test")
-    predicted = {"predicted": (Span(5, 11, "NOUN"),), "scores": (0.5,)}
-    assert row.items() >= {**predicted, "gold": (Span(0, 4, "SPLIT"),)}.items()
+    expected = {"gold": [[0, 4, "SPLIT"]], "predicted": [[5, 11, "NOUN"]], "scores": [0.5]}
+    assert {key: row[key] for key in expected} == expected
 
 
 @pytest.mark.parametrize(

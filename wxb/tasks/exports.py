@@ -17,7 +17,7 @@ from typing import Any
 from wxb import tasks
 from wxb.core import paths
 from wxb.core.errors import WxbError, choices, require_output
-from wxb.core.files import publish
+from wxb.core.files import publish, read_jsonl
 from wxb.core.params import Params
 
 # JSON allows them unescaped, but many readers take them for the end of the line.
@@ -90,13 +90,10 @@ def load_records(params: Params, name: str, split: str) -> Records:
     if split not in splits:
         raise WxbError(f"--split: {name} has no split {split!r}{choices(split, splits)}")
     if name in params.corpora:
-        require_output(folder / f"{split}.parquet", f"preprocess@{name}")
         labelling = tasks.get(params.corpora[name].task).record
         records = clean.read_labelled(folder / f"{split}.parquet", labelling)
         fields = ("id", "input", "language", "gold")
         return [{field: getattr(record, field) for field in fields} for record in records]
-    experiment = params.experiments[name]
-    folder = paths.PREDICTIONS / experiment.study / name
-    require_output(folder / evaluation.PREDICTIONS, f"evaluate@{name}")
-    rows = evaluation.load_run(tasks.get(experiment.task).metrics, folder)
-    return [row._asdict() for row in rows]
+    file = paths.PREDICTIONS / params.experiments[name].study / name / evaluation.PREDICTIONS
+    require_output(file, f"evaluate@{name}")
+    return [*read_jsonl(file)]
