@@ -71,11 +71,10 @@ def packages() -> Iterator[Finding]:
             continue
         if version.public != locked:  # a local label such as +cpu is the same release
             differing.append(f"{name} {version} (locked: {locked})")
-    if missing or differing:
-        message = f"{shortened([*missing, *differing], SHOWN)}; results may differ"
-        yield Finding("packages", "problem" if missing else "note", message, INSTALL)
-    else:
-        yield Finding("packages", "ok", f"all versions are those of {LOCKED}")
+    level: Level = "problem" if missing else "note" if differing else "ok"
+    faults = shortened([*missing, *differing], SHOWN)
+    message = f"{faults}; results may differ" if faults else f"all versions are those of {LOCKED}"
+    yield Finding("packages", level, message, INSTALL if faults else "")
 
 
 def package_notes() -> Iterator[str]:
@@ -123,8 +122,8 @@ def dvc() -> Iterator[Finding]:
     except engines.ActiveRunError as error:
         last = Finding("DVC", "note", str(error))
     except WxbError as error:
-        is_plan = isinstance(error, engines.PlanError)  # others name their remedy
-        last = Finding("DVC", "problem", str(error), "dvc status" * is_plan)
+        remedy = "dvc status" if isinstance(error, engines.PlanError) else ""  # others name theirs
+        last = Finding("DVC", "problem", str(error), remedy)
     yield from (Finding("DVC", "note", sentence) for sentence in repairs)
     yield last
 
@@ -132,11 +131,9 @@ def dvc() -> Iterator[Finding]:
 def disk() -> Iterator[Finding]:
     """Free space for the project."""
     free = shutil.disk_usage(".").free
-    message = f"{size(free)} free for {Path.cwd()}"
-    if free < DISK:
-        yield Finding("disk", "problem", message, "wxb clean, then dvc gc --workspace")
-    else:
-        yield Finding("disk", "ok", message)
+    remedy = "wxb clean, then dvc gc --workspace" if free < DISK else ""
+    level: Level = "problem" if remedy else "ok"
+    yield Finding("disk", level, f"{size(free)} free for {Path.cwd()}", remedy)
 
 
 def table(findings: Iterable[Finding]) -> RenderableType:
