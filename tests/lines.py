@@ -22,7 +22,7 @@ BUDGET = {
     "wxb/masking": 912,
     "demos": 2087,
     "benchmarks": 4348,
-    "tests": 28085,
+    "tests": 28084,
 }
 
 

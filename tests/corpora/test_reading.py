@@ -62,7 +62,7 @@ def test_a_record_is_read_with_sorted_spans(tmp_path):
     ("content", "reason", "detail"),
     [
         ([1], "not a record", "list"),
-        ({"spans": []}, "missing field", "'input'"),
+        ({"spans": [], "": None}, "missing field", "'input'"),
         ({"input": "Ann"}, "missing field", "'spans'"),
         (raw(spans=[]) | {"spans": [{"start": 0, "end": 3}]}, "missing field", "'type'"),
         (raw(spans=[]) | {"spans": [{"end": 3, "type": "NAME"}]}, "missing field", "'start'"),

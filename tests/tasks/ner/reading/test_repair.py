@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from wxb.corpora.records import RecordError
-from wxb.tasks.ner.reading.repair import repair_offsets
+from wxb.tasks.ner.reading.repair import repair_offsets, to_characters
 
 
 @pytest.mark.parametrize(
@@ -33,6 +33,10 @@ def test_the_nearest_free_occurrence_is_taken(text, offsets, values, expected):
     repaired_offsets, repairs = repair_offsets(text, offsets, values)
     assert repaired_offsets == expected
     assert repairs == sum(old != new for old, new in zip(offsets, expected, strict=True))
+
+
+def test_half_a_surrogate_pair_is_one_unit():
+    assert to_characters("\ud800a", [(1, 2)], "utf-16") == [(1, 2)]
 
 
 @given(

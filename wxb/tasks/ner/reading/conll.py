@@ -200,7 +200,7 @@ def with_spans(raw: Raw, fields: Fields) -> Raw:
 
 def _tag_fields(content: Mapping[str, Any], tokens: str) -> list[str]:
     """The fields of a record with a name or number for each of its tokens."""
-    size = len(content.get(tokens, ()))
+    size = len(content[tokens]) if tokens else 0
     return [n for n, v in content.items() if _is_list(v, str | int) and len(v) == size]
 
 

@@ -34,7 +34,7 @@ def to_characters(
         case _:
             coding = "utf-16-le" if unit == "utf-16" else "utf-8"
             size = 2 if unit == "utf-16" else 1
-            widths = [len(character.encode(coding)) // size for character in text]
+            widths = [len(character.encode(coding, "surrogatepass")) // size for character in text]
     # Of a line end that counts as one, the offset behind is that of the next line.
     index = {offset: n for n, offset in enumerate(accumulate(widths, initial=0))}
     return [(index.get(start, -1), index.get(end, -1)) for start, end in offsets]
