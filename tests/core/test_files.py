@@ -6,8 +6,6 @@ import sys
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from wxb.core.errors import WxbError
 from wxb.core.files import create_private, publish, read_json, read_jsonl, write_json, write_jsonl
@@ -153,27 +151,6 @@ def test_a_device_is_not_replaced(tmp_path):
         pass
     assert (tmp_path / "pipe").is_fifo()
     assert names(tmp_path) == ["pipe"]
-
-
-values = st.recursive(
-    st.none()
-    | st.booleans()
-    | st.integers()
-    | st.text()
-    | st.floats(allow_nan=False, allow_infinity=False),
-    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
-    max_leaves=5,
-)
-
-
-@settings(deadline=None)
-@given(st.lists(values))
-def test_json_and_json_lines_keep_values(tmp_path_factory, content):
-    folder = tmp_path_factory.getbasetemp()
-    write_json(folder / "new/a.json", content)
-    assert read_json(folder / "new/a.json") == content
-    write_jsonl(folder / "a.jsonl", content)
-    assert list(read_jsonl(folder / "a.jsonl")) == content
 
 
 def test_json_lines_keep_line_separators_and_lone_surrogates(tmp_path):

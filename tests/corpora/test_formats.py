@@ -31,14 +31,6 @@ def test_spans_in_a_csv_cell_may_be_a_python_literal(tmp_path):
     assert cell(tmp_path, "[{'value': 'C:\\dir'}]") == [{"value": "C:\\dir"}]
 
 
-values = st.none() | st.booleans() | st.integers() | st.text(st.characters(codec="utf-8"))
-
-
-@given(st.lists(st.dictionaries(st.sampled_from(["start", "end", "type", "value"]), values)))
-def test_python_literals_are_read_back(tmp_path_factory, spans):
-    assert cell(tmp_path_factory.getbasetemp(), repr(spans)) == spans
-
-
 @pytest.mark.parametrize(
     "hostile",
     [

@@ -2,26 +2,10 @@
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from wxb.models import masks
-from wxb.models.attention import attention
-
-
-@given(st.sampled_from([(1, 1), (2, 1), (2, 2), (1, 3)]), *3 * [st.integers(1, 6)], st.booleans())
-@settings(deadline=None, max_examples=40)
-def test_attention_equals_the_formula(heads, queries, keys, size, masked):
-    (groups, shared), total = heads, heads[0] * heads[1]
-    rng = torch.Generator().manual_seed(queries * keys)
-    query, key, value = (
-        torch.randn(2, *shape, size, dtype=torch.float64, generator=rng)
-        for shape in ((total, queries), (groups, keys), (groups, keys))
-    )
-    mask = torch.rand(2, 1, queries, keys, generator=rng) < 0.5 if masked else None
-    repeated = (part.repeat_interleave(shared, dim=1) for part in (key, value))
-    expected = attention(query, *repeated, mask)
-    torch.testing.assert_close(masks.attend(query, key, value, mask), expected)
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])

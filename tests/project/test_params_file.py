@@ -99,11 +99,6 @@ def test_invalid_parameters_are_never_written(tmp_path):
     assert [*tmp_path.iterdir()] == [path]
 
 
-@given(contents)
-def test_yaml_parses_as_the_content(content):
-    assert parse(to_yaml({"a": {"b": content}})) == {"a": {"b": content}}
-
-
 @given(files, files)
 def test_any_content_can_become_any_other(before, after):
     assert parse(update(to_yaml(before), after)) == after

@@ -174,21 +174,6 @@ def test_scores_agree_with_seqeval(pairs):
 NAME = Span(10, 20, "NAME")
 
 
-@pytest.mark.parametrize(
-    ("predicted", "outcome"),
-    [
-        (Span(10, 20, "NAME"), Outcome.CORRECT),
-        (Span(10, 20, "EMAIL"), Outcome.WRONG_TYPE),
-        (Span(10, 19, "NAME"), Outcome.WRONG_BOUNDARY),
-        (Span(19, 30, "NAME"), Outcome.WRONG_BOUNDARY),
-        (Span(0, 40, "NAME"), Outcome.WRONG_BOUNDARY),
-        (Span(5, 11, "EMAIL"), Outcome.WRONG_BOTH),
-    ],
-)
-def test_a_pair_is_one_finding(predicted, outcome):
-    assert findings([NAME], [predicted]) == [Finding(outcome, NAME, predicted)]
-
-
 def stagewise(gold, predicted):
     """The matching rule, stage by stage: always the best remaining pair."""
     missed, spurious = set(gold) - set(predicted), set(predicted) - set(gold)
