@@ -15,14 +15,14 @@ BUDGET = {
     "wxb/training": 1570,
     "wxb/tasks": 8908,
     "wxb/reporting": 1535,
-    "wxb/project": 3128,
+    "wxb/project": 3121,
     "wxb/cli": 2640,
     "wxb/lessons": 647,
     "wxb/runtime": 559,
     "wxb/masking": 912,
     "demos": 2087,
     "benchmarks": 4348,
-    "tests": 28084,
+    "tests": 28000,
 }
 
 
