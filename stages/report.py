@@ -5,7 +5,6 @@ the page stale.
 """
 
 import csv
-from itertools import product
 from pathlib import Path
 
 from wxb import tasks
@@ -23,12 +22,12 @@ def gather(params: Params, name: str) -> Study:
     """Read all data for the page of the study `name`."""
     study = params.block("studies", name)
     scorer = tasks.get(study.task).metrics
-    stages = [costs.backbone_stage(params, member) for member in study.experiments]
-    stages += map("@".join, product(("train", "evaluate"), study.experiments))
+    stages = [s for member in study.experiments for s in costs.experiment_stages(params, member)]
     files = {stage: paths.cost(*stage.split("@")) for stage in stages}
     pretrained = [s.removeprefix("pretrain@") for s in files if s.startswith("pretrain@")]
     return Study(
         params=params,
+        scorer=scorer,
         comparison=read_json(paths.study(name)),
         predictions={
             m: evaluation.load_run(scorer, paths.PREDICTIONS / name / m) for m in study.experiments

@@ -23,8 +23,23 @@ from wxb.cli.app import app
 COMMANDS = [
     "README.md",
     *(f"docs/{page}.md" for page in ("using-models", "pipeline", "reproducing")),
-    *(f"docs/{page}.md" for page in ("your-data", "architectures", "python")),
+    *(f"docs/{page}.md" for page in ("your-data", "architectures", "python", "method", "params")),
 ]
+# Words of the comment on a command, and what its output must have.
+PROMISES = {
+    "metrics of one": r"gate",
+    "its page": r"reports/gates\.html",
+    "scores with intervals": r"ner-encoder .* 0\.\d+ \(0\.\d+–\d\.\d+\)",
+    "paired tests": r"\| p \| corrected p \|",
+    "with metrics and state": r"ner-encoder .* 0\.\d+ ",
+    "what makes it stale": r"stale|up to date",
+    "with defaults": r"encoding\.stride +\d",
+    "headline score": r"reports/headlines/ner-encoder\.json +0\.\d+",
+    "every metric": r"seqeval_f1",
+    "Mermaid": r"flowchart",
+    "JSONL": r'^\{"',
+    "compares them with dvc.lock": r"dvc\.lock",
+}
 
 
 def other_settings(params):
@@ -126,26 +141,28 @@ class TestPipeline:
         monkeypatch.setattr("wxb.cli.app.require_own_code", lambda: None)
         readme = "".join((ROOT / page).read_text() for page in COMMANDS)
         readme = readme.replace("ner-decoder-bidirectional", "ner-encoder")  # the only tagger here
-        commands = [
-            command
+        commands = {
+            command: comment
             for block in re.findall(r"```sh\n(.*?)```", readme, re.DOTALL)
             for line in block.splitlines()
             # All tests share the environment: nothing may be installed.
-            if (command := line.partition("#")[0].strip())
-            and not command.startswith(("make", "pip", "source"))
-        ]
-        assert len(commands) > 8
+            for command, comment in [re.split(r" *# |$", line, maxsplit=1)]
+            if command and not command.startswith(("make", "pip", "source"))
+        }
+        assert all(any(words in comment for comment in commands.values()) for words in PROMISES)
         params = by_snakemake.folder / "params.yaml"
         tiny = params.read_text()
-        for command in dict.fromkeys(commands):
+        for command, comment in commands.items():
             program, *arguments = shlex.split(command)
             if program != "wxb" or {*arguments} & {"|", "&&"} or "--install-completion" in command:
                 # Completion looks for a parent shell; bash is none if this is its last command.
-                by_snakemake.run("bash", "-c", f"{command}\nexit $?")
+                output = by_snakemake.run("bash", "-c", f"{command}\nexit $?")
             else:
                 result = CliRunner().invoke(app, arguments)
-                output = result.output[-3000:]
-                assert result.exit_code == 0, (command, output, result.exception)
+                output = result.output
+                assert result.exit_code == 0, (command, output[-3000:], result.exception)
+            for words in filter(comment.__contains__, PROMISES):
+                assert re.search(PROMISES[words], output, re.MULTILINE), (command, output[-3000:])
             params.write_text(tiny)  # with a profile all that follows would train for minutes
         for code in re.findall(r"```python\n(.*?)```", readme, re.DOTALL):
             exec(code, {})

@@ -13,8 +13,8 @@ from tests.repository import Files
 from wxb.cli.app import app
 from wxb.core.errors import WxbError
 from wxb.core.params import check, read_yaml
-from wxb.project import revisions
-from wxb.project.readme import READMES, pages, refreshed
+from wxb.project import provenance, readme, revisions
+from wxb.project.readme import READMES, generated, refreshed
 
 ROOT = Path(__file__).parents[1]
 NAMES = ["Ann", "Bob", "Eve", "Joe", "Kim", "Max", "Sue", "Lou", "Ida", "Pam", "Ray", "Tim", "Una"]
@@ -30,9 +30,13 @@ def test_generated_parts_are_current():
         revisions.index()
     except WxbError as error:
         pytest.skip(f"no committed results: {error}")
-    assert {*READMES, Path("docs/results.md"), Path("docs/tasks/translation.md")} < {*pages()}
-    texts = {path: path.read_text(encoding="utf-8") for path in pages()}
-    stale = [path for path, text in texts.items() if text != refreshed(text)]
+    texts = generated()
+    shown = {study for studies in readme.TABLES.values() for study in studies}
+    committed = provenance.studies(revisions.index())
+    assert {study for study in committed if not readme.CURVE.fullmatch(study)} == shown
+    pages = ("docs/results.md", "docs/tasks/translation.md", "docs/img/curve-dark.svg")
+    assert {*READMES, *map(Path, pages)} < texts.keys()
+    stale = [path for path, text in texts.items() if text != path.read_text(encoding="utf-8")]
     assert stale == [], "run `wxb readme`"
 
 
@@ -81,6 +85,24 @@ def test_the_table_of_a_benchmark_has_its_numbers_formatted(monkeypatch):
         "| lstm |  | 0.500 (0.400–0.600) | −0.1 (−0.2 to +0.0) |  |",
     ]
     assert "Made on a CPU (torch 2), finished on 2026-01-02." in lines
+
+
+def test_the_curve_has_all_sizes_of_its_experiments(monkeypatch):
+    f1 = {"value": 0.5, "low": 0.4, "high": 0.6}
+    names = {"curve-3000": ["crf", "encoder"], "curve-30": ["crf"], "pretrained": ["encoder"]}
+    studies = {
+        f"reports/studies/{study}.json": {"systems": {f"{study}-{n}": {"f1": f1} for n in each}}
+        for study, each in names.items()
+    }
+    studies["reports/studies/pretrained.json"]["systems"]["pretrained-encoder"]["baseline"] = True
+    scores = readme._curve_scores(Files("", studies))[1]
+    assert {name: [*by_size] for name, by_size in scores.items()} == {
+        "crf": [30, 3000],
+        "encoder": [1300, 3000],
+    }
+    figure = readme._curve_figure(Files("", studies), "#000", "#eee")
+    assert figure.count("<circle") == 4
+    assert figure.count('fill="#7d7f87"') == 2  # the baseline
 
 
 def test_an_unknown_block_is_an_error():

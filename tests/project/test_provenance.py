@@ -16,8 +16,6 @@ from wxb.reporting.charts.pairs import claim
 
 STUDY = "reports/studies/ner.json"
 BLOCK = "<!-- generated: demo -->\n<!-- end -->\n"
-PUBLIC = "<!-- generated: public -->\n<!-- end -->\n"
-STUDIES = "<!-- generated: studies -->\n<!-- end -->\n"
 
 
 def set_costs(path="reports/cost", **values):
@@ -83,34 +81,15 @@ def test_a_removed_study_loses_its_entry(params):
     assert refreshed(BLOCK) == BLOCK
 
 
-@pytest.fixture
-def public(params):
-    """Parameters without the same study, which a profile adds."""
-    write("params/demo.yaml", "studies: {other: {task: ner}}")
-    block = "{task: ner, title: x, experiments: [ner-encoder, ner-decoder]}"
-    write("params/ner.yaml", f"studies: {{ner: {block}}}")
+def test_the_entry_of_a_study_that_params_lack_stays(params):
     write("data/clean/pii/profile.json", {"splits": {"train": {"labelled": 1234}}})
-    git("add", "params")
     provenance.record(params, revisions.index())
-    return Params.model_construct(**{**dict(params), "studies": {}, "experiments": {}})
-
-
-def test_the_entry_of_a_study_that_params_lack_stays(public):
     recorded = Path(PROVENANCE).read_bytes()
-    provenance.record(public, revisions.index())
+    lacking = Params.model_construct(**{**dict(params), "studies": {}, "experiments": {}})
+    provenance.record(lacking, revisions.index())
     assert Path(PROVENANCE).read_bytes() == recorded
     assert json.loads(recorded)["ner"]["trained_on"] == 1234
-
-
-@pytest.mark.parametrize(
-    ("task", "shown", "hidden"), [("ner", PUBLIC, STUDIES), ("other", STUDIES, PUBLIC)]
-)
-def test_studies_of_profiles_have_their_own_table(public, task, shown, hidden):
-    write("params/demo.yaml", f"studies: {{other: {{task: {task}}}}}")
-    git("add", "params")
-    assert (refreshed(BLOCK), refreshed(hidden)) == (BLOCK, hidden)
-    study, lines = json.loads(Path(STUDY).read_text()), refreshed(shown).splitlines()
+    study, lines = json.loads(Path(STUDY).read_text()), refreshed(BLOCK).splitlines()
     assert lines[1] == f"**{study['title']}** (`make run STUDY=ner`)"
     assert lines[5].startswith("| ner-encoder | a | 0.")
     assert claim(study) in lines
-    assert lines[-2].endswith("(AVX2, torch 2.13.0), finished on 2030-01-02 (ner).")

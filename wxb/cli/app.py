@@ -322,8 +322,8 @@ def refresh_readme() -> None:
     from wxb.project import provenance, readme, revisions  # imports numpy
 
     provenance.record(load(), revisions.index())
-    for path in readme.pages():
-        readme.replace(path, readme.refreshed(path.read_text(encoding="utf-8")))
+    for path, text in readme.generated().items():
+        readme.replace(path, text)
     readme.replace(reference.PATH, reference.page(app))
 
 

@@ -33,6 +33,7 @@ class PredictionRow(NamedTuple):
     gold: Any
     predicted: Any
     group: str = ""
+    language: str = ""
 
 
 class Scorer(ABC):
@@ -57,14 +58,11 @@ class Scorer(ABC):
 
     def row(self, record: Record, prediction: Any, vocabulary: Any) -> Any:
         """The row of a test record and its prediction."""
-        fields = {
-            "id": record.id,
-            "input": record.input,
-            "gold": record.gold,
-            # A record that is its own group has its input as group.
-            "group": "" if record.group == record.input else record.group,
-        }
-        return self.ROW(**{**fields, **self.fields(record, prediction, vocabulary)})
+        # A record that is its own group has its input as group.
+        group = "" if record.group == record.input else record.group
+        fields = {"id": record.id, "input": record.input, "gold": record.gold, "group": group}
+        fields |= {"language": record.language or ""}
+        return self.ROW(**fields | self.fields(record, prediction, vocabulary))
 
     def fields(self, record: Record, prediction: Any, vocabulary: Any) -> dict[str, Any]:
         """Fields of a row that depend on the task; they override those of `row`."""

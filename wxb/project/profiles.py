@@ -5,12 +5,11 @@ and blocks of their own, which are removed when another profile is set.
 """
 
 from collections.abc import Mapping
-from pathlib import Path, PurePath
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from wxb.core.params import PARAMS, ParamsError, parse_yaml, read_yaml
 from wxb.project import params_file
-from wxb.project.revisions import Tree, WorkingTree
 
 FOLDER = Path("params")
 BASE = "demo"
@@ -37,15 +36,17 @@ def switch(profile: str, path: Path = PARAMS) -> Switch:
     if profile not in profiles:
         raise ParamsError(f"no profile {profile!r} in {FOLDER}/; choose from {', '.join(profiles)}")
     before = _blocks(content := read_yaml(path))
-    own = {name: _blocks(added) for name, added in additions(profiles).items()}
-    others = {name: before.keys() & added.keys() - own[profile] for name, added in own.items()}
+    blocks = {name: _blocks(params) for name, params in profiles.items()}
+    base = blocks.get(BASE, {}).keys()
+    own = {n: {key for key in each if len(key) > 1} - base for n, each in blocks.items()}
+    others = {name: (before.keys() & keys) - own[profile] for name, keys in own.items()}
     after = dict(before)
     for name, keys in others.items():
-        if all(before[key] == own[name][key] for key in keys):
+        if all(before[key] == blocks[name][key] for key in keys):
             after = {key: block for key, block in after.items() if key not in keys}
     kept = [name for name, keys in others.items() if keys & after.keys()]
     for name in (BASE, profile):
-        for key, block in _blocks(profiles[name]).items():
+        for key, block in blocks[name].items():
             if key in after or key in own[profile] or len(key) == 1:
                 after[key] = _overlaid(after.get(key), block)
     result: dict[str, Any] = {key: {} for key, value in content.items() if isinstance(value, dict)}
@@ -60,30 +61,10 @@ def switch(profile: str, path: Path = PARAMS) -> Switch:
     return Switch(after != before, added, removed, kept)
 
 
-def contents(tree: Tree | None = None) -> dict[str, Any]:
-    """The content of every profile by name, sorted; `tree` defaults to the working folder.
-
-    Raises ParamsError if a file is not YAML.
-    """
-    tree = WorkingTree() if tree is None else tree
-    files = [file for file in map(PurePath, tree.files(str(FOLDER))) if file.suffix == ".yaml"]
-    return {
-        file.stem: parse_yaml(tree.read(str(file)) or b"{}", Path(file))
-        for file in sorted(files, key=lambda file: file.stem)
-    }
-
-
-def additions(profiles: Mapping[str, Any]) -> dict[str, dict[str, dict[str, Any]]]:
-    """The blocks that each profile adds, by section and name: those that the demo does not have."""
-    base = profiles.get(BASE, {})
-    return {
-        name: {
-            section: {key: b for key, b in blocks.items() if key not in base.get(section, {})}
-            for section, blocks in profile.items()
-            if isinstance(blocks, Mapping)
-        }
-        for name, profile in profiles.items()
-    }
+def contents() -> dict[str, Any]:
+    """The content of every profile by name, sorted. Raises ParamsError if a file is not YAML."""
+    files = sorted(FOLDER.rglob("*.yaml"), key=lambda file: file.stem)
+    return {file.stem: parse_yaml(file.read_bytes() or b"{}", file) for file in files}
 
 
 def _blocks(params: Mapping[str, Any]) -> dict[tuple[str, ...], Any]:

@@ -1,7 +1,9 @@
 """Generate parts of the READMEs and of docs/: tables of results and of stages."""
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping
+from math import log
 from pathlib import Path
 from typing import Any
 
@@ -9,20 +11,26 @@ from wxb.core import paths
 from wxb.core.errors import WxbError, choices
 from wxb.core.files import publish
 from wxb.core.params import read_yaml
-from wxb.project import benchmarks, dag, profiles, provenance, revisions, settings
+from wxb.project import benchmarks, dag, provenance, revisions, settings
 from wxb.project.revisions import Tree, read_json
+from wxb.reporting.charts.figures import chips
 from wxb.reporting.charts.formatting import listed, with_interval
-from wxb.reporting.charts.pairs import claim, without_baselines
+from wxb.reporting.charts.pairs import baselines, claim, without_baselines
+from wxb.reporting.charts.parts import template
 from wxb.reporting.tables import caption, headline_table, score_table, training_table
 
 READMES = (Path("README.md"), Path("README.zh-TW.md"))
 BLOCK = re.compile(r"(<!-- generated: (?P<name>\w+) -->\n)(.*?)(<!-- end -->)", re.DOTALL)
 
 
-def pages() -> list[Path]:
-    """The READMEs, and the pages of docs/ that have generated parts."""
-    docs = sorted(Path("docs").rglob("*.md"))
-    return [*READMES, *(path for path in docs if BLOCK.search(path.read_text(encoding="utf-8")))]
+def generated() -> dict[Path, str]:
+    """The current text of the READMEs, of the pages of docs/, and of the figure of the curve."""
+    pages = [*READMES, *sorted(Path("docs").rglob("*.md"))]
+    texts = {page: refreshed(page.read_text(encoding="utf-8")) for page in pages}
+    for scheme, colours in SCHEMES.items():
+        figure = Path(f"docs/img/curve-{scheme}.svg")
+        texts[figure] = _curve_figure(revisions.index(), *colours)
+    return texts
 
 
 def replace(path: Path, text: str) -> None:
@@ -45,32 +53,41 @@ def _block(name: str) -> str:
     if benchmark := read_json(index, paths.BENCHMARKS / f"{name}.json"):
         made = provenance.sentence(benchmark["made"])
         return "\n".join([*benchmarks.table(benchmark), f"\n{made}.\n"])
+    if name in TABLES:
+        return "\n".join(_tables(name, index))
     if name not in WRITERS:
-        raise WxbError(f"unknown generated block {name!r}{choices(name, WRITERS)}")
+        raise WxbError(f"unknown generated block {name!r}{choices(name, [*WRITERS, *TABLES])}")
     return "\n".join(WRITERS[name](index))
 
 
 PRETRAINED = "pretrained"  # the study of weights that know a language comes first
-CURVE = {"curve-30": 30, "curve-100": 100, "curve-300": 300, PRETRAINED: 1300, "curve-3000": 3000}
+TABLES = {  # blocks and their studies; those of CURVE have their own
+    PRETRAINED: [PRETRAINED],
+    "demo": ["ner"],
+    "public": ["conll2003", "presidio", "weibo"],
+    "studies": ["chat", "news", "reviews", "speech", "translation", "whisper"],
+}
+CURVE = re.compile(r"curve-(\d+)")  # the studies of its models with other numbers of sentences
+SCHEMES = {"light": ("#1f2328", "#d1d9e0"), "dark": ("#f0f6fc", "#3d444d")}  # text and rules
 Study = Mapping[str, Any]  # a table as JSON: reports/studies or reports/seeds
 
 
 def _summary(index: Tree) -> Iterator[str]:
     """The study of pretrained weights, then the demo's: claim and table."""
-    for study in [_study(PRETRAINED, index), *_demo(index)]:
+    for study in [_study(PRETRAINED, index), _study("ner", index)]:
         yield f"**{study['title']}** {claim(study)}\n"
         yield headline_table(without_baselines(study)).markdown()
         yield f"{caption(study)}\n"
 
 
-def _tables(studies: Sequence[Study], index: Tree, *, costs: bool = False) -> Iterator[str]:
-    """Table, claim and costs of each study, and a sentence for each machine and date."""
+def _tables(block: str, index: Tree) -> Iterator[str]:
+    """Table and claim of each study of a block, and a sentence for each machine and date."""
     origins: dict[str, list[str]] = {}
-    for study in studies:
+    for study in filter(None, (_study(name, index) for name in TABLES[block])):
         name, table = study["study"], score_table(study, counts=False)
         yield f"**{study['title']}** (`make run STUDY={name}`)\n"
         yield f"{table.markdown()}\n{caption(study)}\n\n{claim(study)}\n"
-        if costs:  # of a training with one seed
+        if len(TABLES[block]) == 1:
             seconds = provenance.require(name, index)["seconds"]
             yield training_table(study, seconds).markdown()
         made = study.get("made") or provenance.require(name, index)
@@ -81,14 +98,43 @@ def _tables(studies: Sequence[Study], index: Tree, *, costs: bool = False) -> It
 
 def _curve(index: Tree) -> Iterator[str]:
     """F1 of each experiment by the number of labelled sentences, and the claim of each number."""
-    studies = {name: _study(name, index) for name in CURVE}
-    endings = [name.removeprefix("curve-30-") for name in studies["curve-30"]["systems"]]
-    yield f"| labelled sentences | {' | '.join(endings)} |\n| ---: |{' ---: |' * len(endings)}"
-    for name, study in studies.items():
-        scores = (with_interval(study["systems"][f"{name}-{ending}"]["f1"]) for ending in endings)
-        yield f"| {CURVE[name]:,} | {' | '.join(scores)} |"
-    yield "\n" + "\n".join(f"- {CURVE[name]:,}: {claim(s)}" for name, s in studies.items())
+    studies, scores = _curve_scores(index)
+    yield f"| labelled sentences | {' | '.join(scores)} |\n| ---: |{' ---: |' * len(scores)}"
+    for size in studies:
+        cells = (with_interval(f1[size]) if size in f1 else "–" for f1 in scores.values())
+        yield f"| {size:,} | {' | '.join(cells)} |"
+    yield "\n" + "\n".join(f"- {size:,}: {claim(study)}" for size, study in studies.items())
     yield ""
+
+
+def _curve_scores(index: Tree) -> tuple[dict[int, Study], dict[str, dict[int, Any]]]:
+    """The studies of the curve by their number of sentences, and F1 by experiment and number."""
+    matches = filter(None, map(CURVE.fullmatch, provenance.studies(index)))
+    names = sorted([(int(match[1]), match[0]) for match in matches] + [(1300, PRETRAINED)])
+    studies = {size: _study(name, index) for size, name in names}
+    scores = defaultdict[str, dict[int, Any]](dict)
+    for size, name in names:
+        for experiment, system in studies[size]["systems"].items():
+            scores[experiment.removeprefix(f"{name}-")][size] = system["f1"]
+    return studies, {name: by_size for name, by_size in scores.items() if len(by_size) > 1}
+
+
+def _curve_figure(index: Tree, text: str, rule: str) -> str:
+    """The curve as an SVG, with intervals and a logarithmic axis of sentences."""
+    studies, scores = _curve_scores(index)
+    place = {
+        size: (log(size) - log(min(studies))) / log(max(studies) / min(studies)) for size in studies
+    }
+    grey = {name for name in scores if f"{PRETRAINED}-{name}" in baselines(studies[1300])}
+    labels: dict[str, float] = {}  # F1 at the labels of the lines, 0.06 apart
+    for name, by_size in sorted(scores.items(), key=lambda item: [*item[1].values()][-1]["value"]):
+        last = [*by_size.values()][-1]["value"]
+        labels[name] = max([last, *(label + 0.06 for label in labels.values())])
+    lines = [
+        (name, chip.colour, scores[name], labels[name])
+        for name, chip in chips(scores, grey).items()
+    ]
+    return template("curve.svg").render(text=text, rule=rule, place=place, lines=lines)
 
 
 def _artifacts_table(_: Tree) -> Iterator[str]:
@@ -106,43 +152,15 @@ def _artifacts_table(_: Tree) -> Iterator[str]:
 
 WRITERS: dict[str, Callable[[Tree], Iterator[str]]] = {
     "results": _summary,
-    "pretrained": lambda index: _tables([_study(PRETRAINED, index)], index, costs=True),
     "curve": _curve,
-    "demo": lambda index: _tables(_demo(index), index, costs=True),
-    "public": lambda index: _tables(_added(index, demo_tasks=True), index),
-    "studies": lambda index: _tables(_added(index, demo_tasks=False), index),
     "artifacts": _artifacts_table,
     "settings": lambda _: settings.tables(),
 }
 
 
-def _demo(index: Tree) -> list[Study]:
-    """The studies that no profile adds."""
-    added = _studies_of_profiles(index)
-    return [_study(name, index) for name in provenance.studies(index) if name not in added]
-
-
-def _added(index: Tree, *, demo_tasks: bool) -> list[Study]:
-    """The studies that profiles add, either for tasks of the demo or for others."""
-    demo = profiles.contents(index).get(profiles.BASE, {}).get("studies", {})
-    tasks = {block["task"] for block in demo.values()}
-    return [
-        _study(name, index)
-        for name, task in _studies_of_profiles(index).items()
-        if name in {*provenance.studies(index)} - CURVE.keys() and (task in tasks) == demo_tasks
-    ]
-
-
 def _study(name: str, index: Tree) -> Any:
     """A study with several seeds, if it was run with them; else with one."""
     return read_json(index, paths.seeds(name)) or read_json(index, paths.study(name))
-
-
-def _studies_of_profiles(index: Tree) -> dict[str, str]:
-    """The studies that profiles add, each with its task."""
-    own = profiles.additions(profiles.contents(index)).values()
-    added = {name: block for blocks in own for name, block in blocks.get("studies", {}).items()}
-    return {name: block["task"] for name, block in sorted(added.items())}
 
 
 def stages(path: Path = Path("dvc.yaml")) -> Iterator[tuple[str, str, Mapping[str, Any]]]:

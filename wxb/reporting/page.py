@@ -21,7 +21,7 @@ from wxb.reporting import costs, tables
 from wxb.reporting.about import about
 from wxb.reporting.charts import figures, formatting, pairs
 from wxb.reporting.charts.figures import Curve, Line
-from wxb.reporting.charts.formatting import Cell, Table, duration, origin, p_value, signed, words
+from wxb.reporting.charts.formatting import Cell, Table, duration, p_value, rounded, signed
 from wxb.reporting.charts.parts import Block, Charts, Fold, Page, Section, Study, render
 
 PUBLISHED = Path(__file__).with_name("published")  # <study>.csv
@@ -39,6 +39,7 @@ def assemble(study: Study, task: Page) -> str:
         [
             _results(study, task, rest),
             *task.sections(study),
+            *languages(study),
             _cost(study),
             _training(study, task),
             *published(study),
@@ -95,7 +96,8 @@ def ranking(study: Study) -> Table:
 
 def links(study: Study) -> Markup:
     """Links to download the scores, and to the documentation."""
-    comparison, name = study.comparison, pairs.trained(study.comparison)[0]
+    comparison = study.comparison
+    name = next(n for n in pairs.ranked(comparison) if n in pairs.trained(comparison))
     task = study.params.experiments[name].task
     link = Markup('<a download="{}.{}" href="data:text/plain;base64,{}">{}</a>')
     files = [
@@ -105,7 +107,7 @@ def links(study: Study) -> Markup:
     return Markup(
         "Download all scores: {}, {}. Read about <a href='../docs/tasks/{}.md'>the task</a> and"
         " <a href='../docs/method.md'>how scores are computed</a>. <code>wxb card {}</code> prints"
-        " a model card."
+        " its model card."
     ).format(*files, task, name)
 
 
@@ -146,6 +148,20 @@ def differences(comparison: Mapping[str, Any]) -> Table:
     return Table(f"Differences of {metric.title}", ["", *names[1:]], rows)
 
 
+def languages(study: Study) -> list[Section]:
+    """The headline score of each experiment by language; none without two languages."""
+    metric, everything = study.scorer.headline, study.predictions.values()
+    rows = []
+    for language in sorted({row.language for rows in everything for row in rows}):
+        members = [[row for row in rows if row.language == language] for rows in everything]
+        scores = [study.scorer.rounded_scores(part)[metric.key] for part in members]
+        cells = [Cell(rounded(score, metric), score) for score in scores]
+        rows.append([language or "unknown", f"{len(members[0]):,}", *cells])
+    title = f"{metric.title} by language"
+    table = Table(title, ["language", "records", *study.predictions], rows)
+    return [Section("languages", title, [table])] if len(rows) > 1 else []
+
+
 def _cost(study: Study) -> Section:
     note = (
         f"{costs.measured_text(study.costs)} Each time is from one run; stages restored from the"
@@ -162,30 +178,22 @@ def _training(study: Study, task: Page) -> Section:
     legend = {name: study.chips[name] for name in study.curves}
     validation = {}
     for key in sorted(keys - {VALID_LOSS}, key=lambda key: (key not in titles, key)):
-        title = f"validation {titles.get(key, words(key.removeprefix('valid_')))}"
+        title = f"validation {titles.get(key, formatting.words(key.removeprefix('valid_')))}"
         validation[title] = figures.curves(_lines(study.curves, [key]), y_title=title)
-    losses = {
-        "Loss of each experiment": (study.curves, legend),
-        "Loss of each backbone": (study.pretraining, figures.chips(study.pretraining)),
-    }
+    note = (
+        "Dashed: validation records. Losses of different objectives or tokenizers are not"
+        " comparable."
+    )
+    losses = [
+        Charts({f"Loss of each {kind}": figures.curves(_lines(named), y_title="loss")}, chips)
+        for kind, named, chips in (
+            ("experiment", study.curves, legend),
+            ("backbone", study.pretraining, figures.chips(study.pretraining)),
+        )
+    ]
+    folded = Fold("Losses", [note, *losses])
     return Section(
-        "training",
-        "Training",
-        [
-            task.VALIDATION_NOTE,
-            Charts(validation, legend),
-            Fold(
-                "Losses",
-                [
-                    "Dashed: validation records. Losses of different objectives or tokenizers are"
-                    " not comparable.",
-                    *(
-                        Charts({title: figures.curves(_lines(named), y_title="loss")}, chips)
-                        for title, (named, chips) in losses.items()
-                    ),
-                ],
-            ),
-        ],
+        "training", "Training", [task.VALIDATION_NOTE, Charts(validation, legend), folded]
     )
 
 
@@ -214,7 +222,7 @@ def _making(study: Study) -> list[Block]:
     sets = pairs.test_sets(comparison).items()
     seeds = ", ".join(map(str, comparison["seeds"]))
     return [
-        f"Data: {origin(params.corpora[params.experiments[names[0]].corpus])}."
+        f"Data: {formatting.origin(params.corpora[params.experiments[names[0]].corpus])}."
         f" {' '.join(tables.test_set_line(*item) for item in sets)}"
         f" Score: {comparison['signature']}. Seeds: {seeds}.",
         f"Run: dvc repro report@{comparison['study']}, or dvc repro evaluate@EXPERIMENT.",

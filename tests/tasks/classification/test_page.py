@@ -1,6 +1,7 @@
 """The sections of classification pages."""
 
 from tests.reporting.conftest import study_of
+from wxb.reporting.page import languages
 from wxb.tasks.classification.metrics import PredictionRow, Scorer
 from wxb.tasks.classification.page import ERRORS, Page
 
@@ -26,3 +27,10 @@ def test_classes_and_confusions_with_the_first_errors():
     assert table.rows == [["a", "75", "25"], ["b", "25", "75"]]
     assert [example.title for example in wrong] == [str(150 + n) for n in range(ERRORS)]
     assert len(net.blocks) == 1
+
+
+def test_scores_by_language():
+    coded = [row._replace(language="de" if int(row.id) < 50 else "") for row in rows(40)]
+    ((_, _, (table,)),) = languages(study_of(Scorer(), {"net": coded}))
+    assert table.rows == [["unknown", "150", "0.000"], ["de", "50", "0.800"]]
+    assert languages(study_of(Scorer(), {"net": rows(40)})) == []

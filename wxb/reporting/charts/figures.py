@@ -72,7 +72,15 @@ def forest(
             figure.add_scatter(
                 x=[results[name]["value"]],
                 y=[escape_label(name)],
-                error_x=None if index else _error_bar(results[name], chip.colour),
+                error_x={
+                    "visible": index == 0,
+                    "symmetric": False,
+                    "array": [results[name]["high"] - results[name]["value"]],
+                    "arrayminus": [results[name]["value"] - results[name]["low"]],
+                    "color": f"{chip.colour}66",  # a pale thick band behind its marker
+                    "thickness": 7,
+                    "width": 0,
+                },
                 mode="markers",
                 marker={"color": chip.colour, **marker},
                 hovertemplate=f"{escape_label(name)} on {escape_label(test_set)}<br>{metric.title}"
@@ -215,19 +223,6 @@ def chips(names: Iterable[str], grey: Collection[str] = (), marks: str = FILLED)
 def escape_label(name: str) -> str:
     """A name escaped for plotly's labels, which allow some HTML."""
     return html.escape(name, quote=False)
-
-
-def _error_bar(score: Mapping[str, float], fill: str) -> dict[str, Any]:
-    """An interval as a pale thick band behind its marker."""
-    return {
-        "type": "data",
-        "symmetric": False,
-        "array": [score["high"] - score["value"]],
-        "arrayminus": [score["value"] - score["low"]],
-        "color": f"{fill}66",
-        "thickness": 7,
-        "width": 0,
-    }
 
 
 def _empty_figure(*, height: int) -> go.Figure:

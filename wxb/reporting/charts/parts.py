@@ -12,12 +12,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple
 
 import plotly.graph_objects as go
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 from markupsafe import Markup
 from plotly.offline import get_plotlyjs
 
 from wxb.core.params import Params
 from wxb.metrics import Metric
+from wxb.metrics.scorer import Scorer
 from wxb.reporting.charts.figures import Chip, Curve, chips, to_json
 from wxb.reporting.charts.formatting import SHARE, Cell, Table, rounded
 from wxb.reporting.charts.pairs import baselines
@@ -63,6 +64,7 @@ class Study(NamedTuple):
     """All data of a study's page. Outputs that a stage has not written have no key."""
 
     params: Params
+    scorer: Scorer
     comparison: Mapping[str, Any]  # as the stage compare writes it
     predictions: Mapping[str, Sequence[Any]]  # rows of predictions.jsonl by experiment
     curves: Mapping[str, Mapping[str, Curve]]  # by experiment, then metric
@@ -119,7 +121,7 @@ def by_category(
         return []
     names = ", ".join(f"{name} {number}" for name, number in wins.most_common())
     return [
-        f"Best of {len(rows)} rows, in bold; a tie counts for each: {names}.",
+        f"{caption}. Bold: best of a row; rows won, also by a tie: {names}.",
         Table(caption, ["", "count", *systems], rows),
     ]
 
@@ -156,15 +158,9 @@ def render(
 
     `legend` precedes these names in tables, summaries and examples. Text from data is escaped.
     """
-    environment = Environment(
-        loader=PackageLoader("wxb.reporting.charts"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.globals.update(to_json=to_json, chips=legend or {})
-    page = environment.get_template("page.html").render(
+    page = template("page.html").render(
+        to_json=to_json,
+        chips=legend or {},
         title=title,
         answer=answer,
         notes=notes,
@@ -174,3 +170,14 @@ def render(
         plotly=base64.b64encode(gzip.compress(get_plotlyjs().encode(), mtime=0)).decode(),
     )
     return page.lstrip()  # no blank lines of the macros before the doctype
+
+
+def template(name: str) -> Template:
+    """A template of the folder templates/, with escaped text."""
+    return Environment(
+        loader=PackageLoader("wxb.reporting.charts"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    ).get_template(name)

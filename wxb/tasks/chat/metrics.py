@@ -32,6 +32,7 @@ class PredictionRow(NamedTuple):
     format: str | None  # None if the reply cannot be checked
     ended: bool  # by itself, not by the maximum length
     group: str = ""
+    language: str = ""
     tokens: int = 0  # of the reply
 
 

@@ -25,6 +25,7 @@ class PredictionRow(NamedTuple):
     predicted: str
     probabilities: dict[str, float]
     group: str = ""
+    language: str = ""
 
 
 class Scorer(scorer.Scorer):

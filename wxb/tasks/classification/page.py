@@ -1,6 +1,6 @@
 """Sections of classification pages: scores by class, and confusions."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from wxb.reporting.charts import parts
@@ -22,12 +22,9 @@ class Page(parts.Page):
 
     def sections(self, study: Study) -> list[Section]:
         """F1 by class, then the confusions of each system with the first texts it gets wrong."""
+        classes = by_category("F1 by class", study.systems, "by_class", "f1")
         return [
-            Section(
-                "classes",
-                "Classes",
-                by_category("F1 by class", study.systems, "by_class", "f1"),
-            ),
+            Section("classes", "Classes", classes),
             Section(
                 "confusions",
                 "Errors",
@@ -52,11 +49,9 @@ def confusions(system: Mapping[str, Any]) -> Table:
     return Table("Confusions", ["gold", *system["confusions"]], rows)
 
 
-def _errors(rows: Any) -> list[Example]:
-    examples = []
+def _errors(rows: Any) -> Iterator[Example]:
     for row in [row for row in rows if row.gold != row.predicted][:ERRORS]:
         predicted = f"{row.predicted} ({row.probabilities[row.predicted]:.2f})"
         text = row.input[:MAX_CHARACTERS]
         lines = [("gold", row.gold), ("predicted", predicted), ("text", text)]
-        examples.append(Example(row.id, lines))
-    return examples
+        yield Example(row.id, lines)

@@ -41,6 +41,7 @@ class PredictionRow(NamedTuple):
     seconds: float
     snr: float
     group: str = ""
+    language: str = ""
 
 
 class Scorer(scorer.Scorer):
