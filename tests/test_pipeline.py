@@ -10,13 +10,7 @@ from typer.testing import CliRunner
 
 from tests import import_traces
 from tests.project_copy import ROOT
-from tests.small_project import (
-    LOCAL,
-    REPRODUCIBLE,
-    STAGES,
-    SmallProject,
-    stages_run,
-)
+from tests.small_project import LOCAL, REPRODUCIBLE, STAGES, SmallProject, stages_run
 from wxb.cli.app import app
 
 # The pages whose commands need neither files of the user nor a cluster.
@@ -27,7 +21,6 @@ COMMANDS = [
 ]
 # Words of the comment on a command, and what its output must have.
 PROMISES = {
-    "metrics of one": r"gate",
     "its page": r"reports/gates\.html",
     "scores with intervals": r"ner-encoder .* 0\.\d+ \(0\.\d+–\d\.\d+\)",
     "paired tests": r"\| p \| corrected p \|",
@@ -35,8 +28,6 @@ PROMISES = {
     "what makes it stale": r"stale|up to date",
     "with defaults": r"encoding\.stride +\d",
     "headline score": r"reports/headlines/ner-encoder\.json +0\.\d+",
-    "every metric": r"seqeval_f1",
-    "Mermaid": r"flowchart",
     "JSONL": r'^\{"',
     "compares them with dvc.lock": r"dvc\.lock",
 }

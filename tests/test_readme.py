@@ -87,22 +87,15 @@ def test_the_table_of_a_benchmark_has_its_numbers_formatted(monkeypatch):
     assert "Made on a CPU (torch 2), finished on 2026-01-02." in lines
 
 
-def test_the_curve_has_all_sizes_of_its_experiments(monkeypatch):
+def test_the_curve_has_all_sizes_of_its_experiments():
     f1 = {"value": 0.5, "low": 0.4, "high": 0.6}
-    names = {"curve-3000": ["crf", "encoder"], "curve-30": ["crf"], "pretrained": ["encoder"]}
     studies = {
-        f"reports/studies/{study}.json": {"systems": {f"{study}-{n}": {"f1": f1} for n in each}}
-        for study, each in names.items()
+        f"reports/studies/{study}.json": {"systems": {f"{study}-{n}": {"f1": f1} for n in names}}
+        for study, names in (("curve-3000", "ab"), ("curve-30", "a"), ("pretrained", "b"))
     }
-    studies["reports/studies/pretrained.json"]["systems"]["pretrained-encoder"]["baseline"] = True
-    scores = readme._curve_scores(Files("", studies))[1]
-    assert {name: [*by_size] for name, by_size in scores.items()} == {
-        "crf": [30, 3000],
-        "encoder": [1300, 3000],
-    }
-    figure = readme._curve_figure(Files("", studies), "#000", "#eee")
-    assert figure.count("<circle") == 4
-    assert figure.count('fill="#7d7f87"') == 2  # the baseline
+    scores = readme._curve_scores(index := Files("", studies))[1]
+    assert {n: [*by_size] for n, by_size in scores.items()} == {"a": [30, 3000], "b": [1300, 3000]}
+    assert readme._curve_figure(index, "#000", "#eee").count("<circle") == 4
 
 
 def test_an_unknown_block_is_an_error():

@@ -17,13 +17,7 @@ from wxb.lessons import Lesson
 from wxb.lessons import assemble as assemble_lesson
 from wxb.reporting import about, costs
 from wxb.reporting.charts import figures, pairs, parts
-from wxb.reporting.page import (
-    assemble,
-    differences,
-    published,
-    settings,
-    write_index,
-)
+from wxb.reporting.page import assemble, differences, published, settings, write_index
 
 SEVEN = ["ner-encoder", "ner-decoder", "ner-third", *(f"ner-{name}" for name in "abcd")]
 THREE, TWO = SEVEN[:3], SEVEN[:2]
@@ -295,8 +289,7 @@ class Task(parts.Page):
 
 
 @pytest.mark.parametrize(
-    ("metric", "factor", "text"),
-    [(CER, 1, "0.500 (0.490–0.510)"), (BLEU, 60, "30.0 (29.4–30.6)")],
+    ("metric", "factor", "text"), [(CER, 1, "0.500 (0.490–0.510)"), (BLEU, 60, "30.0 (29.4–30.6)")]
 )
 def test_a_page_of_any_task_and_scale(tree, compared, metric, factor, text):
     study = report.gather(tree(TWO).params, "ner")

@@ -14,15 +14,11 @@ ROWS = [
 ]
 
 
-def shown(width):
-    screen = io.StringIO()
-    Console(file=screen, width=width).print(table(HEADER, ROWS, numbers=True))
-    return screen.getvalue()
-
-
 @pytest.mark.parametrize("width", [66, 80, 200])
 def test_no_word_is_broken_or_cut(width):
-    text = shown(width)
+    screen = io.StringIO()
+    Console(file=screen, width=width).print(table(HEADER, ROWS, numbers=True))
+    text = screen.getvalue()
     assert max(map(len, text.splitlines())) <= width
     assert all(word in text.split() for row in ROWS for cell in row for word in cell.split())
 

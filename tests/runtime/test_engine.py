@@ -73,13 +73,13 @@ def test_the_engine_is_the_ancestor_that_dvc_names(tmp_path, monkeypatch):
 def test_nothing_is_published_without_the_engine():
     with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as process:
         watched = psutil.Process(process.pid)
-        engine.require("toy@x", watched)
+        engine.require_running("toy@x", watched)
         process.kill()
         deadline = time.monotonic() + 20
         while watched.status() != psutil.STATUS_ZOMBIE:
             assert time.monotonic() < deadline
         with pytest.raises(WxbError):  # nobody has waited for it yet
-            engine.require("toy@x", watched)
+            engine.require_running("toy@x", watched)
     with pytest.raises(WxbError):
-        engine.require("toy@x", watched)
-    engine.require("toy@x", None)
+        engine.require_running("toy@x", watched)
+    engine.require_running("toy@x", None)

@@ -16,7 +16,7 @@ def is_card_number(text: str) -> bool:
 
 
 def is_iban(text: str) -> bool:
-    """Whether the checksum of an IBAN is valid (ISO 13616)."""
+    """Whether the checksum of letters and digits in the form of an IBAN is valid (ISO 13616)."""
     characters = text.replace(" ", "")
     return int("".join(str(int(c, 36)) for c in characters[4:] + characters[:4])) % 97 == 1
 

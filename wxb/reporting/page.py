@@ -235,21 +235,19 @@ def settings(params: Params, names: Sequence[str]) -> Table:
 
     A setting differs if it has two values among the experiments that have it.
     """
-    columns = [_settings_of(params, name) for name in names]
+    columns = []
+    for name in names:
+        experiment = params.experiments[name]
+        block = experiment.model_dump(mode="json", exclude={"study", "backbone"})
+        backbone = params.backbone_of(experiment).model_dump(mode="json")
+        values = flatten({**block, "backbone": {"name": experiment.backbone, **backbone}}).items()
+        columns.append({key: formatting.value(v) for key, v in values if v not in (None, {}, [])})
     rows = [
         [key, *(column.get(key, "–") for column in columns)]
         for key in dict.fromkeys(key for column in columns for key in column)
         if len({column[key] for column in columns if key in column}) > 1
     ]
     return Table("Settings that differ", ["setting", *names], rows)
-
-
-def _settings_of(params: Params, name: str) -> dict[str, str]:
-    experiment = params.experiments[name]
-    block = experiment.model_dump(mode="json", exclude={"study", "backbone"})
-    backbone = params.backbone_of(experiment).model_dump(mode="json")
-    values = flatten({**block, "backbone": {"name": experiment.backbone, **backbone}})
-    return {key: formatting.value(v) for key, v in values.items() if v not in (None, {}, [])}
 
 
 def _lines(

@@ -75,8 +75,7 @@ def markdown(comparison: Mapping[str, Any], seconds: Mapping[str, float] | None 
     reproducible.
     """
     signature = comparison["signature"]
-    tests, shares = leads_table(comparison), shares_table(comparison)
-    optional = [tests, shares]
+    optional = [leads_table(comparison), shares_table(comparison)]
     return "\n".join(
         [
             f"**{comparison['title']}**\n",

@@ -57,7 +57,7 @@ def run(verb: str, main: Main, doc: str | None) -> None:
             links.require_no_links([paths.page(name), *(folder / name for folder in folders)])
             process, before = engine.find(stage), inputs.read(stage)
             engine.end_with(process)
-            publish_checks.append(partial(engine.require, stage, process))
+            publish_checks.append(partial(engine.require_running, stage, process))
             publish_checks.append(partial(inputs.require_unchanged, stage, before))
             params = load()
             kernels.check(params)

@@ -53,7 +53,7 @@ def find(stage: str) -> psutil.Process | None:
     raise WxbError(ENDED.format(stage))
 
 
-def require(stage: str, engine: psutil.Process | None) -> None:
+def require_running(stage: str, engine: psutil.Process | None) -> None:
     """Raise WxbError if the engine of a stage has ended."""
     if engine is not None and not _is_alive(engine):
         raise WxbError(ENDED.format(stage))

@@ -123,7 +123,7 @@ class Predictor(ABC):
         return 0 if model is None else parameter_count(model, trainable=trainable)
 
     def describe(self, input_: Any, prediction: Any) -> dict[str, Any]:
-        """The prediction for an input as a JSON object."""
+        """The prediction for an input as a JSON object, by default `{"prediction": ...}`."""
         return {"prediction": prediction}
 
     def show(self, input_: Any, prediction: Any) -> str:

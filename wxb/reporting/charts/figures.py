@@ -72,8 +72,9 @@ def forest(
             figure.add_scatter(
                 x=[results[name]["value"]],
                 y=[escape_label(name)],
-                error_x={
-                    "visible": index == 0,
+                error_x=None
+                if index
+                else {
                     "symmetric": False,
                     "array": [results[name]["high"] - results[name]["value"]],
                     "arrayminus": [results[name]["value"] - results[name]["low"]],

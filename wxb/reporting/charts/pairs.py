@@ -43,9 +43,8 @@ def ranked(comparison: Mapping[str, Any]) -> list[str]:
 
 def test_sets(comparison: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
     """The comparison on each test set, by its name; a study asks its question of all."""
-    further = comparison["further"].items()
-    question = comparison["question"]
-    return {TEST: comparison} | {name: {**made, "question": question} for name, made in further}
+    shared = {"question": comparison["question"]}
+    return {TEST: comparison, **{k: {**v, **shared} for k, v in comparison["further"].items()}}
 
 
 def baselines(comparison: Mapping[str, Any]) -> list[str]:

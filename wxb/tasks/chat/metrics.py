@@ -32,8 +32,8 @@ class PredictionRow(NamedTuple):
     format: str | None  # None if the reply cannot be checked
     ended: bool  # by itself, not by the maximum length
     group: str = ""
-    language: str = ""
     tokens: int = 0  # of the reply
+    language: str = ""
 
 
 class Scorer(scorer.Scorer):

@@ -28,8 +28,8 @@ class PredictionRow(NamedTuple):
     predicted: tuple[Span, ...]
     scores: tuple[float, ...]  # of the predicted spans, from 0 to 1
     group: str = ""  # of records that are not independent; empty: a group of its own
-    language: str = ""
     seen: tuple[bool, ...] = ()  # whether training has each gold mention; empty: unknown
+    language: str = ""
 
 
 class Scorer(scorer.Scorer):

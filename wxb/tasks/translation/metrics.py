@@ -53,9 +53,9 @@ class PredictionRow(NamedTuple):
     gold: tuple[str, ...]
     predicted: str
     group: str = ""  # of rows that are not independent; empty: a group of its own
-    language: str = ""
     unseen: bool = False
     attention: Mapping[str, Any] | None = None  # `source` and `target` tokens, `weights` (T, S)
+    language: str = ""
 
 
 class Words(NamedTuple):

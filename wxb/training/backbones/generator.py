@@ -92,7 +92,7 @@ class Generator(tuning.BackboneModel):
 
 
 def language_model(folder: Path, *, tokens: int, four_bit: bool = False) -> PreTrainedModel:
-    """Load the language model of a folder, with embeddings of at least `tokens` tokens."""
+    """Load a language model, with embeddings of at least `tokens` tokens and default generation."""
     from transformers import GenerationConfig
 
     from wxb.training.backbones.weights import load_backbone
