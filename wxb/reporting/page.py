@@ -98,7 +98,6 @@ def links(study: Study) -> Markup:
     """Links to download the scores, and to the documentation."""
     comparison = study.comparison
     name = next(n for n in pairs.ranked(comparison) if n in pairs.trained(comparison))
-    task = study.params.experiments[name].task
     link = Markup('<a download="{}.{}" href="data:text/plain;base64,{}">{}</a>')
     files = [
         link.format(comparison["study"], suffix, base64.b64encode(text.encode()).decode(), suffix)
@@ -108,7 +107,7 @@ def links(study: Study) -> Markup:
         "Download all scores: {}, {}. Read about <a href='../docs/tasks/{}.md'>the task</a> and"
         " <a href='../docs/method.md'>how scores are computed</a>. <code>wxb card {}</code> prints"
         " its model card."
-    ).format(*files, task, name)
+    ).format(*files, study.params.experiments[name].task, name)
 
 
 def _tests(comparison: Mapping[str, Any]) -> list[Block]:
@@ -288,6 +287,6 @@ def write_index(params: Params) -> Path:
 
 def read_description(page: Path) -> str:
     """The description in the head of a page; empty if it has none."""
-    head, _, _ = page.read_text(encoding="utf-8").partition("</head>")
-    match = re.search('<meta name="description" content="([^"]*)">', head)
+    text = page.read_text(encoding="utf-8")
+    match = re.search('<meta name="description" content="([^"]*)">', text)
     return html.unescape(match[1]) if match else ""

@@ -75,7 +75,6 @@ def forest(
                 error_x=None
                 if index
                 else {
-                    "symmetric": False,
                     "array": [results[name]["high"] - results[name]["value"]],
                     "arrayminus": [results[name]["value"] - results[name]["low"]],
                     "color": f"{chip.colour}66",  # a pale thick band behind its marker

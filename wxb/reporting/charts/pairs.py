@@ -37,8 +37,7 @@ def headline_scores(comparison: Mapping[str, Any]) -> dict[str, Mapping[str, flo
 def ranked(comparison: Mapping[str, Any]) -> list[str]:
     """The names of all systems, by their headline score on `test`, the best first."""
     scores, metric = headline_scores(comparison), headline(comparison)
-    is_reversed = not metric.lower_is_better
-    return sorted(scores, key=lambda name: scores[name]["value"], reverse=is_reversed)
+    return sorted(scores, key=lambda n: scores[n]["value"], reverse=not metric.lower_is_better)
 
 
 def test_sets(comparison: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
