@@ -3,6 +3,7 @@
 import json
 import re
 import shlex
+from collections import defaultdict
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -25,11 +26,11 @@ PROMISES = {
     "scores with intervals": r"ner-encoder .* 0\.\d+ \(0\.\d+–\d\.\d+\)",
     "paired tests": r"\| p \| corrected p \|",
     "with metrics and state": r"ner-encoder .* 0\.\d+ ",
-    "what makes it stale": r"stale|up to date",
+    "what makes it stale": r"^(stale|up to date)",
     "with defaults": r"encoding\.stride +\d",
     "headline score": r"reports/headlines/ner-encoder\.json +0\.\d+",
     "JSONL": r'^\{"',
-    "compares them with dvc.lock": r"dvc\.lock",
+    "hashes all outputs": r"\d{3} files hashed, 0 faults",
 }
 
 
@@ -132,14 +133,12 @@ class TestPipeline:
         monkeypatch.setattr("wxb.cli.app.require_own_code", lambda: None)
         readme = "".join((ROOT / page).read_text() for page in COMMANDS)
         readme = readme.replace("ner-decoder-bidirectional", "ner-encoder")  # the only tagger here
-        commands = {
-            command: comment
-            for block in re.findall(r"```sh\n(.*?)```", readme, re.DOTALL)
-            for line in block.splitlines()
-            # All tests share the environment: nothing may be installed.
-            for command, comment in [re.split(r" *# |$", line, maxsplit=1)]
-            if command and not command.startswith(("make", "pip", "source"))
-        }
+        commands = defaultdict(str)  # comments of each
+        for block in re.findall(r"```sh\n(.*?)```", readme, re.DOTALL):
+            for command, comment in re.findall(r"^(\w.*?)(?: *# (.*))?$", block, re.MULTILINE):
+                # The environment is shared, so nothing is installed; benchmarks take minutes.
+                if not command.startswith(("make", "pip", "source", "python")):
+                    commands[command] += comment
         assert all(any(words in comment for comment in commands.values()) for words in PROMISES)
         params = by_snakemake.folder / "params.yaml"
         tiny = params.read_text()

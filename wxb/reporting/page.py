@@ -287,6 +287,5 @@ def write_index(params: Params) -> Path:
 
 def read_description(page: Path) -> str:
     """The description in the head of a page; empty if it has none."""
-    text = page.read_text(encoding="utf-8")
-    match = re.search('<meta name="description" content="([^"]*)">', text)
+    match = re.search('<meta name="description" content="([^"]*)">', page.read_text("utf-8"))
     return html.unescape(match[1]) if match else ""
