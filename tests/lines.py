@@ -7,22 +7,22 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 BUDGET = {
-    "stages": 599,
+    "stages": 598,
     "wxb/core": 2088,
     "wxb/corpora": 2575,
-    "wxb/metrics": 546,
+    "wxb/metrics": 544,
     "wxb/models": 2625,
     "wxb/training": 1570,
-    "wxb/tasks": 8908,
+    "wxb/tasks": 8888,
     "wxb/reporting": 1535,
-    "wxb/project": 3121,
+    "wxb/project": 3120,
     "wxb/cli": 2640,
     "wxb/lessons": 647,
     "wxb/runtime": 559,
     "wxb/masking": 912,
-    "demos": 2087,
+    "demos": 2085,
     "benchmarks": 4348,
-    "tests": 28000,
+    "tests": 27992,
 }
 
 
