@@ -9,20 +9,20 @@ ROOT = Path(__file__).parents[1]
 BUDGET = {
     "stages": 598,
     "wxb/core": 2088,
-    "wxb/corpora": 2575,
+    "wxb/corpora": 2607,
     "wxb/metrics": 544,
     "wxb/models": 2625,
     "wxb/training": 1570,
-    "wxb/tasks": 8888,
+    "wxb/tasks": 8975,
     "wxb/reporting": 1535,
     "wxb/project": 3120,
-    "wxb/cli": 2640,
+    "wxb/cli": 2646,
     "wxb/lessons": 647,
     "wxb/runtime": 559,
     "wxb/masking": 912,
-    "demos": 2085,
-    "benchmarks": 4348,
-    "tests": 27992,
+    "demos": 2087,
+    "benchmarks": 4346,
+    "tests": 28051,
 }
 
 

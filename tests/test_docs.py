@@ -23,7 +23,7 @@ from wxb.cli.app import app
 from wxb.core.params import check
 from wxb.project import readme
 
-PAGES = ("adding-a-corpus.md", "adding-an-experiment.md")
+PAGES = ("adding-a-corpus.md", "adding-an-experiment.md", "adding-a-method.md")
 TASK = "adding-a-task.md"
 # Tests of all tasks, which find a new one by themselves.
 SHARED = ("tests/test_architecture.py", "tests/tasks/test_protocols.py")

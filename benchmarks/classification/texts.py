@@ -33,7 +33,7 @@ NAME = "texts"  # of the corpus and of the study
 OPTIONS = {"threads": 1, "portable": False, "lessons": {}}
 TEST, VALID = 0.2, 0.1  # shares of the records
 SIZES = [250, 500, 1000, 2000, 4000]
-SYSTEMS = ("tfidf", "bilstm", "transformer", "pretrained")
+SYSTEMS = ("tfidf", "bilstm", "transformer", "bag", "pretrained")
 
 app = typer.Typer(pretty_exceptions_enable=False, add_completion=False)
 
@@ -41,9 +41,7 @@ app = typer.Typer(pretty_exceptions_enable=False, add_completion=False)
 @app.command()
 def main(
     source: Annotated[Path, typer.Argument(help="file or folder of records with one class each")],
-    systems: Annotated[
-        list[str] | None, typer.Option("--system", help="default: the first four")
-    ] = None,
+    systems: Annotated[list[str] | None, typer.Option("--system", help="default: all")] = None,
     sizes: Annotated[
         list[int], typer.Option("--size", help="records, of which 7 in 10 are for training")
     ] = SIZES,

@@ -2,7 +2,7 @@ import pytest
 
 from tests.corpora.records import record
 from wxb import tasks
-from wxb.corpora.profile import nearness, profile
+from wxb.corpora.profile import nearness, profile, verbatim
 from wxb.corpora.records import Record, Reject
 from wxb.corpora.text.templates import message
 from wxb.tasks.chat.record.conversation import to_text
@@ -88,3 +88,12 @@ def test_leakage_is_measured_on_the_test_input_of_each_task(task, make):
         "within_one_word": 0.6667,
         "within_two_words": 0.6667,
     }
+
+
+def test_sentences_and_runs_of_five_words_in_training_are_counted():
+    reading = tasks.get("classification").reading
+    train = [record(1, "It is so. A b c d e f.", "good"), record(2, "C. Unlabelled.", None)]
+    test = [record(3, "It is so! it IS so. X b c d e f.", "good"), record(4, "Unlabelled.", "bad")]
+    # "it is so." is one of four sentences; "b c d e f" and "c d e f ." are two of eleven runs.
+    assert verbatim(test, train, reading) == {"sentences": 0.25, "five_words": 0.1818}
+    assert verbatim([], train, reading) == {"sentences": None, "five_words": None}

@@ -264,6 +264,7 @@ def test_show_prints_corpora_backbones_and_studies(project):
     assert "5 raw records, 2 labels" in corpus
     assert "empty text  1" in corpus
     assert re.search(r"\ntweets +1 +0 +2 ", corpus)
+    assert re.search(r"split +sentences +five words\n", corpus)
     assert "used by encoder, decoder, words, ner-encoder" in corpus
     assert "pretraining.steps" in backbone
     own, _, defaults = shown("ner-decoder").partition("\nDefaults, ")

@@ -100,6 +100,7 @@ def test_no_two_leaders_differ_significantly(values, noise):
         ({"a": 0.9, "b": 0.5}, {"copy": 0.4}, F1, None),
         ({"a": 0.9, "b": 0.5}, {}, F1, None),
         ({"a": 0.9, "b": 0.5}, {"copy": 0.4, "near": 0.6}, F1, "near (0.600): b."),
+        ({"a": 0.9, "b": 0.5}, {"copy": 0.505, "near": 0.6}, F1, "copy (0.505): b."),
         ({"a": 0.9, "b": 0.5}, {"near": 0.9}, F1, "near (0.900): a and b."),
         ({"a": 0.9, "b": 0.5}, {"near": 0.7}, CER, "near (0.700): a."),
     ],

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from itertools import pairwise
+from math import log
 from typing import Any, NamedTuple
 
 import pytest
@@ -14,8 +15,9 @@ from wxb import tasks
 from wxb.core.errors import WxbError
 from wxb.corpora.records import Record
 from wxb.corpora.text import tokenizers
-from wxb.tasks.baselines import WORD, Model
+from wxb.tasks.baselines import WORD
 from wxb.tasks.chat.baseline import NearestResponder
+from wxb.tasks.classification.baseline import GROUPS
 from wxb.tasks.ner.baseline import MentionFinder, MentionsMethod
 from wxb.tasks.ner.record import Span
 
@@ -93,6 +95,39 @@ def test_the_majority_is_constant_and_as_sure_as_it_is_frequent(tmp_path):
     assert loaded.predict(["anything"]) == predictions[:1]
 
 
+LEXICON = TEXTS[0]._replace(kind="lexicon")
+
+
+def reviews(*pairs):
+    """Twenty groups of records of each text and class."""
+    return [
+        Record(f"{text} {n}", text, gold, None, f"{gold} {n}")
+        for n in range(GROUPS)
+        for text, gold in pairs
+    ]
+
+
+def test_a_lexicon_has_log_odds_and_subtracts_negated_words(tmp_path):
+    records = reviews(("A fine film.", "good"), ("It is not fine. A film!", "bad"))
+    records += reviews(("rare", "bad"))[:1]
+    predictor, loaded = train(tmp_path, LEXICON, records)
+    lexicon = predictor.model["lexicon"]
+    # "fine" counts for the good class, as it is negated in each bad review.
+    assert lexicon["fine"] == round(log((2 * GROUPS + 1) / 1), 4)
+    assert lexicon["film"] == 0
+    assert "rare" not in lexicon
+    texts = ["Fine!", "Never fine.", "No film. Fine", "I don't find it fine", ""]
+    predictions = loaded.predict(texts)
+    assert [p.label for p in predictions] == ["good", "bad", "good", "bad", "bad"]
+    assert predictions[0].probabilities["good"] == pytest.approx(41 / 42, abs=1e-6)
+    assert predictions[-1].probabilities == {"bad": 0.5, "good": 0.5}
+
+
+def test_a_lexicon_needs_two_classes(tmp_path):
+    with pytest.raises(WxbError, match="needs two classes"):
+        train(tmp_path, LEXICON._replace(labels=("a", "b", "c")), reviews(("x", "a")))
+
+
 def test_a_louder_recording_gets_the_same_transcript(tmp_path):
     case = Case("speech", "nearest", {}, None)
     records = [
@@ -108,12 +143,12 @@ words = st.lists(st.sampled_from(["a", "bc", "d1", "猫", "狗"]), min_size=1, m
 
 @given(st.lists(words.map(" ".join), min_size=1, max_size=8))
 def test_no_text_is_nearer_than_itself(texts):
-    for found in NearestResponder(Model(texts=texts, gold=texts), None).nearest(texts, "test"):
+    for found in NearestResponder({"texts": texts, "gold": texts}, None).nearest(texts, "test"):
         assert found[1] == 1
 
 
 def test_chinese_texts_share_characters():
-    model = Model(texts=["我喜欢猫", "他有一本书"], gold=[0, 1])
+    model = {"texts": ["我喜欢猫", "他有一本书"], "gold": [0, 1]}
     found = NearestResponder(model, None).nearest(["一本旧书", "猫"], "test")
     assert [index for index, _ in found] == [1, 0]
 
@@ -127,7 +162,7 @@ def test_mentions_are_whole_words_and_disjoint(mentions, text):
         Record("", f"{mention} x", (Span(0, len(mention), mention),), None, "")
         for mention in mentions
     ]
-    model = Model(MentionsMethod(block("ner", "mentions"), [], None).values(records, "test"))
+    model = MentionsMethod(block("ner", "mentions"), [], None).values(records, "test")
     (scored,) = MentionFinder(model, None).predict([text])
     spans = [span for span, _ in scored]
     assert all(left.end <= right.start for left, right in pairwise(spans))
@@ -143,7 +178,7 @@ def test_mentions_are_whole_words_and_disjoint(mentions, text):
 def test_a_mention_has_its_most_frequent_type():
     spans = Counter(CITY=2, SURNAME=1)
     records = [Record("", "Bonn", (Span(0, 4, kind),), None, "") for kind in spans.elements()]
-    model = Model(MentionsMethod(block("ner", "mentions"), [], None).values(records, "test"))
+    model = MentionsMethod(block("ner", "mentions"), [], None).values(records, "test")
     (scored,) = MentionFinder(model, None, labels=["CITY"]).predict(["In Bonn"])
     assert [span for span, _ in scored] == [Span(3, 7, "CITY")]
 

@@ -76,6 +76,9 @@ def details(name: str, section: str, facts: Facts, unknown: str) -> Iterator[Ren
         by = facts["settings"].get("split.by")
         title_ += f"; groups by {by}" if by else ""
         yield _splits(title_, {key: _split(split) for key, split in profile["splits"].items()})
+        for key in ("nearness", "verbatim"):
+            if shares := profile.get(key):
+                yield _splits(f"{key.title()}: shares that training has", shares)
         for title_, key in (("Rejected records", "rejects"), ("Repaired", "repaired")):
             if counts := profile.get(key):
                 rows = [(reason, f"{count:,}") for reason, count in counts.items()]
@@ -157,10 +160,13 @@ def _blocks(header: Sequence[str], rows: Iterable[tuple[Any, ...]]) -> Renderabl
     return table(header, cells)
 
 
-def _splits(title: str, rows: Mapping[str, Mapping[str, int]]) -> RenderableType:
-    """A table of counts by split."""
+def _splits(title: str, rows: Mapping[str, Mapping[str, float | None]]) -> RenderableType:
+    """A table of counts or shares by split."""
     header = ["split", *map(formatting.words, next(iter(rows.values())))]
-    counts = ((name, *(f"{n:,}" for n in row.values())) for name, row in rows.items())
+    counts = (
+        (name, *("–" if n is None else f"{n:,}" for n in row.values()))
+        for name, row in rows.items()
+    )
     return table(header, counts, title=title, numbers=True)
 
 

@@ -78,6 +78,12 @@ def distances(texts: Iterable[str], others: Iterable[str]) -> NDArray[np.uint8]:
     return np.array([nearest.get(text, 0) for text in words], np.uint8)
 
 
+def five_words(text: str) -> Iterator[Words]:
+    """Each run of five words of a text."""
+    words = _words(text)
+    return zip(*(words[start:] for start in range(5)), strict=False)
+
+
 def _words(text: str) -> Words:
     return tuple(map(sys.intern, _WORD.findall(text)))
 

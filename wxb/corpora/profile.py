@@ -1,5 +1,6 @@
 """The statistics of a clean corpus; they account for every raw record."""
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
@@ -7,9 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from wxb.corpora.near import distances
+from wxb.corpora.near import distances, five_words
 from wxb.corpora.reading import Reading, length_quantiles
 from wxb.corpora.records import Record, Reject
+
+SENTENCE_END = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])")
 
 
 def profile(
@@ -17,6 +20,7 @@ def profile(
 ) -> dict[str, Any]:
     """Counts of records, rejects and gold by split, and similarity of test sets to training."""
     records = [record for members in splits.values() for record in members]
+    test_sets = [name for name in splits if name not in ("train", "valid")]
     return {
         "records": {
             "raw": len(records) + len(rejects),
@@ -26,10 +30,9 @@ def profile(
         "rejects": _sorted_counts(reject.reason for reject in rejects),
         "repaired": _sorted_counts(repair for record in records for repair in record.repaired),
         "labels": task.labels(splits["train"]),
-        "nearness": {
-            name: nearness(members, splits["train"], task)
-            for name, members in splits.items()
-            if name not in ("train", "valid")
+        **{
+            key: {name: compare(splits[name], splits["train"], task) for name in test_sets}
+            for key, compare in (("nearness", nearness), ("verbatim", verbatim))
         },
         "splits": {name: _describe(members, task) for name, members in splits.items()},
     }
@@ -49,6 +52,25 @@ def nearness(
         "within_one_word": _share(words <= 1),
         "within_two_words": _share(words <= 2),
     }
+
+
+def verbatim(
+    test: Sequence[Record], train: Sequence[Record], task: Reading
+) -> dict[str, float | None]:
+    """The shares of sentences, and of runs of five words, of test records that training has.
+
+    Compares `verbatim_text` of labelled records; None if there is no sentence or no run.
+    """
+    texts, others = (
+        [task.verbatim_text(record) for record in records if record.gold is not None]
+        for records in (test, train)
+    )
+    shares = {}
+    for name, parts in (("sentences", SENTENCE_END.split), ("five_words", five_words)):
+        counts = Counter(part for text in texts for part in parts(text) if part)
+        known = {part for text in others for part in parts(text) if part in counts}
+        shares[name] = _share(np.array([part in known for part in counts.elements()], bool))
+    return shares
 
 
 def _leakage_texts(records: Iterable[Record], task: Reading) -> Iterator[str]:

@@ -100,6 +100,10 @@ class Reading(ABC):
         """
         return self.wording(record)
 
+    def verbatim_text(self, record: Record) -> str:
+        """The text whose sentences are searched in training; by default its leakage text."""
+        return self.leakage_text(record)
+
     def labels(self, records: Sequence[Record]) -> list[str]:
         """The labels of records, such as types or classes, sorted; none by default."""
         return []

@@ -6,17 +6,15 @@ holds training records. Nothing here imports torch.
 """
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from wxb.core.files import read_json, write_json
 from wxb.core.progress import track
 from wxb.corpora.records import Record
-from wxb.tasks.methods import Alignment, Chunks, History, Method, Predictor
+from wxb.tasks.methods import History, Method, Predictor
 
 FILE = "baseline.json"
 WORD = re.compile(r"[\u3040-\u9fff]|[^\W\u3040-\u9fff]+")  # a Chinese character is a word
@@ -24,21 +22,17 @@ CELLS = 2**24  # similarities in memory at a time
 DIGITS = 9  # of a similarity, so that equal ones tie on every machine
 
 
-class Model(dict[str, Any]):
-    """What a baseline keeps of the training records, as JSON."""
-
-    def save_pretrained(self, folder: Path) -> None:
-        """Write the values."""
-        write_json(folder / FILE, self)
-
-
 class Baseline(Predictor):
-    """A predictor without parameters."""
+    """A predictor without parameters; its model is what it keeps of the training records."""
 
     @classmethod
-    def load_model(cls, folder: Path, settings: Mapping[str, Any], tokenizer: Any) -> Model:
-        """The model that `save` wrote to a folder."""
-        return Model(read_json(folder / FILE))
+    def load_model(cls, folder: Path, settings: Mapping[str, Any], tokenizer: Any) -> Any:
+        """The values that `save_model` wrote."""
+        return read_json(folder / FILE)
+
+    def save_model(self, folder: Path) -> None:
+        """Write the values as JSON."""
+        write_json(folder / FILE, self.model)
 
     def size(self, *, trainable: bool = False) -> int:
         """0: it has no parameters."""
@@ -81,21 +75,8 @@ class BaselineMethod(Method):
         """The gold of a record as a prediction has it."""
         return record.gold
 
-    def encode(self, chunks: Chunks, path: Path, *, caption: str) -> None:
-        """Write an empty file: texts are read as they are."""
-        path.touch()
-
-    def targets(self, path: Path, chunks: Chunks) -> Alignment:
-        """No targets: gold is kept as it is. Counts records."""
-        count = sum(map(len, chunks))
-        return {}, np.zeros(1, np.int64), {"gold": count, "kept": count}
-
-    def items(self, features: Path, targets: Path, records: Iterable[Record]) -> list[Record]:
-        """The records."""
-        return [*records]
-
     def train(
         self, backbone: Path, train: Any, valid: Any, *, seed: int, checkpoints: Path, caption: str
-    ) -> tuple[Model, History]:
+    ) -> tuple[Any, History]:
         """The model after no update, and a history without scores."""
-        return Model(self.values(train, caption)), [{"step": 0, "epoch": 0}]
+        return self.values(train, caption), [{"step": 0, "epoch": 0}]

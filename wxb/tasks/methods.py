@@ -84,9 +84,14 @@ class Predictor(ABC):
     def load_model(cls, folder: Path, settings: Mapping[str, Any], tokenizer: Any) -> Any:
         """Load the model that `save` wrote to a folder with these settings."""
 
+    def save_model(self, folder: Path) -> None:
+        """Write the model for `load_model`."""
+        self.model.save_pretrained(folder)
+
     def save(self, folder: Path) -> None:
         """Write model, tokenizer and settings as a folder in Hugging Face's or peft's layout."""
-        self.model.save_pretrained(folder)
+        folder.mkdir(parents=True, exist_ok=True)
+        self.save_model(folder)
         self.tokenizer.save_pretrained(folder)
         write_json(folder / paths.SETTINGS, self.settings)
 
@@ -159,10 +164,7 @@ class Predictor(ABC):
 
 @dataclass(frozen=True)
 class Method(ABC):
-    """A method of a task, set up for one experiment: from records to a trained model.
-
-    The defaults are for texts with one label each.
-    """
+    """A method of a task, set up for one experiment: from records to a trained model."""
 
     experiment: Any  # its block of params.yaml
     labels: Sequence[str]  # the labels of the training records, in the order of profile.json
@@ -177,34 +179,22 @@ class Method(ABC):
     def encode(self, chunks: Chunks, path: Path, *, caption: str) -> None:
         """Write the encoded inputs of records to the file `path`, whose stem is the split's name.
 
-        By default tokens with character offsets. `caption` names the progress of slower methods.
+        By default an empty file, as `items` reads records. `caption` names the progress.
         """
-        texts = ([record.input for record in records] for records in chunks)
-        write_encoded(path, (tokenizers.encode(self.tokenizer, chunk) for chunk in texts))
+        path.touch()
 
     def targets(self, path: Path, chunks: Chunks) -> Alignment:
-        """The targets of records, whose inputs `encode` wrote to `path`.
-
-        By default the index of each label; one that training lacks is IGNORED and counts as lost.
-        """
-        index_of = {label: index for index, label in enumerate(self.labels)}
-        gold = [index_of.get(record.gold, IGNORED) for records in chunks for record in records]
-        lost = gold.count(IGNORED)
-        counts = {"gold": len(gold), "kept": len(gold) - lost, "lost": lost}
-        return {"labels": np.array(gold, np.int64)}, np.arange(len(gold) + 1), counts
+        """The targets of records, whose inputs `encode` wrote to `path`; by default only counts."""
+        count = sum(map(len, chunks))
+        return {}, np.zeros(1, np.int64), {"gold": count, "kept": count}
 
     def items(self, features: Path, targets: Path, records: Iterable[Record]) -> Any:
         """The training items of a split, from the files of `encode` and `targets`.
 
-        By default `input_ids` and the index of the label. A method that needs no texts does not
-        read `records`, which may be many. Raises ValueError if the files do not match.
+        By default the records. A method that needs no texts does not read them, as they may be
+        many. Raises ValueError if the files do not match.
         """
-        settings = self.experiment.encoding.model_dump(include={"max_length", "keep"})
-        items = inputs(read_encoded(features), self.tokenizer, **settings)
-        labels = read_columns(targets, ["labels"])[0]["labels"]
-        if len(items) != len(labels):
-            raise ValueError(f"found {len(labels)} labels of {len(items)} items")
-        return LazyItems(items.indices, lambda index: {**items[index], "labels": labels[index]})
+        return [*records]
 
     @abstractmethod
     def train(
@@ -246,10 +236,32 @@ class Method(ABC):
 
 
 class Network(Method):
-    """A method that trains a network with the Trainer."""
+    """A method that trains a network with the Trainer; by default on texts with one label each."""
 
     TARGETS: ClassVar[Sequence[str]] = ("labels",)  # the columns of an item that are not inputs
     METRIC: ClassVar[str] = "accuracy"  # picks the best checkpoint, by its highest value
+
+    def encode(self, chunks: Chunks, path: Path, *, caption: str) -> None:
+        """Write token ids with character offsets."""
+        texts = ([record.input for record in records] for records in chunks)
+        write_encoded(path, (tokenizers.encode(self.tokenizer, chunk) for chunk in texts))
+
+    def targets(self, path: Path, chunks: Chunks) -> Alignment:
+        """The index of each label; one that training lacks is IGNORED and counts as lost."""
+        index_of = {label: index for index, label in enumerate(self.labels)}
+        gold = [index_of.get(record.gold, IGNORED) for records in chunks for record in records]
+        lost = gold.count(IGNORED)
+        counts = {"gold": len(gold), "kept": len(gold) - lost, "lost": lost}
+        return {"labels": np.array(gold, np.int64)}, np.arange(len(gold) + 1), counts
+
+    def items(self, features: Path, targets: Path, records: Iterable[Record]) -> Any:
+        """The `input_ids` and the index of the label of each record, whose texts are not read."""
+        settings = self.experiment.encoding.model_dump(include={"max_length", "keep"})
+        items = inputs(read_encoded(features), self.tokenizer, **settings)
+        labels = read_columns(targets, ["labels"])[0]["labels"]
+        if len(items) != len(labels):
+            raise ValueError(f"found {len(labels)} labels of {len(items)} items")
+        return LazyItems(items.indices, lambda index: {**items[index], "labels": labels[index]})
 
     @abstractmethod
     def model(self, backbone: Path) -> Any:

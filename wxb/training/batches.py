@@ -18,7 +18,7 @@ def collate(
     *,
     side: Literal["left", "right"] = "right",
 ) -> dict[str, torch.Tensor]:
-    """Make a batch: pad each column to its longest item.
+    """Make a batch: pad each column to its longest item, and to one element at least.
 
     Padding is `pad` for `input_ids`, 0 for segments, words and floats such as audio features, and
     IGNORED for targets. Returns tensors (B, T, ...), or (B,) for scalars, of int64 or float32. For
@@ -36,7 +36,7 @@ def _padded(rows: Sequence[NDArray[Any]], fill: int, side: str) -> torch.Tensor:
     dtype = np.float32 if is_float else np.int64
     if rows[0].ndim == 0:
         return torch.from_numpy(np.array(rows, dtype))
-    longest = max(map(len, rows))
+    longest = max(1, *map(len, rows))
     batch = np.full((len(rows), longest, *rows[0].shape[1:]), 0 if is_float else fill, dtype)
     for target, row in zip(batch, rows, strict=True):
         target[slice(len(row)) if side == "right" else slice(longest - len(row), None)] = row

@@ -2,6 +2,7 @@ from unittest import mock
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -10,11 +11,13 @@ from tests.tasks.classification.trained import RECORDS, TEXTS
 from wxb.corpora.text.encoded import Encoded
 from wxb.project.trained import load
 from wxb.tasks import methods
+from wxb.tasks.classification import bag
 
 METHODS = {
     "cls": (trained.encoder("cls"), "wordpiece"),
     "mean": (trained.encoder("mean"), "wordpiece"),
-    "recurrent": (trained.recurrent(), "words"),
+    "recurrent": (trained.scratch("recurrent"), "words"),
+    "bag": (trained.scratch("bag"), "words"),
     "tfidf": (trained.tfidf(), "words"),
 }
 
@@ -93,6 +96,16 @@ def test_truncated_texts_fit_and_keep_their_order(lengths, room, keep):
 
 
 def test_the_shape_of_a_network_is_that_of_params(tmp_path):
-    _, predictor = trained.train(trained.recurrent(), tmp_path, "words")
-    assert predictor.settings["shape"] == trained.recurrent().model.model_dump()
+    experiment = trained.scratch("recurrent")
+    _, predictor = trained.train(experiment, tmp_path, "words")
+    assert predictor.settings["shape"] == experiment.model.model_dump()
     assert predictor.model.embedding.weight.shape == (len(predictor.tokenizer), 16)
+
+
+def test_a_bag_counts_words_and_pairs_but_no_padding():
+    network = bag.Bag(5, 2, embedding_size=3, pairs=7, dropout=0.0)
+    ids, mask = torch.tensor([[2, 4, 0], [3, 2, 4]]), torch.tensor([[1, 1, 0], [1, 1, 1]])
+    rows = network.embeddings.weight
+    pair = 5 + (2 * 1_000_003 + 4) % 7
+    expected = network.head((rows[2] + rows[4] + rows[pair]) / 3)
+    assert torch.allclose(network(ids, mask)["logits"][0], expected, atol=1e-6)

@@ -42,12 +42,13 @@ def regression(**training):
     )
 
 
-def recurrent():
+def scratch(method):
+    """A network that is trained from scratch."""
     return training_steps.experiment(
         "classification",
-        "recurrent",
+        method,
         encoding={"max_length": 24},
-        model={"embedding_size": 16, "hidden_size": 16},
+        model={"embedding_size": 16},
         training=TRAINING,
     )
 

@@ -6,7 +6,7 @@ Every p value is corrected for all pairs of a study, on all its test sets. Table
 a difference significant by one rule: `Pair.significant`.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from string import ascii_lowercase
 from typing import Any, NamedTuple, Self
 
@@ -152,9 +152,8 @@ def claim(comparison: Mapping[str, Any]) -> str:
 def conclusions(comparison: Mapping[str, Any]) -> list[str]:
     """The sentences of a conclusion: who is ahead, of how many others, and by how much.
 
-    The first sentence is on the two experiments that the study's `question` names, the last on
-    those that are no better than a baseline. Names are in the study's order, as differences that
-    are not significant rank nothing.
+    The first sentence is on the two experiments that the study's `question` names. Names are in the
+    study's order, as differences that are not significant rank nothing.
     """
     tested, best = _tested(comparison), leaders(comparison)
     metric, scores = headline(comparison), headline_scores(comparison)
@@ -175,7 +174,7 @@ def conclusions(comparison: Mapping[str, Any]) -> list[str]:
     values = sorted(scores[name]["value"] for name in best)
     ends = dict.fromkeys(rounded(end, metric) for end in (values[0], values[-1]))
     sentence = f"{listed(best)} ({metric.title} {' to '.join(ends)}) {' and '.join(clauses)}."
-    return [*filter(None, [_answer(comparison), sentence, _behind_baseline(comparison)])]
+    return [*filter(None, [_answer(comparison), sentence]), *_against_baselines(comparison)]
 
 
 def _answer(comparison: Mapping[str, Any]) -> str:
@@ -199,17 +198,18 @@ def _tested(comparison: Mapping[str, Any]) -> list[str]:
     return [name for name in trained(comparison) if name in tested or not tested]
 
 
-def _behind_baseline(comparison: Mapping[str, Any]) -> str:
-    """The trained experiments without a better score than the best baseline; empty if none."""
-    metric = headline(comparison)
-    sign = -1 if metric.lower_is_better else 1
-    gains = {name: sign * score["value"] for name, score in headline_scores(comparison).items()}
-    best = max(baselines(comparison), key=gains.__getitem__, default=None)
-    if best is None:
-        return ""
-    behind = [name for name in trained(comparison) if gains[name] <= gains[best]]
-    score = rounded(sign * gains[best], metric)
-    return f"Not ahead of the baseline {best} ({score}): {listed(behind)}." if behind else ""
+def _against_baselines(comparison: Mapping[str, Any]) -> Iterator[str]:
+    """The experiments not ahead of the best baseline, and those whose intervals have another."""
+    metric, scores, names = headline(comparison), headline_scores(comparison), trained(comparison)
+    sign, title = -1 if metric.lower_is_better else 1, "Not ahead of"
+    for baseline in [name for name in ranked(comparison) if name in baselines(comparison)]:
+        value = scores[baseline]["value"]
+        behind = [name for name in names if sign * (scores[name]["value"] - value) <= 0]
+        if title != "Not ahead of":
+            behind = [n for n in names if scores[n]["low"] <= value <= scores[n]["high"]]
+        if behind:
+            yield f"{title} the baseline {baseline} ({rounded(value, metric)}): {listed(behind)}."
+        title = "Intervals that include"
 
 
 def tiers(comparison: Mapping[str, Any]) -> dict[str, str]:

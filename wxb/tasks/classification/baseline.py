@@ -1,31 +1,56 @@
-"""The most frequent class, or that of the nearest training text."""
+"""The most frequent class, that of the nearest training text, or that of a lexicon's words."""
 
-from collections import Counter
-from collections.abc import Sequence
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from math import exp, log
 from typing import Any
 
+from wxb.core.errors import WxbError
 from wxb.corpora.records import Record
 from wxb.tasks import baselines
 from wxb.tasks.classification.models.predictor import PROBABILITY, Classifier, Prediction
+
+NEGATION = re.compile(
+    r"no|not|never|no(body|thing|ne|r)|neither|without|cannot|\w+n't|[不没沒无無]"
+)
+END = ".!?。！？"  # of a sentence
+WORD = re.compile(rf"[{END}]|\w+n't|{baselines.WORD.pattern}")
+GROUPS = 20  # groups of training records with a word of the lexicon, at least
+
+
+def signed_words(text: str) -> Iterator[tuple[str, int]]:
+    """The words of a text, with -1 after a negation up to the end of the sentence, else 1."""
+    sign = 1
+    for word in WORD.findall(text.lower()):
+        sign = 1 if word in END else -1 if NEGATION.fullmatch(word) else sign
+        if word not in END:
+            yield word, sign
 
 
 class BaselineClassifier(baselines.Baseline, Classifier):
     """Predicts the shares of classes in training, or the class of the nearest text with certainty.
 
-    A text that shares no word with training has no nearest text, and gets the shares.
+    A text that shares no word with training gets the shares. With a lexicon, the log odds of two
+    classes are the sum of its words' weights; those of negated words are subtracted.
     """
 
     def predictions(self, texts: Sequence[str], /, *, caption: str) -> list[Prediction]:
         """A prediction for each text."""
-        shares = self.model["shares"]
-        has_texts = "texts" in self.model
-        nearest = self.nearest(texts, caption) if has_texts else [None] * len(texts)
-        majority = Prediction(max(self.labels, key=shares.__getitem__), shares)
-        certain = {
-            name: Prediction(name, {other: float(other == name) for other in self.labels})
-            for name in self.labels
-        }
-        return [certain[found[0]] if found else majority for found in nearest]
+        nearest = self.nearest(texts, caption) if "texts" in self.model else [None] * len(texts)
+        predictions = []
+        for text, found in zip(texts, nearest, strict=True):
+            shares = self.model["shares"]
+            if found:
+                shares = {name: float(name == found[0]) for name in self.labels}
+            elif lexicon := self.model.get("lexicon"):
+                odds = exp(sum(sign * lexicon.get(word, 0) for word, sign in signed_words(text)))
+                values = 1 / (1 + odds), odds / (1 + odds)
+                shares = {
+                    n: round(v, PROBABILITY) for n, v in zip(self.labels, values, strict=True)
+                }
+            predictions.append(Prediction(max(self.labels, key=shares.__getitem__), shares))
+        return predictions
 
 
 class BaselineMethod(baselines.BaselineMethod):
@@ -34,11 +59,27 @@ class BaselineMethod(baselines.BaselineMethod):
     PREDICTOR = BaselineClassifier
 
     def values(self, records: Sequence[Record], caption: str) -> dict[str, Any]:
-        """The share of each class; for the kind `nearest` also texts and their classes."""
+        """The share of each class; by kind also texts and their classes, or weights of words."""
         counts, total = Counter(record.gold for record in records), len(records)
         shares = {name: float(f"{counts[name] / total:.{PROBABILITY}g}") for name in self.labels}
-        is_majority = self.experiment.model.kind == "majority"
-        return {"shares": shares, **({} if is_majority else super().values(records, caption))}
+        kinds = {"nearest": super().values, "lexicon": self._lexicon}
+        further = kinds.get(self.experiment.model.kind)
+        return {"shares": shares, **(further(records, caption) if further else {})}
+
+    def _lexicon(self, records: Sequence[Record], caption: str) -> dict[str, Any]:
+        """The log odds of the second class for each word; a negated one counts for the other."""
+        if len(self.labels) != 2:
+            raise WxbError(f"a lexicon needs two classes; found {', '.join(self.labels)}")
+        counts: defaultdict[str, list[int]] = defaultdict(lambda: [1, 1])
+        groups: defaultdict[str, set[str]] = defaultdict(set)
+        for record in records:
+            for word, sign in {*signed_words(record.input)}:
+                counts[word][self.labels.index(record.gold) ^ (sign < 0)] += 1
+                groups[word].add(record.group)
+        words = sorted(word for word in groups if len(groups[word]) >= GROUPS)
+        return {
+            "lexicon": {word: round(log(counts[word][1] / counts[word][0]), 4) for word in words}
+        }
 
 
 METHOD = BaselineMethod

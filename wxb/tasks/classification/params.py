@@ -175,6 +175,24 @@ class Recurrent(experiments.Untuned):
     training: Training
 
 
+class BagModel(Section):
+    """The embeddings of words and pairs of words."""
+
+    embedding_size: PositiveInt = 64
+    pairs: PositiveInt = 65536  # embeddings for pairs, which are hashed
+    dropout: Fraction = 0.0
+
+
+class Bag(experiments.Untuned):
+    """The mean embedding of words and pairs of words, trained from scratch."""
+
+    task: Literal["classification"]
+    method: Literal["bag"]
+    encoding: Encoding
+    model: BagModel = BagModel()
+    training: Training
+
+
 class Tfidf(experiments.Untuned):
     """Logistic regression on TF-IDF weights of n-grams."""
 
@@ -188,7 +206,7 @@ class Baseline(experiments.Baseline):
     """A class without training."""
 
     task: Literal["classification"]
-    model: experiments.Rule[Literal["majority", "nearest"]]
+    model: experiments.Rule[Literal["majority", "nearest", "lexicon"]]
 
 
-METHODS = (Encoder, Recurrent, Tfidf, Baseline)
+METHODS = (Encoder, Recurrent, Bag, Tfidf, Baseline)

@@ -23,7 +23,7 @@ from wxb.core.progress import Progress, track
 from wxb.corpora.records import Record
 from wxb.corpora.text import tokenizers
 from wxb.corpora.text.encoded import Encoded, read_columns, read_encoded
-from wxb.tasks.methods import Alignment, Chunks, History, LazyItems, Method
+from wxb.tasks.methods import Alignment, Chunks, History, LazyItems, Method, Network
 from wxb.tasks.ner import params
 from wxb.tasks.ner.models.alignment import count_statuses
 from wxb.tasks.ner.models.bio import align, decode_tags, tag_names
@@ -170,7 +170,6 @@ class CRF:
 
     def save_pretrained(self, folder: Path) -> None:
         """Write the weights as safetensors, and the features as JSON."""
-        folder.mkdir(parents=True, exist_ok=True)
         arrays = {name: getattr(self, name) for name in ("weights", "transitions", "first")}
         save_file({k: np.ascontiguousarray(v) for k, v in arrays.items()}, folder / WEIGHTS)
         write_json(folder / FEATURES, self.features)
@@ -233,6 +232,7 @@ class CrfMethod(Method):
 
     experiment: params.Crf
     PREDICTOR = CrfRecognizer
+    encode = Network.encode
 
     def targets(self, path: Path, chunks: Chunks) -> Alignment:
         """The tag of every word; counts gold spans."""

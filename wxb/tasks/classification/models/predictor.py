@@ -1,16 +1,19 @@
 """The base classes of classifiers: texts in, classes and probabilities out."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple, cast
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, ClassVar, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import softmax
 
+from wxb.core import pretrained
+from wxb.core.pretrained import WEIGHTS
 from wxb.corpora.records import Record
 from wxb.corpora.text.tokenizers import encode
 from wxb.tasks.classification.params import Encoding
-from wxb.tasks.methods import Predictor, inputs
+from wxb.tasks.methods import Network, Predictor, inputs
 
 PROBABILITY = 6  # significant digits
 
@@ -70,6 +73,41 @@ class LogitClassifier(Classifier):
     def further_metrics(self, records: Sequence[Record], predictions: Any) -> dict[str, float]:
         """The temperature."""
         return {"temperature": self.settings["temperature"]}
+
+
+class ScratchClassifier(LogitClassifier):
+    """A trained network: `NETWORK(words, classes, **model)`, with the experiment's `model`."""
+
+    NETWORK: ClassVar[Callable[..., Any]]
+
+    @classmethod
+    def load_model(cls, folder: Path, settings: Mapping[str, Any], tokenizer: Any) -> Any:
+        """Load the weights that `save_model` wrote."""
+        model = cls.NETWORK(len(tokenizer), len(settings["labels"]), **settings["shape"])
+        file = folder / WEIGHTS
+        pretrained.load_weights(model, pretrained.read_weights(file), file)
+        return model
+
+    def save_model(self, folder: Path) -> None:
+        """Write the weights as safetensors."""
+        from safetensors.torch import save_file
+
+        save_file(self.model.state_dict(), folder / WEIGHTS)
+
+
+class ScratchMethod(Network):
+    """Trains the network of its predictor from random weights."""
+
+    PREDICTOR: ClassVar[type[ScratchClassifier]]
+
+    def model(self, backbone: Path) -> Any:
+        """A network with random weights."""
+        shape = self.experiment.model.model_dump()
+        return self.PREDICTOR.NETWORK(len(self.tokenizer), len(self.labels), **shape)
+
+    def shape(self, targets: Path) -> dict[str, Any]:
+        """The sizes of the network."""
+        return {"shape": self.experiment.model.model_dump()}
 
 
 def cross_entropy(

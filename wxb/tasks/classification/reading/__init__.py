@@ -84,6 +84,10 @@ class Reading(reading.Reading):
             return ""
         return _DIGITS.sub("0", _MARKS.sub(" ", text)).strip()
 
+    def verbatim_text(self, record: Record) -> str:
+        """The text in lower case with its marks, which separate sentences."""
+        return super().wording(record)
+
     def labels(self, records: Sequence[Record]) -> list[str]:
         """The classes that occur, sorted."""
         return sorted({record.gold for record in records if record.gold is not None})

@@ -119,7 +119,6 @@ class Seq2SeqModel(nn.Module):
 
     def save_pretrained(self, folder: Path) -> None:
         """Write the weights as safetensors; a GPT-2 in the layout of transformers."""
-        folder.mkdir(parents=True, exist_ok=True)
         weights = self._saved_module().state_dict()
         if isinstance(self.model, PromptedGPT2):
             del weights["lm_head.weight"]  # shared with the embedding

@@ -1,0 +1,48 @@
+"""Text classification by the mean embedding of words and pairs (fastText: Joulin et al. 2017)."""
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F  # noqa: N812
+
+from wxb.tasks.classification.models.predictor import ScratchClassifier, ScratchMethod
+
+
+class Bag(nn.Module):
+    """A linear layer on the mean embedding of words and of pairs of adjacent words."""
+
+    def __init__(
+        self, words: int, classes: int, *, embedding_size: int, pairs: int, dropout: float
+    ) -> None:
+        super().__init__()
+        self.words, self.pairs = words, pairs
+        self.embeddings = nn.EmbeddingBag(words + pairs, embedding_size, padding_idx=0)
+        nn.init.uniform_(self.embeddings.weight, -1 / embedding_size, 1 / embedding_size)
+        self.dropout = nn.Dropout(dropout)
+        self.head = nn.Linear(embedding_size, classes)
+
+    def forward(
+        self, input_ids: Tensor, attention_mask: Tensor, labels: Tensor | None = None
+    ) -> dict[str, Tensor]:
+        """Logits (B, K) of words (B, T), and the loss of labels (B,) if given."""
+        words = input_ids * attention_mask  # 0 is padding
+        pairs = self.words + (words[:, :-1] * 1_000_003 + words[:, 1:]) % self.pairs  # by hash
+        bag = torch.cat([words, pairs * attention_mask[:, 1:]], dim=1)  # (B, 2 * T - 1)
+        logits = self.head(self.dropout(self.embeddings(bag)))
+        if labels is None:
+            return {"logits": logits}
+        return {"logits": logits, "loss": F.cross_entropy(logits, labels)}
+
+
+class BagClassifier(ScratchClassifier):
+    """A trained bag of embeddings."""
+
+    NETWORK = Bag
+
+
+class BagMethod(ScratchMethod):
+    """A bag of the words of a vocabulary."""
+
+    PREDICTOR = BagClassifier
+
+
+METHOD = BagMethod
