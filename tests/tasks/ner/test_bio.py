@@ -10,8 +10,8 @@ from seqeval.scheme import IOB2, Entities
 
 from wxb.corpora.text.encoded import IGNORED, Encoded
 from wxb.corpora.text.windows import sliding_windows
-from wxb.tasks.ner.models.alignment import Status
 from wxb.tasks.ner.models.bio import align, best_tags, decode_tags, tag_names
+from wxb.tasks.ner.models.windowed import Status
 from wxb.tasks.ner.record import Span
 
 TYPES = ["AGE", "CITY", "NAME"]

@@ -14,7 +14,7 @@ from wxb.corpora.text.tokenizers import encode, load, token_ids, train
 from wxb.corpora.text.windows import character_range, text_windows
 from wxb.tasks.ner.generation import GenerationMethod
 from wxb.tasks.ner.models import answers
-from wxb.tasks.ner.models.alignment import Status
+from wxb.tasks.ner.models.windowed import Status
 from wxb.tasks.ner.record import Span
 from wxb.training.batches import collate
 

@@ -23,9 +23,9 @@ from wxb.corpora.text.tokenizers import encode, special_tokens, train
 from wxb.corpora.text.windows import sliding_windows, text_windows
 from wxb.metrics import evaluation
 from wxb.tasks.ner import metrics as scorer
-from wxb.tasks.ner.models.alignment import Status, count_statuses
 from wxb.tasks.ner.models.bio import align, best_tags, tag_names
 from wxb.tasks.ner.models.tagger import Tagger
+from wxb.tasks.ner.models.windowed import Status, count_statuses
 from wxb.tasks.ner.models.words import continues_word
 from wxb.tasks.ner.params import Encoding, WordFeatures
 from wxb.tasks.ner.record import Labelling, Span, f1

@@ -25,9 +25,9 @@ from wxb.corpora.text import tokenizers
 from wxb.corpora.text.encoded import Encoded, read_columns, read_encoded
 from wxb.tasks.methods import Alignment, Chunks, History, LazyItems, Method, Network
 from wxb.tasks.ner import params
-from wxb.tasks.ner.models.alignment import count_statuses
 from wxb.tasks.ner.models.bio import align, decode_tags, tag_names
 from wxb.tasks.ner.models.predictor import ScoredSpan, SpanFinder
+from wxb.tasks.ner.models.windowed import count_statuses
 from wxb.tasks.ner.models.words import shape
 from wxb.tasks.ner.record import Span
 

@@ -24,8 +24,8 @@ from wxb.corpora.text.tokenizers import special_tokens, token_ids
 from wxb.corpora.text.windows import Windows, character_range
 from wxb.tasks.methods import LazyItems, summarize_tokens
 from wxb.tasks.ner.models import answers
-from wxb.tasks.ner.models.alignment import Aligned, Status, WindowedMethod
 from wxb.tasks.ner.models.predictor import Outputs, Recognizer, ScoredSpan, WindowedTexts
+from wxb.tasks.ner.models.windowed import Aligned, Status, WindowedMethod
 from wxb.tasks.ner.params import Generation
 from wxb.tasks.ner.record import Span
 

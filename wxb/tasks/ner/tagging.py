@@ -16,9 +16,9 @@ from wxb.corpora.text.tokenizers import special_tokens
 from wxb.corpora.text.windows import Windows
 from wxb.tasks.methods import LazyItems
 from wxb.tasks.ner.models import words
-from wxb.tasks.ner.models.alignment import Aligned, WindowedMethod
 from wxb.tasks.ner.models.bio import OUTSIDE, Targets, align, best_tags, decode_tags, tag_names
 from wxb.tasks.ner.models.predictor import Outputs, Recognizer, ScoredSpan, WindowedTexts
+from wxb.tasks.ner.models.windowed import Aligned, WindowedMethod
 from wxb.tasks.ner.params import Head, Tagging, WordFeatures
 from wxb.tasks.ner.record import Span, f1
 

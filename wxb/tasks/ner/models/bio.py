@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from wxb.corpora.text.encoded import IGNORED, Encoded
 from wxb.corpora.text.windows import Windows, in_one_window
-from wxb.tasks.ner.models.alignment import Status
+from wxb.tasks.ner.models.windowed import Status
 from wxb.tasks.ner.record import Span
 
 OUTSIDE = 0

@@ -1,4 +1,4 @@
-"""Windows of tokenized texts, and whether training targets reproduce the gold spans in them."""
+"""The base class of methods that read texts in windows, and the statuses of their gold spans."""
 
 from abc import abstractmethod
 from collections.abc import Sequence
