@@ -110,10 +110,8 @@ def test_fields_are_paths_of_keys(fields, texts):
 
 def test_fields_of_a_list_may_begin_with_its_brackets(run, write):
     write(**{"a.json": '[{"text": "Ann", "note": "Eve"}]'})
-    masked = '[{"text": "<NAME>", "note": "Eve"}]'
-    assert all(
-        run(*MASK, "a.json", "--field", f)[1] == masked for f in ("[].text", ".text", "text")
-    )
+    outputs = {run(*MASK, "a.json", "--field", f)[1] for f in ("[].text", ".text", "text")}
+    assert outputs == {'[{"text": "<NAME>", "note": "Eve"}]'}
 
 
 @pytest.mark.parametrize(

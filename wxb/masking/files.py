@@ -69,8 +69,7 @@ class Record(NamedTuple):
 class Source:
     """An input, how its texts are found, and its output file.
 
-    `number` is that of the last line. `left` is how many lines were read after it: 0 if the input
-    pauses.
+    `number`: of the last line. `left`: lines that were read after it; 0 if the input pauses.
     """
 
     content: Any  # a path or binary stream

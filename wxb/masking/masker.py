@@ -10,7 +10,7 @@ from wxb import WxbError, progress_callback
 from wxb.core.errors import choices
 from wxb.masking.operators import DEFAULT, read_operators
 from wxb.masking.placeholders import BRACKETS, Edit, Placeholders, apply_edits
-from wxb.masking.rules import find_values, read_patterns
+from wxb.masking.rules import Listed, find_values
 
 SIZE, CONTEXT = 6_000, 400  # characters of a part of a text, and of the text on either side of it
 PARTS, CHARACTERS = 256, 100_000  # the most in a batch, all of which is in memory
@@ -26,7 +26,7 @@ class Masker:
     `recognizer`: what `wxb.load` returns for an experiment that predicts spans. `operators`: as in
     `read_operators`. `mapping`: numbers the placeholders. `threshold`: the lowest score of a masked
     span. `only`: the types to mask; by default all. `allow` and `deny`: values that are never or
-    always masked, as in `read_patterns`. `brackets`: around types and placeholders, one of
+    always masked, as in `Listed`. `brackets`: around types and placeholders, one of
     BRACKETS. Raises WxbError for unknown types, and for a threshold if spans have no scores.
     """
 
@@ -50,7 +50,7 @@ class Masker:
         self.brackets, self.only = brackets or BRACKETS[0], {*(only or recognizer.types)}
         if self.brackets not in BRACKETS:
             raise WxbError(f"brackets: found {brackets!r}; expected {' or '.join(BRACKETS)}")
-        self.allowed, self.denied = read_patterns(allow or ()), read_patterns(deny or ())
+        self.allowed, self.denied = Listed(allow or ()), Listed(deny or ())
         for types, known in (
             (self.only, recognizer.types),
             (own, [*recognizer.types, DEFAULT, DENIED]),
@@ -72,10 +72,7 @@ class Masker:
         ]
 
     def edits(self, texts: Iterable[str | None]) -> Iterator[list[Edit]]:
-        """Yield the edits of each text; None, where texts pause, has none.
-
-        The model reads batches of texts, and long texts in parts that overlap.
-        """
+        """Yield the edits of each text, read in parts; None, where texts pause, has none."""
         spans: list[Range] = []
         for batch in _batches(texts):
             windows = [text[max(0, i - CONTEXT) : i + SIZE + CONTEXT] for text, i in batch]
@@ -99,9 +96,8 @@ class Masker:
                     spans = []
 
     def _edits(self, text: str, spans: Iterable[Range]) -> list[Edit]:
-        ranges = [span for span in spans if not self.is_allowed(text[slice(*span[:2])])]
-        if self.denied:
-            ranges += [(*match.span(), DENIED) for match in self.denied.finditer(text) if match[0]]
+        ranges = [span for span in spans if text[slice(*span[:2])] not in self.allowed]
+        ranges += [(*span, DENIED) for span in self.denied.find(text)]
         masked = [  # each line of a range by itself
             (*line.span(), type_)
             for start, end, type_ in (self._whole(text, ranges) if ranges else ())
@@ -129,12 +125,8 @@ class Masker:
                 start, end, type_ = merged.pop()[0], min(end, -last[1]), last[2] or type_
             merged.append((start, -end, type_))
         for start, end, type_ in merged:
-            if type_ == DENIED or (type_ and not self.is_allowed(text[start:end])):
+            if type_ == DENIED or (type_ and text[start:end] not in self.allowed):
                 yield start, end, type_
-
-    def is_allowed(self, value: str) -> bool:
-        """Whether a value is never masked."""
-        return bool(self.allowed and self.allowed.fullmatch(value))
 
 
 def _batches(texts: Iterable[str | None]) -> Iterator[list[tuple[str, int]]]:

@@ -76,28 +76,37 @@ def find_values(text: str) -> Iterator[tuple[int, int, str]]:
                     break
 
 
-def read_patterns(items: Iterable[str]) -> re.Pattern[str] | None:
-    """A pattern for values, `/regular expressions/`, and files `@PATH` with one of them per line.
+class Listed:
+    """Values, `/regular expressions/`, and files `@PATH` with one of them per line.
 
     Values match as whole words. Raises WxbError for an unreadable file or expression.
     """
-    lines: list[str] = []
-    for item in items:
+
+    def __init__(self, items: Iterable[str]) -> None:
+        patterns: list[str] = []
+        self.exact, self.values = set[str](), Values()
+        for item in items:
+            try:
+                content = Path(item[1:]).read_text("utf-8") if item.startswith("@") else item
+            except (OSError, UnicodeDecodeError) as error:
+                raise WxbError(f"{item}: expected a text file in UTF-8 ({error})") from None
+            for line in filter(None, map(str.strip, content.splitlines())):
+                if len(line) > 2 and line[0] == line[-1] == "/":
+                    patterns.append(f"(?:{line[1:-1]})")
+                else:
+                    self.exact.add(unicodedata.normalize("NFC", line))
+                    self.values.add(line)
         try:
-            content = Path(item[1:]).read_text("utf-8") if item.startswith("@") else item
-        except (OSError, UnicodeDecodeError) as error:
-            raise WxbError(f"{item}: expected a text file in UTF-8 ({error})") from None
-        lines += filter(None, map(str.strip, content.splitlines()))
-    try:
-        return re.compile("|".join(map(_pattern, lines))) if lines else None
-    except re.error as error:
-        raise WxbError(f"no regular expression: {error}; expected values or /.../") from None
+            self.pattern = re.compile("|".join(patterns) or "(?!)")  # nothing
+        except re.error as error:
+            raise WxbError(f"no regular expression: {error}; expected values or /.../") from None
 
+    def __contains__(self, value: str) -> bool:
+        known = unicodedata.normalize("NFC", value) in self.exact
+        return known or bool(self.pattern.fullmatch(value))
 
-def _pattern(line: str) -> str:
-    if len(line) > 2 and line[0] == line[-1] == "/":
-        return f"(?:{line[1:-1]})"
-    # Scripts without spaces have no boundaries.
-    first, last = (r"(?a:\b)" if c.isascii() and c.isalnum() else "" for c in (line[0], line[-1]))
-    forms = (re.escape(unicodedata.normalize(form, line)) for form in ("NFC", "NFD"))
-    return f"{first}(?:{'|'.join(forms)}){last}"
+    def find(self, text: str) -> Iterator[tuple[int, int]]:
+        """Yield start and end of what matches in a text."""
+        spans = [(start, end) for start, end, _ in self.values.find(text)]
+        yield from (span for span in spans if text[slice(*span)] in self)
+        yield from (match.span() for match in self.pattern.finditer(text) if match[0])
