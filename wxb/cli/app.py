@@ -36,6 +36,7 @@ app = typer.Typer(
 PANELS = {  # of `wxb --help`
     "Your data": ("params", "export"),
     "Look": ("list_", "show", "table", "report", "watch", "compare_command"),
+    "Use": (),  # all others
     "Maintain": ("examine", "verify_command", "clean"),
     "Contribute": ("refresh_readme",),
 }
@@ -193,11 +194,8 @@ def table(
             console.print(Text("\n".join(filter(None, notes))))
         print(comparison.page_line(name, params))
         for stage, change in islice(status.reasons(last), 1):
-            print(
-                f"wxb: {name} is stale: {stage} ran with another {change.what} ({change.how});"
-                f" run `dvc repro {last}`",
-                file=sys.stderr,
-            )
+            reason = f"{stage} ran with another {change.what} ({change.how})"
+            print(f"wxb: {name} is stale: {reason}; run `dvc repro {last}`", file=sys.stderr)
 
 
 @app.command()
@@ -249,9 +247,7 @@ def card_(
 
     if output:
         sharing.share(load(), name, output)
-        print(f"Model and card: {output.resolve()}")
-    else:
-        print(sharing.card(load(), name))
+    print(f"Model and card: {output.resolve()}" if output else sharing.card(load(), name))
 
 
 @app.command("merge")
@@ -335,6 +331,7 @@ for _command in (*app.registered_commands, *new.app.registered_commands):
     _name = getattr(_command.callback, "__name__", "")
     _command.rich_help_panel = next((panel for panel in PANELS if _name in PANELS[panel]), "Use")
     _command.help = reference.unwrap_help(_command.callback)
+app.registered_commands.sort(key=lambda command: [*PANELS].index(str(command.rich_help_panel)))
 
 
 def _check_sources() -> None:

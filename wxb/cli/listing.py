@@ -9,7 +9,7 @@ from rich.text import Text
 
 from wxb.core import paths
 from wxb.project.inventory import Facts, headlines
-from wxb.reporting.charts import formatting
+from wxb.reporting import formatting
 from wxb.reporting.terminal import grid, table
 
 MISSING = {

@@ -14,7 +14,7 @@ from wxb.core import compatibility, hub, paths
 from wxb.core.errors import WxbError, choices, require_output
 from wxb.core.packages import package_files
 from wxb.core.params import load
-from wxb.reporting.charts.formatting import rounded
+from wxb.reporting.formatting import rounded
 from wxb.reporting.terminal import grid, show, show_json
 
 if TYPE_CHECKING:

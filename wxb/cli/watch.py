@@ -23,7 +23,7 @@ from wxb.core.errors import WxbError
 from wxb.core.params import load
 from wxb.core.wording import counted
 from wxb.project.watching import Running, State, Watch
-from wxb.reporting.charts.formatting import duration, shortened, words
+from wxb.reporting.formatting import duration, shortened, words
 
 REFRESH_SECONDS = 1.0
 IDLE_SECONDS = 30.0  # without a running stage, after which a run is considered ended

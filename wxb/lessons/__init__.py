@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 from wxb.core.params import Params
 from wxb.core.params.section import flatten
-from wxb.reporting.charts.formatting import Table
 from wxb.reporting.charts.parts import Section, render, shaded
+from wxb.reporting.formatting import Table
 
 
 class Lesson(NamedTuple):

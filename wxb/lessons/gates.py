@@ -13,8 +13,8 @@ from wxb.lessons import Lesson, shares_table
 from wxb.models.mlp import MLP, TorchMLP
 from wxb.models.perceptron import train_by_descent, train_by_steps
 from wxb.reporting.charts.figures import regions
-from wxb.reporting.charts.formatting import listed
 from wxb.reporting.charts.parts import Charts, Section
+from wxb.reporting.formatting import listed
 
 Floats = NDArray[np.float64]
 Classes = NDArray[np.int64]

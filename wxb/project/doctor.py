@@ -15,7 +15,7 @@ from packaging.version import Version
 
 from wxb.core.errors import WxbError, error_line, storage_error
 from wxb.core.wording import counted
-from wxb.reporting.charts.formatting import shortened, size
+from wxb.reporting.formatting import shortened, size
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

@@ -14,9 +14,9 @@ from wxb.core.params import read_yaml
 from wxb.project import benchmarks, dag, provenance, revisions, settings
 from wxb.project.revisions import Tree, read_json
 from wxb.reporting.charts.figures import chips
-from wxb.reporting.charts.formatting import listed, with_interval
 from wxb.reporting.charts.pairs import baselines, claim, without_baselines
 from wxb.reporting.charts.parts import template
+from wxb.reporting.formatting import listed, with_interval
 from wxb.reporting.tables import caption, headline_table, score_table, training_table
 
 READMES = (Path("README.md"), Path("README.zh-TW.md"))

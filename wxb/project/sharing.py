@@ -14,7 +14,7 @@ from wxb.core.pretrained import ADAPTER
 from wxb.metrics import TEST
 from wxb.project import trained
 from wxb.reporting.about import tuning_text
-from wxb.reporting.charts.formatting import amount, origin, rounded
+from wxb.reporting.formatting import amount, origin, rounded
 
 DIGITS = 4  # decimals of scores in the metadata
 

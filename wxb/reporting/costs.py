@@ -6,7 +6,7 @@ from typing import Any
 from wxb.core import paths
 from wxb.core.files import read_json
 from wxb.core.params import Params
-from wxb.reporting.charts.formatting import Cell, Table, amount, duration, size
+from wxb.reporting.formatting import Cell, Table, amount, duration, size
 
 MEMORY = ("peak_memory_mib", "peak_gpu_memory_mib")
 

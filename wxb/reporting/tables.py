@@ -9,7 +9,7 @@ from typing import Any
 from wxb.core.wording import counted
 from wxb.metrics import TEST, Metric
 from wxb.reporting.charts import pairs
-from wxb.reporting.charts.formatting import (
+from wxb.reporting.formatting import (
     Cell,
     Table,
     amount,

@@ -18,7 +18,7 @@ from wxb.core.params import PARAMS, Params, check, load, read_yaml
 from wxb.core.params.corpora import Corpus
 from wxb.core.params.tasks import corpus_class, names
 from wxb.project import params_file
-from wxb.reporting.charts.formatting import shortened
+from wxb.reporting.formatting import shortened
 
 if TYPE_CHECKING:
     from wxb.cli.new.corpus import Trial

@@ -14,7 +14,7 @@ import plotly.graph_objects as go
 from numpy.typing import NDArray
 
 from wxb.metrics import Metric
-from wxb.reporting.charts.formatting import with_interval
+from wxb.reporting.formatting import with_interval
 
 # At least 3:1 against white and near-black; far apart also for colour-blind readers; no reds.
 SERIES = (

@@ -11,7 +11,7 @@ from string import ascii_lowercase
 from typing import Any, NamedTuple, Self
 
 from wxb.metrics import LEVEL, TEST, Metric
-from wxb.reporting.charts.formatting import listed, p_value, rounded, signed
+from wxb.reporting.formatting import listed, p_value, rounded, signed
 
 ALPHA = round(1 - LEVEL, 6)  # family-wise error rate of a study's tests
 

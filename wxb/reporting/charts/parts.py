@@ -20,8 +20,8 @@ from wxb.core.params import Params
 from wxb.metrics import Metric
 from wxb.metrics.scorer import Scorer
 from wxb.reporting.charts.figures import Chip, Curve, chips, to_json
-from wxb.reporting.charts.formatting import SHARE, Cell, Table, rounded
 from wxb.reporting.charts.pairs import baselines
+from wxb.reporting.formatting import SHARE, Cell, Table, rounded
 
 DEEPEST = 62  # percent of colour in the cell of a perfect score, so that text on it stays legible
 BEST = "best of its row"  # the note of a cell; CSS makes it bold

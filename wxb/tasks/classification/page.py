@@ -4,8 +4,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from wxb.reporting.charts import parts
-from wxb.reporting.charts.formatting import Cell, Table
 from wxb.reporting.charts.parts import DEEPEST, Example, Fold, Section, Study, by_category
+from wxb.reporting.formatting import Cell, Table
 
 ERRORS = 6  # texts of each system
 MAX_CHARACTERS = 600  # of a text that is shown

@@ -7,8 +7,8 @@ from itertools import pairwise, zip_longest
 import numpy as np
 
 from wxb.reporting.charts import figures, parts
-from wxb.reporting.charts.formatting import Table, words
 from wxb.reporting.charts.parts import Charts, Example, Fold, Section, Study, by_category, marked
+from wxb.reporting.formatting import Table, words
 from wxb.tasks.ner.metrics import Finding, Outcome, PredictionRow, findings
 from wxb.tasks.ner.record import Span
 

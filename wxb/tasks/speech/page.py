@@ -10,8 +10,8 @@ from markupsafe import Markup
 
 from wxb.core import paths
 from wxb.reporting.charts import figures, parts
-from wxb.reporting.charts.formatting import Table, rounded
 from wxb.reporting.charts.parts import Example, Fold, Section, Study, marked
+from wxb.reporting.formatting import Table, rounded
 from wxb.tasks.speech.metrics import EDITS, PredictionRow, alignment, clip_name, clip_rows
 
 COLOURS = dict(zip(("deletions", "insertions", "substitutions"), figures.ERRORS, strict=False))

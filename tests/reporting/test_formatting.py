@@ -1,7 +1,7 @@
 import pytest
 
 from tests.reporting.conftest import BLEU, CER
-from wxb.reporting.charts.formatting import (
+from wxb.reporting.formatting import (
     amount,
     duration,
     interval,
