@@ -16,13 +16,13 @@ BUDGET = {
     "wxb/tasks": 8975,
     "wxb/reporting": 1535,
     "wxb/project": 3120,
-    "wxb/cli": 2646,
+    "wxb/cli": 2643,
     "wxb/lessons": 647,
     "wxb/runtime": 559,
     "wxb/masking": 912,
-    "demos": 2087,
+    "demos": 2086,
     "benchmarks": 4346,
-    "tests": 28051,
+    "tests": 28062,
 }
 
 

@@ -1,14 +1,14 @@
 """Generates good and bad film reviews from templates, with words of praise and of blame in both.
 
 Each review has its own template's sentences only, so a split by template shares no sentence. Most
-templates serve both classes: a word agrees with the verdict, is denied, or is outweighed. The
-others are sincere or ironic praise.
+templates have one text for both classes: a word agrees with the verdict, is denied, or is
+outweighed. The others have sincere praise in good reviews and ironic praise in bad ones. The
+classes of a template alternate, so that every split has as many good as bad reviews.
 """
 
-from __future__ import annotations
-
 import random
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -20,11 +20,10 @@ CLASSES = ("positive", "negative")
 
 
 class Template(NamedTuple):
-    """The text of a review with slots for words, and the classes that it serves."""
+    """The text of a review with slots for words, by class."""
 
     name: str
-    text: str
-    classes: tuple[str, ...]
+    texts: Mapping[str, str]
 
 
 def generate(
@@ -46,14 +45,14 @@ def load_templates() -> tuple[Template, ...]:
     """Read all templates; cached."""
     content = _content()
     either = [
-        Template(f"{kind}/{index}", text, CLASSES)
+        Template(f"{kind}/{index}", dict.fromkeys(CLASSES, text))
         for kind, texts in content["either"].items()
         for index, text in enumerate(texts, start=1)
     ]
+    texts = zip(*(content["only"][class_] for class_ in CLASSES), strict=True)
     only = [
-        Template(f"{class_}/{index}", text, (class_,))
-        for class_, texts in content["only"].items()
-        for index, text in enumerate(texts, start=1)
+        Template(f"only/{index}", dict(zip(CLASSES, pair, strict=True)))
+        for index, pair in enumerate(texts, start=1)
     ]
     return (*either, *only)
 
@@ -66,12 +65,14 @@ def _content() -> dict[str, Any]:
 def _records(labelled: int, unlabelled: int, seed: int) -> Iterator[dict[str, Any]]:
     for letter, count in (("l", labelled), ("u", unlabelled)):
         rng = random.Random(f"{seed}/reviews/{letter}")
+        counts = Counter[str]()
         for index in range(count):
             template = rng.choice(load_templates())
-            class_ = rng.choice(template.classes)
+            class_ = CLASSES[counts[template.name] % 2]
+            counts[template.name] += 1
             yield {
                 "id": f"en-{letter}-{index + 1:06}",
-                "review": _text(template.text, class_, rng),
+                "review": _text(template.texts[class_], class_, rng),
                 "sentiment": class_ if letter == "l" else None,
                 "language": "en",
                 "template": template.name,

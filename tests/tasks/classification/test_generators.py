@@ -47,13 +47,25 @@ def test_no_sentence_of_two_templates_of_reviews_is_similar():
     sentences = [
         (template.name, sentence.replace("2}", "}"))
         for template in load_templates()
-        for sentence in re.split(SENTENCE_END, template.text)
+        for text in {*template.texts.values()}
+        for sentence in re.split(SENTENCE_END, text)
     ]
     for name in {name for name, _ in sentences}:
         own = [sentence for other, sentence in sentences if other == name]
         others = [sentence for other, sentence in sentences if other != name]
         similar = distances(own, others) < FAR
         assert not similar.any(), [own[index] for index in similar.nonzero()[0]]
+
+
+def test_every_template_of_reviews_has_as_many_good_as_bad_ones():
+    records = [*reviews.generate(labelled=1000, unlabelled=0, languages=["en"], seed=1)]
+    difference = Counter()
+    for record in records:
+        difference[record["template"]] += 1 if record["sentiment"] == "positive" else -1
+    assert {*difference.values()} == {0, 1}
+    for name, members in splits_of("reviews")[0].items():  # without repetitions
+        shares = Counter(record.gold for record in members if record.gold)
+        assert max(shares.values()) / shares.total() < 0.52, name
 
 
 def test_a_story_is_one_claim_of_one_publisher():
