@@ -70,7 +70,8 @@ def main(
     corpora = {params.block("experiments", name).corpus for name in names}
     if len(corpora) > 1:
         raise typer.BadParameter(f"{', '.join(names)} have {len(corpora)} corpora; expected one")
-    test = clean.read_labelled(paths.CLEAN / corpora.pop() / "test.parquet", Labelling())[:records]
+    path = paths.CLEAN / corpora.pop() / "test.parquet"
+    test = [*clean.read_labelled(path, Labelling())][:records]
     pairs: list[tuple[Pair, list[str]]] = []
     first: dict[str, str] = {}  # the first experiment of each method
     for name in names:

@@ -36,7 +36,7 @@ from wxb.tasks.ner.record import Labelling
 from wxb.tasks.ner.tagging import TaggingMethod
 from wxb.training.backbones import tuning
 from wxb.training.backbones.tuning import add_noise
-from wxb.training.batches import collate
+from wxb.training.batches import FILL, collate
 from wxb.training.trainer import fit
 
 NEFTUNE = 5.0  # alpha of the series
@@ -47,14 +47,14 @@ Item = dict[str, NDArray[Any]]
 def padded_to(length: int, outside: int, items: Sequence[Item], *, pad: int) -> dict[str, Tensor]:
     """A batch of `length` columns, with the target `outside` for padding."""
     batch = collate(items, pad)
-    fill = {"input_ids": pad, "attention_mask": 0} | dict.fromkeys(TaggingMethod.TARGETS, outside)
+    fill = {**FILL, "input_ids": pad} | dict.fromkeys(TaggingMethod.TARGETS, outside)
     is_padding = batch["attention_mask"] == 0
     for name in TaggingMethod.TARGETS:
         batch[name] = batch[name].masked_fill(is_padding, outside)
-    columns = length - is_padding.shape[1]
+    columns, pad_to = length - is_padding.shape[1], torch.nn.functional.pad
     return {
-        name: torch.nn.functional.pad(values, (0, columns), value=fill[name])
-        for name, values in batch.items()
+        name: pad_to(rows, (0, 0) * (rows.ndim - 2) + (0, columns), value=fill[name])
+        for name, rows in batch.items()
     }
 
 
@@ -88,15 +88,13 @@ def training_pairs(
     if name := names.get("tagging"):
         length = params.experiments[name].encoding.max_length
         right, published = (partial(padded_to, length, fill) for fill in (IGNORED, OUTSIDE))
-        defect = "padding is labelled O"
-        comparisons.append((defect, name, Form(batch=right), Form(batch=published)))
+        comparisons.append(("padding is labelled O", name, Form(right), Form(published)))
         defect = "NEFTune's noise by the padded length"
         by_row = Form(batch=right, alpha=NEFTUNE)
         by_padding = by_row._replace(noise=noisy_by_padding)
         comparisons.append((defect, name, by_row, by_padding))
     if name := names.get("generation"):
-        defect = "loss over the prompt"
-        comparisons.append((defect, name, Form(), Form(item=over_the_prompt)))
+        comparisons.append(("loss over the prompt", name, Form(), Form(item=over_the_prompt)))
     texts, gold = [r.input for r in records], [r.gold or () for r in records]
     for defect, name, *forms in comparisons:
         tables = []
@@ -110,7 +108,8 @@ def training_pairs(
             f"{f1_of(p) - f1_of(r):+.3f}" for r, p in zip(right_of, published_of, strict=True)
         )
         note = f"trained on {limit} windows of text; difference with each seed: {differences}"
-        yield Pair(defect, name, sum(right_of), sum(published_of), note)  # type: ignore[arg-type]
+        sums = [{key: sum(t[key] for t in of) for key in of[0]} for of in (right_of, published_of)]
+        yield Pair(defect, name, *sums, note)
 
 
 def train(params: Params, name: str, form: Form, limit: int, seed: int) -> Any:

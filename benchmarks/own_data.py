@@ -124,7 +124,7 @@ def recipe(template: str) -> dict[str, Any]:
         name: {key: value for key, value in row.items() if key not in ("purpose", "seconds")}
         for name, row in content["rows"].items()
     }
-    return {"rows": rows, **{key: content[key] for key in ("backbones", "experiments", "studies")}}
+    return {"rows": rows, **{key: content[key] for key in ("backbones", "experiments")}}
 
 
 def train_one(run: Run, system: str, set_: Data, size: int | None, template: str) -> dict[str, Any]:

@@ -84,7 +84,7 @@ def main(
     compared = evaluation.compare(scorer, {**ours, PEER: peers})
     table = [
         {"test set": test_set, "groups": results["groups"], **row}
-        for test_set, results in test_sets(compared).items()
+        for test_set, results in test_sets({**compared, "question": None}).items()
         for row in table_rows(results, [*fits.values()], params, study)
     ]
     formats = {"minus spaCy": "+.3f", "seconds": ".0f", "times spaCy's": ".2f"}
@@ -144,7 +144,7 @@ def _ends(interval: Mapping[str, float]) -> list[float]:
 def _labelled(corpus: str, split: str) -> list[Record]:
     path = Path("data/clean", corpus, f"{split}.parquet")
     require_output(path, f"preprocess@{corpus}")
-    return clean.read_labelled(path, Labelling())
+    return [*clean.read_labelled(path, Labelling())]
 
 
 def _tests(folder: Path) -> list[str]:

@@ -44,7 +44,7 @@ def main(
         corpus = paths.CLEAN / params.block("experiments", name).corpus
         predictor = trained.load(name)
         for split in clean.SPLITS:
-            records = clean.read_labelled(corpus / f"{split}.parquet", Labelling())
+            records = [*clean.read_labelled(corpus / f"{split}.parquet", Labelling())]
             rows.append(
                 {
                     "experiment": name,

@@ -130,7 +130,7 @@ def experiment(backbone: str, **groups: Mapping[str, Any]) -> Seq2Seq:
         "backbone": backbone,
         "model": {},
         "tuning": {},
-        "prediction": {"overlap": 0.2},
+        "prediction": {},
         **groups,
     }
     return Seq2Seq.model_validate(block)

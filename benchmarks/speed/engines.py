@@ -104,8 +104,8 @@ def no_op(turns: int) -> Comparison:
 def commit_empty_outputs(folder: Path) -> None:
     """Make all stages of a project up to date: their missing outputs become empty files."""
     with Repo(str(folder)) as repo:
-        outputs = [Path(out.fs_path) for out in repo.index.outs]
-    for path in outputs:
+        paths = [Path(item.fs_path) for item in (*repo.index.deps, *repo.index.outs)]
+    for path in sorted(paths, reverse=True):  # folders after their files
         path.parent.mkdir(parents=True, exist_ok=True)
         path.touch()
     run(["dvc", "commit", "--force", "--quiet"], folder)

@@ -46,7 +46,7 @@ def main(
     torch.set_num_threads(threads)
     predictor = trained.load(experiment)
     corpus = paths.CLEAN / load().block("experiments", experiment).corpus
-    records = clean.read_labelled(corpus / "test.parquet", Labelling())
+    records = [*clean.read_labelled(corpus / "test.parquet", Labelling())]
     benchmarks.report(prompts(predictor, records), output, {"BLEU (95% interval)": ".1f"})
 
 

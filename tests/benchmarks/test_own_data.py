@@ -8,23 +8,9 @@ from ruamel.yaml import YAML
 from tests.benchmarks.script import script
 from wxb.cli.new.studies import first_study
 from wxb.core.params import check, parse_yaml, read_yaml
-from wxb.corpora.records import Record
 
 ROOT = Path(__file__).parents[2]
-benchmark, sets = script("own_data"), script("own_data_sets")
-
-
-def test_a_set_is_limited_to_a_size():
-    members = [Record(str(n), f"text {n}", (), None, str(n)) for n in range(100)]
-    splits = {"train": members, "valid": members[:30], "test": members[:50]}
-    limited = sets.limit(splits, 40, 20)
-    assert {name: len(records) for name, records in limited.items()} == {
-        "train": 40,
-        "valid": 8,
-        "test": 20,
-    }
-    assert limited["train"] == splits["train"][:40]
-    assert len(sets.limit(splits, None, 20)["train"]) == 100
+benchmark = script("own_data")
 
 
 def test_a_gain_is_positive_if_the_first_study_is_better():
