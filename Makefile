@@ -94,14 +94,15 @@ docs: .venv-docs ## render docs/ as a site in site/, and check its links
 cluster: .venv/cluster ## try docs/cluster.md here: Slurm, remotes, several processes, sweeps
 	python -m tests.cluster
 
-.venv/cluster: .venv/test
-	$(INSTALL) --constraint requirements-dev.txt --editable '.[cluster]'
+.venv/cluster: .venv/test requirements-cluster.txt
+	$(INSTALL) --requirement requirements-cluster.txt
 	touch $@
 
-# The locks are what a fresh environment resolves to: requirements.txt what `make run` needs, the
-# other what `make test` needs in addition. Local version labels (+cpu) are left out, so that the same
-# lock serves machines with and without a GPU.
+# The locks are what a fresh environment resolves to: requirements.txt what `make run` needs, the others
+# what `make test` and `make cluster` need in addition. Local version labels (+cpu) are left out, so that
+# the same lock serves machines with and without a GPU.
 FREEZE = .venv/bin/pip freeze --exclude-editable --exclude uv | sed 's/+cpu$$//'
+WITHOUT = grep --invert-match --line-regexp --fixed-strings --file
 lock: ## resolve pyproject.toml, and write requirements*.txt
 	rm -rf .venv
 	$(PYTHON) -m venv .venv
@@ -109,7 +110,10 @@ lock: ## resolve pyproject.toml, and write requirements*.txt
 	$(FREEZE) > requirements.txt
 	$(INSTALL) --editable '.[dev]'
 	echo '--requirement requirements.txt' > requirements-dev.txt
-	$(FREEZE) | grep --invert-match --line-regexp --fixed-strings --file requirements.txt >> requirements-dev.txt
+	$(FREEZE) | $(WITHOUT) requirements.txt >> requirements-dev.txt
+	$(INSTALL) --editable '.[cluster]'
+	echo '--requirement requirements-dev.txt' > requirements-cluster.txt
+	$(FREEZE) | $(WITHOUT) requirements.txt | $(WITHOUT) requirements-dev.txt >> requirements-cluster.txt
 
 lines: ## print the lines of Python by folder, and the most that each may have
 	@$(PYTHON) -m tests.lines

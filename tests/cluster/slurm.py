@@ -16,7 +16,7 @@ from pathlib import Path
 
 NEEDED = ("munged", "slurmctld", "slurmd", "sbatch", "squeue")
 PLACES = f"{os.environ['PATH']}:/usr/sbin:/sbin"
-SECONDS = 60  # for all to be up
+SECONDS = 300  # for all to be up, on a busy machine
 
 CONF = """
 ClusterName=loopback
@@ -25,6 +25,7 @@ SlurmctldPort={ports[0]}
 SlurmctldParameters=enable_configless
 SlurmUser={user}
 SlurmdUser={user}
+SlurmdParameters=config_overrides
 AuthType=auth/munge
 AuthInfo=socket={folder}/munge.socket
 StateSaveLocation={folder}/state
@@ -40,7 +41,9 @@ SelectTypeParameters=CR_CPU_Memory
 AccountingStorageType=accounting_storage/none
 JobAcctGatherType=jobacct_gather/none
 ReturnToService=2
-MinJobAge=300
+MinJobAge=86400
+MessageTimeout=100
+BatchStartTimeout=600
 KillWait=2
 {nodes}
 PartitionName=main Nodes=ALL Default=YES MaxTime=INFINITE State=UP
@@ -49,11 +52,6 @@ NODE = (
     "NodeName={name} NodeHostname={host} NodeAddr=127.0.0.1 Port={port} CPUs={cpus}"
     " RealMemory={memory}"
 )
-
-
-def lacking():
-    """The programs that are not installed here."""
-    return [name for name in NEEDED if shutil.which(name, path=PLACES) is None]
 
 
 def free_ports(count):
@@ -87,12 +85,15 @@ def started(name, *arguments, log, **environment):
             process.wait()
 
 
+class NotUpError(RuntimeError):
+    """Slurm is not installed, or does not start here; the message has the ends of its logs."""
+
+
 @contextmanager
 def cluster(*, nodes=2, cpus=1, memory=6000):
-    """Run one; gives the variables with which `sbatch` and the others find it.
-
-    Raises RuntimeError with what its logs say where it doesn't come up.
-    """
+    """Run one; gives the variables with which `sbatch` and the others find it."""
+    if lacking := [name for name in NEEDED if shutil.which(name, path=PLACES) is None]:
+        raise NotUpError(f"Slurm, without {', '.join(lacking)}")
     # Not in a folder of a test: the paths of its sockets may have 108 characters, and no more.
     with tempfile.TemporaryDirectory(prefix="slurm-", ignore_cleanup_errors=True) as folder:
         yield from _cluster(Path(folder), nodes, cpus, memory)
@@ -132,22 +133,20 @@ def _cluster(folder, nodes, cpus, memory):
             f"--seed-file={folder}/munged.seed",
             log="munged",
         )
-        _wait_for((folder / "munge.socket").exists, folder)
+        wait_for((folder / "munge.socket").exists, folder)
         (folder / "state").mkdir()
         run("slurmctld", "-D", "-f", conf, log="slurmctld")
         for name in names:
             (folder / f"spool-{name}").mkdir()
             run("slurmd", "-D", "-N", name, "-f", conf, log=f"slurmd-{name}")
-        _wait_for(lambda: _idle(where) == nodes, folder)
+        wait_for(lambda: _idle(where) == nodes, folder)
+        held.callback(wait_for, lambda: _idle(where) == nodes, folder)
+        held.callback(subprocess.run, ["scancel", "--partition=main"], env={**os.environ, **where})
         yield where
 
 
 def _commands(folder, conf):
-    """A folder with the commands of this Slurm.
-
-    Snakemake's plugin takes all variables of Slurm from a job, the place of its configuration among
-    them, and no cluster but this one has that elsewhere than where the commands look first.
-    """
+    """A folder with Slurm's commands: the plugin of Snakemake takes SLURM_CONF from its jobs."""
     commands = folder / "bin"
     commands.mkdir()
     for name in ("sbatch", "srun", "squeue", "sinfo", "scancel", "scontrol"):
@@ -170,11 +169,12 @@ def _idle(where):
     return done.stdout.split().count("idle")
 
 
-def _wait_for(true, folder):
+def wait_for(true, folder):
+    """Wait until a function returns true; raises NotUpError with the logs in a folder."""
     deadline = time.monotonic() + SECONDS
     while not true():
         if time.monotonic() > deadline:
             logs = [*folder.glob("*.log"), *folder.glob("*.out")]
             texts = "\n".join(f"{log.name}: {log.read_text()[-1500:]}" for log in logs)
-            raise RuntimeError(f"Slurm is not up after {SECONDS} s\n{texts}")
+            raise NotUpError(f"nothing is up after {SECONDS} s\n{texts}")
         time.sleep(0.2)

@@ -2,17 +2,17 @@
 
 import getpass
 import shutil
+import socket
 import subprocess
 import sys
-import time
 import urllib.request
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 
-from tests.cluster.slurm import PLACES, free_ports, started
+from tests.cluster.slurm import PLACES, SECONDS, free_ports, started, wait_for
+from tests.project_copy import Project
 
-SECONDS = 60
 BUCKET = "wxb"
 
 SSHD = """
@@ -39,12 +39,10 @@ def lacking(kind):
     ]
 
 
-@contextmanager
 def storage(kind, folder):
     """Run one; gives its address and the settings of `dvc remote modify --local` that reach it."""
     folder.mkdir(parents=True)
-    with {"local": _local, "ssh": _ssh, "s3": _s3}[kind](folder) as (address, settings):
-        yield address, settings
+    return {"local": _local, "ssh": _ssh, "s3": _s3}[kind](folder)
 
 
 @contextmanager
@@ -63,7 +61,7 @@ def _ssh(folder):
     Path("/run/sshd").mkdir(exist_ok=True)
     program = shutil.which("sshd", path=PLACES)  # it wants to be called by its whole path
     with started(program, "-D", "-e", "-f", conf, log=folder / "sshd.log"):
-        time.sleep(0.5)
+        wait_for(lambda: _listens(port), folder)
         user = getpass.getuser()
         yield f"ssh://{user}@127.0.0.1:{port}{folder}/store", {"keyfile": folder / "user_key"}
 
@@ -80,26 +78,21 @@ def _s3(folder):
     }
     server = ["-m", "moto.server", "-H", "127.0.0.1", "-p", port]
     with started(sys.executable, *server, log=folder / "moto.log"):
-        _make_bucket(f"{address}/{BUCKET}")
+        wait_for(lambda: _listens(port), folder)
+        bucket = urllib.request.Request(f"{address}/{BUCKET}", method="PUT")
+        urllib.request.urlopen(bucket, timeout=SECONDS).close()
         yield f"s3://{BUCKET}/store", settings
 
 
-def _make_bucket(address):
-    deadline = time.monotonic() + SECONDS
-    while True:
-        try:
-            urllib.request.urlopen(urllib.request.Request(address, method="PUT"), timeout=5).close()
-            return
-        except OSError:
-            if time.monotonic() > deadline:
-                raise
-            time.sleep(0.3)
+def _listens(port):
+    with socket.socket() as client:
+        return client.connect_ex(("127.0.0.1", port)) == 0
 
 
 def share(project, name, address, settings):
     """Send what a project has made to a storage, as its default."""
     project.run("dvc", "remote", "add", "--default", name, address)
-    _configure(project, name, settings, project.folder)
+    _configure(project, name, settings)
     project.run("dvc", "push", "--quiet")
     project.commit("share")
 
@@ -114,19 +107,11 @@ COLLEAGUE = (
 def fetched(project, name, folder, settings):
     """Do as a colleague does: clone, pull, ask for what is to be done; gives what that says."""
     project.run("git", "clone", "--quiet", project.folder, folder)
-    _configure(project, name, settings, folder)
-    return "".join(_run(project, command, folder) for command in COLLEAGUE)
+    colleague = Project(folder)
+    _configure(colleague, name, settings)
+    return "".join(colleague.run(*command) for command in COLLEAGUE)
 
 
-def _configure(project, name, settings, folder):
+def _configure(project, name, settings):
     for key, value in settings.items():
-        _run(project, ["dvc", "remote", "modify", "--local", name, key, str(value)], folder)
-
-
-def _run(project, command, folder):
-    environment = {**project.environment, "PYTHONPATH": str(folder)}
-    done = subprocess.run(
-        command, cwd=folder, env=environment, capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, (command, done.stdout + done.stderr)
-    return done.stdout
+        project.run("dvc", "remote", "modify", "--local", name, key, str(value))
