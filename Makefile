@@ -14,7 +14,7 @@ endif
 # What was installed is compiled when it is first imported, and must be kept: see install.py.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help run test test-all bench audit docs portable seeds cluster lock lines clean FORCE
+.PHONY: help run test test-all bench audit docs portable seeds cluster trust lock lines clean FORCE
 .DEFAULT_GOAL := help
 
 help: ## show the targets
@@ -97,6 +97,10 @@ cluster: .venv/cluster ## try docs/cluster.md here: Slurm, remotes, several proc
 .venv/cluster: .venv/test requirements-cluster.txt
 	$(INSTALL) --requirement requirements-cluster.txt
 	touch $@
+
+# Full disks are file systems in memory, which only this command sees.
+trust: .venv/test ## interrupt commands and runs, fill disks and flip bits, and print what went wrong
+	unshare --map-root-user --mount python -m tests.trust
 
 # The locks are what a fresh environment resolves to: requirements.txt what `make run` needs, the others
 # what `make test` and `make cluster` need in addition. Local version labels (+cpu) are left out, so that

@@ -29,18 +29,14 @@ from hypothesis.stateful import (
     RuleBasedStateMachine,
     initialize,
     invariant,
-    precondition,
     rule,
     run_state_machine_as_test,
 )
 from ruamel.yaml import YAML
 
 from tests.project import toy_dag
-from tests.project.toy import flip
 from tests.repository import git
-from wxb.project.dag import LOCKFILE
 from wxb.project.engines import plan, repaired
-from wxb.project.verify import verify
 
 # Commands are `stage.py OUTPUT PARAMETER DEPENDENCY...`. An output without a suffix is a folder.
 DVC_YAML = """
@@ -288,18 +284,6 @@ class Project(RuleBasedStateMachine):
                 path.write_text("corrupt")
             else:
                 path.unlink() if fault == "delete" else shutil.rmtree(path.parent)
-
-    @precondition(lambda self: LOCKFILE.exists())
-    @rule(n=numbers, in_cache=st.booleans())
-    def flip_byte(self, n, in_cache):
-        """What DVC cannot see, `wxb verify --repair` names."""
-        is_known = {path for name, (path, _) in outputs().items() if name in self.last}
-        paths = self.cached() if in_cache else [p for p in self.made() if str(p) in is_known]
-        if paths:
-            path = self.pick(n, paths)
-            flip(path)
-            faults = [str(fault.path) for fault in verify(repair=True)[1]]
-            assert any(str(path).startswith(fault) for fault in faults), (path, faults)
 
     @rule(n=numbers, whole=st.booleans())
     def delete_cache(self, n, whole):
