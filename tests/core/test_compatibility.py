@@ -106,6 +106,22 @@ def test_a_checkpoint_needs_its_own_tokenizer(copy, name):
         require(TAGGING, folder)
 
 
+def test_a_tokenizer_without_padding_is_refused(copy):
+    folder = copy("llama")
+    file = folder / "tokenizer_config.json"
+    named = {k: v for k, v in read_json(file).items() if k not in ("pad_token", "eos_token")}
+    write_json(file, named)
+    with pytest.raises(WxbError, match="expected a `pad_token` or an `eos_token`"):
+        require(TAGGING, folder)
+
+
+def test_a_tokenizer_of_sentencepiece_alone_is_refused(copy):
+    folder = copy("llama")
+    (folder / "tokenizer.json").rename(folder / "tokenizer.model")
+    with pytest.raises(WxbError, match=r"expected tokenizer\.json"):
+        require(TAGGING, folder)
+
+
 @pytest.mark.parametrize("vocabulary", [300, 2000])
 def test_the_vocabularies_of_tokenizer_and_model_are_compared(copy, vocabulary):
     with pytest.raises(WxbError, match=rf"ids up to \d+, and `vocab_size` {vocabulary}"):

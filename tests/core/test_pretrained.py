@@ -93,7 +93,7 @@ def edit(path, **changes):
 LOADERS = {
     "backbone": weights.load_backbone,
     "initial": lambda folder: weights.initial_model(
-        Backbone(corpus="c", objective="none", checkpoint=str(folder)), None
+        Backbone(corpus="c", objective="none", checkpoint=str(folder)), []
     ),
     "tokenizer": load,
     "adapter": lambda folder: tuning.load(folder.parent / "adapter", weights.load_backbone),

@@ -85,7 +85,6 @@ def _snapshot(repository: str, revision: str, files: Sequence[str], kind: Kind) 
 
     Raises WxbError with the hub's own message.
     """
-    # A slow import that most runs do not need.
     from huggingface_hub import snapshot_download
     from huggingface_hub.utils import httpx
 

@@ -35,7 +35,7 @@ LORA_SETTINGS = (
 LORA_RECORDS = ("auto_mapping", "base_model_name_or_path", "inference_mode", "peft_version")
 
 SHOWN = 5  # names of tensors in an error
-NO_CODE: dict[str, Any] = {"trust_remote_code": False}
+CONSTANTS = (".attn.bias", ".attention.bias", ".masked_bias")  # older transformers saved them
 
 
 def config(folder: str | Path) -> Any:
@@ -84,10 +84,11 @@ def model(
         return key.removeprefix(f"{loaded.base_model_prefix}.").startswith(parts)
 
     missing = [key for key in info["missing_keys"] if "pooler." not in key]
+    unexpected = [key for key in info["unexpected_keys"] if not key.endswith(CONSTANTS)]
     require_complete(
         path / WEIGHTS,
         missing=filter(is_in_backbone, missing) if new_heads else missing,
-        unexpected=filter(is_in_backbone, info["unexpected_keys"]),
+        unexpected=filter(is_in_backbone, unexpected),
     )
     require_finite(path / WEIGHTS, dict(loaded.named_parameters()))
     return loaded
@@ -186,10 +187,10 @@ def _require_none(file: Path, fault: str, names: Iterable[str]) -> None:
 
 def _location(source: str | Path) -> tuple[Path, dict[str, Any]]:
     """The folder of a folder or GGUF file, and the options that make transformers read it."""
-    path = Path(source)
-    if path.suffix != GGUF:
-        return require_no_code(path), {**NO_CODE}
-    return require_no_code(path.parent), {**NO_CODE, "gguf_file": path.name}
+    path, options = Path(source), {"trust_remote_code": False}
+    if path.suffix == GGUF:
+        return require_no_code(path.parent), {**options, "gguf_file": path.name}
+    return require_no_code(path), options
 
 
 def require_no_code(folder: str | Path) -> Path:

@@ -68,14 +68,8 @@ def fit(
     trainable weights is only evaluated. If several processes train together, each calls this and
     ends with the same model.
 
-    Raises WxbError if the training diverges, if it ends without the best checkpoint, or if the
-    number of processes is not that of the settings.
+    Raises WxbError if the training diverges, or if it ends without the best checkpoint.
     """
-    if settings.processes != processes.count():
-        raise WxbError(
-            f"training.processes is {settings.processes}, but {processes.count()} run; only the"
-            " stages train and pretrain start several"
-        )
 
     def measure(result: EvalPrediction) -> dict[str, float]:
         assert compute_metrics is not None
@@ -156,8 +150,8 @@ def _arguments(settings: Any, train: Any, **options: Any) -> TrainingArguments:
     on_gpu = torch.cuda.is_available()
     return TrainingArguments(
         **options,
-        per_device_train_batch_size=settings.batch_size // settings.processes,
-        per_device_eval_batch_size=2 * settings.batch_size // settings.processes,
+        per_device_train_batch_size=settings.batch_size // processes.count(),
+        per_device_eval_batch_size=2 * settings.batch_size // processes.count(),
         learning_rate=settings.learning_rate,
         weight_decay=settings.weight_decay,
         warmup_steps=settings.warmup_ratio,  # below 1: a share of all steps

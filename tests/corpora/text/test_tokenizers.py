@@ -163,7 +163,7 @@ def test_chunks_change_nothing(trained, kind, monkeypatch):
 def without_padding(tokenizer, folder):
     tokenizer.save_pretrained(folder)
     file = folder / "tokenizer_config.json"
-    file.write_text(file.read_text().replace('"pad_token"', '"unused_token"'))
+    file.write_text(file.read_text().replace('"pad_token"', '"eos_token"'))
 
 
 SPECIAL_IDS = ("unk_token_id", "eos_token_id", "pad_token_id")

@@ -5,6 +5,7 @@ import shutil
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
+from transformers import GPT2Config, GPT2LMHeadModel
 
 import wxb
 from tests.ner_models import save_base, trained
@@ -86,3 +87,12 @@ def test_a_backbone_with_wrong_weights_is_an_error(models, tmp_path, kind, name,
     edit(tmp_path / "model.safetensors", CHANGES[change], name)
     with pytest.raises(WxbError, match=r"model\.safetensors: .*(value|q_proj)"):
         load_backbone(tmp_path, native=native)
+
+
+def test_buffers_of_older_versions_are_ignored(tmp_path):
+    config = GPT2Config(vocab_size=40, n_embd=32, n_layer=1, n_head=4)
+    GPT2LMHeadModel(config).save_pretrained(tmp_path)
+    file = tmp_path / "model.safetensors"
+    old = {f"transformer.h.0.attn.{name}": torch.ones(2) for name in ("bias", "masked_bias")}
+    save_file(load_file(file) | old, file, metadata={"format": "pt"})
+    load_backbone(tmp_path, generative=True)

@@ -4,6 +4,7 @@ import json
 
 import pytest
 import torch
+from safetensors.torch import load_file, save_file
 from transformers import AutoModel, GPT2Config, GPT2LMHeadModel
 
 from tests import tiny
@@ -65,6 +66,30 @@ def test_models_of_transformers_are_loaded_as_native(folder, tmp_path, bidirecti
         actual, expected = ours(IDS, MASK), theirs(IDS, MASK)
     for name, logits in expected.items():
         assert difference([actual[name][MASK == 1]], [logits[MASK == 1]]) <= SINGLE
+
+
+def test_old_names_of_norms_are_read(tmp_path):
+    """As in google-bert/bert-base-uncased; transformers saves them as it found them."""
+    file = tiny.bert(tmp_path, vocab_size=40) / "model.safetensors"
+    weights, names = load_file(file), {"LayerNorm.weight": "LayerNorm.gamma"}
+    expected = Native.from_folder(tmp_path).state_dict()
+    names["LayerNorm.bias"] = "LayerNorm.beta"
+    for new, old in names.items():
+        weights = {name.replace(new, old): weight for name, weight in weights.items()}
+    save_file(weights, file, metadata={"format": "pt"})
+    load_backbone(tmp_path).save_pretrained(tmp_path)
+    actual = Native.from_folder(tmp_path).state_dict()
+    assert all(torch.equal(actual[name], weight) for name, weight in expected.items())
+
+
+def test_a_head_that_differs_from_shared_embeddings_is_left_to_transformers(tmp_path):
+    file = tiny.llama(tmp_path, vocab_size=40, tie_word_embeddings=True) / "model.safetensors"
+    weights = load_file(file)
+    weights["lm_head.weight"] = weights["model.embed_tokens.weight"].clone()
+    for is_equal in (True, False):
+        save_file(weights, file, metadata={"format": "pt"})
+        assert (Native.from_folder(tmp_path, generative=True) is not None) == is_equal
+        weights["lm_head.weight"] += 1
 
 
 def test_unsupported_folders_are_not_loaded(folder, tmp_path):

@@ -92,6 +92,8 @@ def test_a_checkpoint_keeps_its_weights_and_heads(model_type, tmp_path):
             pretraining=None if objective == "none" else backbone(model_type).pretraining,
         )
         model = initial_model(settings, FakeTokenizer(vocabulary=60))
+        larger = initial_model(settings, FakeTokenizer(vocabulary=63))
+        assert larger.get_input_embeddings().num_embeddings == larger.config.vocab_size == 63
         expected = saved if folder == "full" else saved.base_model
         assert type(model) is type(expected)
         weights = model.state_dict()

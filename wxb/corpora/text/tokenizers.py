@@ -212,14 +212,14 @@ def load(folder: str | Path) -> Any:
     if BareTokenizer.is_in(Path(folder)):
         return SavedTokenizer(Path(folder))
     with hub.checkpoint(folder) as checkpoint:
-        tokenizer = pretrained.tokenizer(checkpoint)
-    if not tokenizer.is_fast:
-        raise WxbError(
-            f"{folder}: found a tokenizer without character offsets ({type(tokenizer).__name__});"
-            " expected one with a tokenizer.json"
-        )
+        is_slow = any(checkpoint.glob("*.model")) and not (checkpoint / "tokenizer.json").exists()
+        tokenizer = None if is_slow else pretrained.tokenizer(checkpoint)
+    if tokenizer is None or not tokenizer.is_fast:
+        raise WxbError(f"{folder}: a tokenizer without character offsets; expected tokenizer.json")
     if tokenizer.pad_token is None:
         tokenizer.pad_token = tokenizer.eos_token
+    if tokenizer.pad_token is None:
+        raise WxbError(f"{folder}/{CONFIG}: expected a `pad_token` or an `eos_token`")
     return tokenizer
 
 

@@ -67,8 +67,11 @@ class Native(nn.Module):
             return None
         prefix = "" if generative else PREFIXES[config.model_type]
         own = {name for name, _ in native.backbone.named_parameters()}
-        weights = _without_heads(pretrained.read_weights(file), prefix, own)
-        pretrained.load_weights(native.backbone, weights, file)
+        saved = pretrained.read_weights(file)
+        pretrained.load_weights(native.backbone, _without_heads(saved, prefix, own), file)
+        head = saved.get("lm_head.weight") if generative else None
+        if head is not None and not torch.equal(head, native.get_output_embeddings().weight):
+            return None  # a head of its own, though the configuration shares the embeddings
         return native.eval()
 
     def get_input_embeddings(self) -> nn.Module:
@@ -111,9 +114,12 @@ def _without_heads(
 ) -> dict[str, Tensor]:
     """The weights whose names begin with a prefix, without it; all if none does.
 
-    A head that shares its weights and a pooler are dropped unless they are among `expected`.
+    A head that shares its weights and a pooler are dropped unless they are among `expected`. BERT's
+    old names of norms, which transformers keeps, become the present ones.
     """
     own = {n.removeprefix(prefix): w for n, w in weights.items() if n.startswith(prefix)} or weights
+    for old, new in (("LayerNorm.gamma", "LayerNorm.weight"), ("LayerNorm.beta", "LayerNorm.bias")):
+        own = {n.replace(old, new): w for n, w in own.items()}
     heads = ("lm_head.", "pooler.")
     return {n: w for n, w in own.items() if n in expected or not n.startswith(heads)}
 

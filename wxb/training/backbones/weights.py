@@ -55,7 +55,10 @@ def initial_model(backbone: Backbone, tokenizer: PreTrainedTokenizerBase) -> Pre
             config = pretrained.config(folder)
             cls = CLASSES.get(backbone.objective) or _saved_class(config)
             has_objective = backbone.objective in CLASSES
-            return pretrained.model(cls, folder, new_heads=has_objective, config=config)
+            model = pretrained.model(cls, folder, new_heads=has_objective, config=config)
+            if len(tokenizer) > model.config.vocab_size:  # added tokens
+                model.resize_token_embeddings(len(tokenizer))
+            return model
     assert backbone.architecture is not None
     cls = CLASSES[backbone.architecture.model_type]
     return cls.from_config(configuration(backbone.architecture, tokenizer))
@@ -75,7 +78,6 @@ def configuration(architecture: Architecture, tokenizer: PreTrainedTokenizerBase
     """
     shape = {k: v for k, v in architecture.model_dump().items() if v is not None}
     dropout = shape.pop("dropout")
-    # BERT has dropout on hidden states too, LLaMA in attention only.
     names = {"bert": ("hidden_dropout_prob", "attention_probs_dropout_prob")}
     for name in names.get(architecture.model_type, ("attention_dropout",)):
         shape[name] = dropout
