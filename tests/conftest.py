@@ -64,7 +64,7 @@ def built_project(tmp_path_factory):
 
 # Tests that take minutes run first, so that all processes end at about the same time.
 LONGEST = (
-    *("test_pipeline.py", "test_trials.py", "test_engines.py"),
+    *("test_pipeline.py", "test_engines.py"),
     *("test_docs.py", "test_processes.py", "test_studies.py"),
 )
 

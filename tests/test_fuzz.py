@@ -19,14 +19,7 @@ from wxb.tasks.ner.models import answers
 
 fuzzed = settings(max_examples=int(os.environ.get("FUZZ", "50")), deadline=None)
 MARKS = ['"', "'", "{", "}", "[", "]", ",", ";", "\t", "\n", "\r", "\\", "\\u", ":", "&a", "*a"]
-MARKS += [
-    "text",
-    "a",
-    "é",
-    "\0",
-    "\ufeff",
-    "\ud83d".encode("utf-8", "surrogatepass").decode("latin"),
-]
+MARKS += ["text", "a", "é", "\0", "\ufeff", "\xed\xa0\xbd"]  # the last: half of a pair in UTF-8
 texts = st.lists(st.sampled_from(MARKS) | st.text(st.characters(codec="utf-8"), max_size=4))
 texts = texts.map("".join)
 contents = texts.map(str.encode) | st.binary(max_size=200)

@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from typer.testing import CliRunner
 
-from tests import import_traces
+from tests import import_traces, trust
 from tests.project_copy import ROOT
 from tests.small_project import LOCAL, REPRODUCIBLE, STAGES, SmallProject, stages_run
 from wxb.cli.app import app
@@ -168,3 +168,8 @@ class TestPipeline:
             assert "did you mean 'backbone'" in output
             assert stages_run(output) == ({"check"} if command[0] == "dvc" else set())
             assert by_dvc.hashes() == before
+
+
+@pytest.mark.slow
+def test_interrupts_and_flipped_bits_do_no_harm():
+    assert trust.main(commands=3, engines=3, flips=6) == 0

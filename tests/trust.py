@@ -1,8 +1,7 @@
 """`make trust`: interrupt commands and runs, fill the disk and flip bits of a small project.
 
-Prints each trial, then a table. A trial is right if each file is as before or as after a command,
-and the next run ends with the bytes of an undisturbed one. Options are the seed and the number of
-trials of each kind: `python -m tests.trust seed=1 commands=5 flips=20`.
+A trial is right if each file is as before or as after a command, and the next run ends with the
+bytes of an undisturbed one. Options are the seed and the number of trials of each kind.
 """
 
 import os
@@ -19,48 +18,50 @@ from pathlib import Path
 import psutil
 from ruamel.yaml import YAML
 
-from tests.project.test_trust import Project as Toy
-from tests.project.test_trust import by_dvc
+from tests.project import test_trust
 from tests.project.toy import flip
 from tests.project_copy import ROOT, Project
 from wxb.project.verify import verify
 from wxb.training.checkpoints import SUMS
 
-TRIALS = {"commands": 66, "engines": 53, "toys": 28, "disks": 20, "flips": 142}
 ENGINES = [("dvc", "repro"), ("snakemake", "--cores", "2")]
 SIGNALS = [signal.SIGINT, signal.SIGTERM, signal.SIGKILL]
-SECONDS = 20  # an interrupted run
 # Folders that commands may change at any time.
 OWN = {".git", ".dvc", ".snakemake", ".wxb", "logs", "cost", "__pycache__"}
 EXPERIMENTS = ["ner-encoder", "ner-decoder-lora"]
 COMMANDS = [
-    ("params", "demo"),
-    ("new", "corpus", "letters.csv", "--input", "text", "--gold", "topic"),
-    ("new", "experiment", "mine", "--study", "ner", "--like", "ner-encoder"),
-    ("export", "pii", "--output", "pii.jsonl"),
-    ("report",),
-    ("readme",),
-    ("clean",),
-    ("card", "ner-encoder", "--output", "card"),
-    ("merge", "ner-decoder-lora", "--output", "merged"),
-    ("mask", "-e", "ner-encoder", "letters", "--output", "masked", "--mapping", "names.json"),
-    ("verify", "--repair"),
-    ("doctor",),
+    "wxb params demo",
+    "wxb new corpus letters.csv --input text --gold topic",
+    "wxb new experiment mine --study ner --like ner-encoder",
+    "wxb export pii --output pii.jsonl",
+    "wxb report",
+    "wxb readme",
+    "wxb clean",
+    "wxb card ner-encoder --output card",
+    "wxb merge ner-decoder-lora --output merged",
+    "wxb mask -e ner-encoder letters.csv --column text --output masked.csv --mapping names.json",
+    "wxb verify --repair",
+    "wxb doctor",
 ]
 
 
+def shrink(params):
+    """Leave two experiments, and shorten training."""
+    params["portable"] = False  # it doubles the time
+    params["studies"]["ner"] |= {"experiments": EXPERIMENTS, "question": None}
+    for name in {*params["experiments"]} - {*EXPERIMENTS}:
+        del params["experiments"][name]
+    params["lessons"]["images"].update(widths=[4, 8])
+
+
 class Small(Project):
-    """A clone of HEAD at size tiny with two experiments, and letters to mask."""
+    """A clone of HEAD at size tiny with two experiments."""
 
     def create(self):
         subprocess.run(["git", "clone", "--quiet", ROOT, self.folder], check=True)
         self.reset()
         self.edit(shrink)
-        (self.folder / "letters").mkdir()
-        for index in range(40):
-            letter = self.folder / f"letters/{index}.txt"
-            letter.write_text(f"My name is Ann Lee, I live in {index} Rome.\n")
-        rows = [f"This is letter {index},{'AB'[index % 2]}\n" for index in range(60)]
+        rows = [f"Ann Lee wrote {index} letters,{'AB'[index % 2]}\n" for index in range(60)]
         (self.folder / "letters.csv").write_text("text,topic\n" + "".join(rows))
 
     def files(self):
@@ -73,51 +74,36 @@ class Small(Project):
                 result[str(name)] = sorted(content.split(b"\n")) if name.stem == "dvc" else content
         return result
 
-    def give_work(self, command):
+    def give_work(self, verb):
         """Prepare something that a command removes or repairs."""
-        if command[0] == "readme":
-            path = self.folder / "docs/results.md"
-            path.write_text(path.read_text().replace("-->\n", "-->\nold\n"))
-        elif command[0] == "clean":
+        page, lock = self.folder / "docs/results.md", self.folder / "dvc.lock"
+        if verb == "readme":
+            page.write_text(page.read_text().replace("-->\n", "-->\nold\n"))
+        elif verb == "clean":
             shutil.copytree(self.folder / "models/ner-encoder", self.folder / "models/old")
-        elif command[0] == "verify":
+        elif verb == "verify":
             for path in self.folder.glob("models/*/*.safetensors"):
                 flip(path, 99)
-        elif command[0] == "doctor":
-            path = self.folder / "dvc.lock"
-            path.write_text(path.read_text()[:-2000])
+        elif verb == "doctor":
+            lock.write_text(lock.read_text()[:-2000])
 
     def make_stale(self, rng):
-        """Remove the outputs and records of two stages; returns the bytes of their outputs."""
+        """Remove the outputs and the record of a stage that trains; returns their bytes."""
         lock = YAML().load(self.folder / "dvc.lock")
         slow = [name for name in lock["stages"] if name.startswith(("train", "pretrain", "lesson"))]
-        outs = [
-            out
-            for name in {rng.choice(slow), rng.choice([*lock["stages"]])}
-            for out in lock["stages"].pop(name)["outs"]
-        ]
-        for out in outs:
-            path = self.folder / out["path"]
+        outs = lock["stages"].pop(rng.choice(slow))["outs"]
+        for path in (self.folder / out["path"] for out in outs):
             shutil.rmtree(path) if path.is_dir() else path.unlink()
         YAML().dump(lock, self.folder / "dvc.lock")
         shutil.rmtree(self.folder / ".dvc/cache/runs")
         return sum(out["size"] for out in outs)
 
     def interrupt(self, rng, command, seconds):
-        """Signal a command or one of its processes at a random moment; wait until all have ended.
-
-        Ctrl-C reaches all processes.
-        """
+        """Signal a command, or for other signals than Ctrl-C one of its processes; wait for all."""
         number, moment = rng.choice(SIGNALS), rng.random() * seconds
         with (self.folder / ".wxb/screen").open("w") as screen:
-            process = psutil.Popen(
-                command,
-                cwd=self.folder,
-                env=self.environment,
-                stdout=screen,
-                stderr=screen,
-                start_new_session=True,
-            )
+            streams = {"stdout": screen, "stderr": screen, "start_new_session": True}
+            process = psutil.Popen(command, cwd=self.folder, env=self.environment, **streams)
         time.sleep(moment)
         members = [process]
         with suppress(psutil.NoSuchProcess):
@@ -126,24 +112,20 @@ class Small(Project):
                 os.killpg(process.pid, number)
             else:
                 rng.choice(members).send_signal(number)
-        process.wait(900)
         assert not psutil.wait_procs(members, 900)[1], "processes do not end"
         return f"{' '.join(command)}: {number.name} after {moment:.1f} s"
 
     def finish(self, rng, expected):
-        """Run an engine to its end, which must leave the expected files.
-
-        A stage resumes from its newest checkpoint, unless a bit of it flips.
-        """
+        """End a run with the expected files; stages resume, unless a bit of a checkpoint flips."""
         found = [path.parent for path in self.folder.glob(f".wxb/checkpoints/*/*/{SUMS}")]
-        newest = {path.parent.name.rpartition("-")[0]: path for path in sorted(found, key=_step)}
-        damaged = rng.choice([*newest.values()]) if newest and rng.random() < 0.5 else None
+        found.sort(key=lambda path: int(path.name.rpartition("-")[2]))
+        newest = {path.parent.name.rpartition("-")[0]: path for path in found}
+        damaged = rng.choice([None, *newest.values()])
         if damaged:
             file = rng.choice(sorted(damaged.iterdir()))
             flip(file, rng.randrange(file.stat().st_size))
         engine = rng.choice(ENGINES)
-        if engine[0] == "dvc":
-            self.attempt("wxb", "doctor")
+        self.attempt("wxb", "doctor")  # before a plain `dvc`
         self.run(*engine)
         require_equal(self.files(), expected)
         self.run("wxb", "verify")
@@ -152,19 +134,6 @@ class Small(Project):
             is_resumed = f"resuming from {path.relative_to(self.folder)}" in log
             assert is_resumed != (path == damaged), (path, log)
         return f"; {engine[0]} resumed {len(newest)}, {int(bool(damaged))} of them damaged"
-
-
-def _step(path):
-    return int(path.name.rpartition("-")[2])
-
-
-def shrink(params):
-    """Leave two experiments, and shorten training."""
-    params["portable"] = False  # it doubles the time
-    params["studies"]["ner"] |= {"experiments": EXPERIMENTS, "question": None}
-    for name in {*params["experiments"]} - {*EXPERIMENTS}:
-        del params["experiments"][name]
-    params["lessons"]["images"].update(widths=[4, 8])
 
 
 def require_equal(files, *allowed):
@@ -183,20 +152,20 @@ class Trials:
         self.base.run(*ENGINES[1])
         self.expected = self.base.files()
 
-    def copy(self):
+    def copy(self, verb=""):
         shutil.rmtree(self.folder / "trial", ignore_errors=True)
-        return self.base.copy(self.folder / "trial")
+        project = self.base.copy(self.folder / "trial")
+        project.give_work(verb)
+        return project
 
     def commands(self, rng):
-        command = ("wxb", *rng.choice(COMMANDS))
+        command = tuple(rng.choice(COMMANDS).split())
         if command not in self.after:  # undisturbed
-            project, began = self.copy(), time.monotonic()
-            project.give_work(command[1:])
+            project, began = self.copy(command[1]), time.monotonic()
             project.run(*command)
             self.after[command] = project.files(), time.monotonic() - began
         after, seconds = self.after[command]
-        project = self.copy()
-        project.give_work(command[1:])
+        project = self.copy(command[1])
         before = project.files()
         what = project.interrupt(rng, command, seconds)
         require_equal(project.files(), before, after)
@@ -208,9 +177,8 @@ class Trials:
     def engines(self, rng):
         project = self.copy()
         project.make_stale(rng)
-        what = [
-            project.interrupt(rng, rng.choice(ENGINES), SECONDS) for _ in range(rng.choice([1, 2]))
-        ]
+        times = range(rng.choice([1, 2]))
+        what = [project.interrupt(rng, rng.choice(ENGINES), 20) for _ in times]
         return " + ".join(what) + project.finish(rng, self.expected)
 
     def disks(self, rng):
@@ -234,54 +202,48 @@ class Trials:
         """`wxb verify --repair` names a file, and restores it if another has the same bytes."""
         with chdir(self.base.folder):
             stages = YAML(typ="safe").load(Path("dvc.lock"))["stages"].values()
-            outs = [Path(out["path"]) for stage in stages for out in stage["outs"]]
-            tops = [*outs, Path(".dvc/cache/files")]
-            files = [file for top in tops for file in [top, *top.rglob("*")] if file.is_file()]
+            tops = [Path(out["path"]) for stage in stages for out in stage["outs"]]
+            tops.append(Path(".dvc/cache/files"))
+            files = {file for top in tops for file in [top, *top.rglob("*")] if file.is_file()}
             path = rng.choice(sorted(file for file in files if file.stat().st_size))
             content = path.read_bytes()
-            has_copy = path.suffix == ".dir" or content in (
-                file.read_bytes() for file in files if file != path
-            )
+            has_copy = path.suffix == ".dir" or content in map(Path.read_bytes, files - {path})
             flip(path, rng.randrange(len(content)))
             faults = [(fault.path, fault.is_restored) for fault in verify(repair=True)[1]]
-            restored = path.read_bytes() if path.exists() else b""
+            is_restored = path.exists() and path.read_bytes() == content
             path.unlink(missing_ok=True)
             path.write_bytes(content)
         assert faults == [(path, has_copy)], faults
-        assert (restored == content) == has_copy, path
+        assert is_restored == has_copy, path
         return f"{path}{'' if has_copy else ' (no copy)'}"
 
     def toys(self, rng):
         """Five edits and interrupts of a project of toys, each before a run with an oracle."""
-        toy = Toy()
+        toy = test_trust.Project()
         toy.create()
-        try:
-            for _ in range(5):
-                toy.edit_source(rng.randrange(100), rng.randrange(1, 4))
-                toy.interrupt(rng.random(), rng.choice(SIGNALS), 0)
-                toy.run("", by_dvc)
-        finally:
-            toy.teardown()
+        for _ in range(5):
+            toy.edit_source(rng.randrange(100), rng.randrange(1, 4))
+            toy.interrupt(rng.random(), rng.choice(SIGNALS))
+            toy.run("", test_trust.by_dvc)
+        toy.teardown()
         return "five interrupts"
 
 
 def main(seed=0, **numbers):
-    """Run trials; returns how many ended wrong."""
-    failed = {}
+    """Run trials, and print each and a table; returns how many ended wrong."""
+    failed = dict.fromkeys(numbers, 0)
     with tempfile.TemporaryDirectory() as folder:
         trials = Trials(Path(folder))
-        for kind, number in (numbers or TRIALS).items():
-            failed[kind] = 0
-            for index in range(number):
-                try:
-                    what = getattr(trials, kind)(random.Random(f"{seed} {kind} {index}"))
-                except Exception as error:
-                    failed[kind] += 1
-                    what = f"WRONG: {error!r}"
-                print(f"{kind} {index}: {what}", flush=True)
+        for kind, index in ((name, i) for name, number in numbers.items() for i in range(number)):
+            try:
+                what = getattr(trials, kind)(random.Random(f"{seed} {kind} {index}"))
+            except Exception as error:
+                failed[kind] += 1
+                what = f"WRONG: {error!r}"
+            print(f"{kind} {index}: {what}", flush=True)
     print("| trials | number | wrong |\n|---|---:|---:|")
-    for kind, number in (numbers or TRIALS).items():
-        print(f"| {kind} | {number} | {failed[kind]} |")
+    for kind, wrong in failed.items():
+        print(f"| {kind} | {numbers[kind]} | {wrong} |")
     return sum(failed.values())
 
 

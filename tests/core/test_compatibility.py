@@ -106,18 +106,13 @@ def test_a_checkpoint_needs_its_own_tokenizer(copy, name):
         require(TAGGING, folder)
 
 
-def test_a_tokenizer_without_padding_is_refused(copy):
+def test_a_tokenizer_needs_padding_and_offsets(copy):
     folder = copy("llama")
-    file = folder / "tokenizer_config.json"
-    named = {k: v for k, v in read_json(file).items() if k not in ("pad_token", "eos_token")}
-    write_json(file, named)
+    file, without = folder / "tokenizer_config.json", ("pad_token", "eos_token")
+    write_json(file, {k: v for k, v in read_json(file).items() if k not in without})
     with pytest.raises(WxbError, match="expected a `pad_token` or an `eos_token`"):
         require(TAGGING, folder)
-
-
-def test_a_tokenizer_of_sentencepiece_alone_is_refused(copy):
-    folder = copy("llama")
-    (folder / "tokenizer.json").rename(folder / "tokenizer.model")
+    (folder / "tokenizer.json").rename(folder / "tokenizer.model")  # as sentencepiece saves it
     with pytest.raises(WxbError, match=r"expected tokenizer\.json"):
         require(TAGGING, folder)
 

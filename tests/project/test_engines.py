@@ -7,19 +7,16 @@ that ran are read from DVC's output ("Running stage"), never from Snakemake's pl
 import os
 import re
 import shutil
-import signal
 import subprocess
 import sys
-import time
 import zipfile
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from tests.project import toy_dag
 from wxb.project import dag
-from wxb.project.engines import PlanError, Target, plan, prepare, targets
+from wxb.project.engines import Target, plan, targets
 
 pytestmark = pytest.mark.slow
 BIN = Path(sys.executable).parent
@@ -77,22 +74,6 @@ def edit(project: Path, name: str, old: str, new: str) -> None:
     text = path.read_text()
     assert old in text
     path.write_text(text.replace(old, new))
-
-
-def error_of_prepare() -> str:
-    """Why no run may start in the working folder; empty if one may."""
-    try:
-        prepare()
-    except PlanError as error:
-        return str(error)
-    return ""
-
-
-def wait_until(condition: Callable[[], bool], seconds: float = 60) -> None:
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, "waited too long"
-        time.sleep(0.1)
 
 
 @pytest.fixture(scope="module")
@@ -171,38 +152,6 @@ def test_a_failure_names_its_stage_and_can_be_repaired(project: Path) -> None:
 
     edit(project, "params.yaml", "rate: -1,", "rate: 8,")
     assert stages_run(snakemake(project, "s")) == {"train@x", "compare@s", "report@s"}
-
-
-def test_a_killed_run_is_finished_by_dvc_or_leaves_nothing(project: Path) -> None:
-    edit(project, "params.yaml", "rate: 1, seconds: 0", "rate: 9, seconds: 4")
-
-    log = project / "snakemake.txt"
-
-    def start() -> subprocess.Popen[bytes]:
-        (project / "logs/train@x.log").unlink()
-        with log.open("w") as file:
-            process = subprocess.Popen(
-                [BIN / "snakemake", "--cores", "2"],
-                cwd=project,
-                start_new_session=True,
-                stdout=file,
-                stderr=subprocess.STDOUT,
-            )
-        wait_until((project / "logs/train@x.log").exists)
-        return process
-
-    interrupted = start()  # Ctrl-C reaches the whole group
-    os.killpg(interrupted.pid, signal.SIGINT)
-    assert interrupted.wait() != 0
-    time.sleep(0.2)
-    assert "train@x" in {stage.name for stage in plan() if stage.is_due}
-
-    killed = start()  # its DVC finishes the stage, and other runs must wait
-    killed.kill()
-    killed.wait()
-    assert re.search(r"active in this project \(PID \d+: .*dvc", error_of_prepare())
-    wait_until(lambda: not error_of_prepare())
-    assert stages_run(snakemake(project)) == {"compare@s", "report@s"}
 
 
 def test_plan_has_the_order_of_dvc_and_due_stages_downstream(project: Path) -> None:

@@ -11,7 +11,6 @@ import json
 import logging
 import os
 import re
-import resource
 import shutil
 import signal
 import subprocess
@@ -129,7 +128,7 @@ FILES = {
 STARTED = Path("logs/started")
 STEPS = 60  # of one project
 EVERY = 5  # steps between two runs, at most
-INTERRUPTS = (signal.SIGINT, signal.SIGKILL, "full disk")
+INTERRUPTS = (signal.SIGINT, signal.SIGKILL)
 numbers = st.integers(0, 10**6)
 
 
@@ -290,24 +289,21 @@ class Project(RuleBasedStateMachine):
         if paths := self.cached():
             shutil.rmtree(".dvc/cache") if whole else self.pick(n, paths).unlink()
 
-    @rule(share=st.floats(0, 1), how=st.sampled_from(INTERRUPTS), size=st.integers(0, 4000))
-    def interrupt(self, share, how, size):
-        """Stop a run with all its processes at any moment, or let it fail to write a file."""
+    @rule(share=st.floats(0, 1), how=st.sampled_from(INTERRUPTS))
+    def interrupt(self, share, how):
+        """Stop a run with all its processes at any moment."""
         STARTED.write_text("")
         child = os.fork()
         if child == 0:
             os.setsid()
             os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
             try:
-                if how == "full disk":  # no file gets longer, which raises OSError
-                    resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
                 by_dvc("")
             finally:
                 os._exit(0)
-        if how != "full disk":
-            time.sleep(share)
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(child, how)
+        time.sleep(share)
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(child, how)
         os.waitpid(child, 0)
         with contextlib.suppress(ProcessLookupError):
             os.killpg(child, signal.SIGKILL)  # a stage that Ctrl-C has not ended yet

@@ -67,7 +67,6 @@ def fit(
     Training resumes from the last complete one of `checkpoints`, a folder. A model without
     trainable weights is only evaluated. If several processes train together, each calls this and
     ends with the same model.
-
     Raises WxbError if the training diverges, or if it ends without the best checkpoint.
     """
 

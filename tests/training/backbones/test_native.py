@@ -71,10 +71,8 @@ def test_models_of_transformers_are_loaded_as_native(folder, tmp_path, bidirecti
 def test_old_names_of_norms_are_read(tmp_path):
     """As in google-bert/bert-base-uncased; transformers saves them as it found them."""
     file = tiny.bert(tmp_path, vocab_size=40) / "model.safetensors"
-    weights, names = load_file(file), {"LayerNorm.weight": "LayerNorm.gamma"}
-    expected = Native.from_folder(tmp_path).state_dict()
-    names["LayerNorm.bias"] = "LayerNorm.beta"
-    for new, old in names.items():
+    expected, weights = Native.from_folder(tmp_path).state_dict(), load_file(file)
+    for new, old in (("Norm.weight", "Norm.gamma"), ("Norm.bias", "Norm.beta")):
         weights = {name.replace(new, old): weight for name, weight in weights.items()}
     save_file(weights, file, metadata={"format": "pt"})
     load_backbone(tmp_path).save_pretrained(tmp_path)

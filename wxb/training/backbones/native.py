@@ -114,8 +114,7 @@ def _without_heads(
 ) -> dict[str, Tensor]:
     """The weights whose names begin with a prefix, without it; all if none does.
 
-    A head that shares its weights and a pooler are dropped unless they are among `expected`. BERT's
-    old names of norms, which transformers keeps, become the present ones.
+    Drops a pooler and a shared head unless `expected`; renames BERT's `LayerNorm.gamma` and `beta`.
     """
     own = {n.removeprefix(prefix): w for n, w in weights.items() if n.startswith(prefix)} or weights
     for old, new in (("LayerNorm.gamma", "LayerNorm.weight"), ("LayerNorm.beta", "LayerNorm.bias")):
