@@ -63,10 +63,7 @@ def built_project(tmp_path_factory):
 
 
 # Tests that take minutes run first, so that all processes end at about the same time.
-LONGEST = (
-    *("test_pipeline.py", "test_engines.py"),
-    *("test_docs.py", "test_processes.py", "test_studies.py"),
-)
+LONGEST = {f"test_{name}.py" for name in ("pipeline", "engines", "docs", "processes", "studies")}
 
 
 def pytest_collection_modifyitems(items):

@@ -51,7 +51,6 @@ def shrink(params):
     params["studies"]["ner"] |= {"experiments": EXPERIMENTS, "question": None}
     for name in {*params["experiments"]} - {*EXPERIMENTS}:
         del params["experiments"][name]
-    params["lessons"]["images"].update(widths=[4, 8])
 
 
 class Small(Project):
@@ -117,9 +116,8 @@ class Small(Project):
 
     def finish(self, rng, expected):
         """End a run with the expected files; stages resume, unless a bit of a checkpoint flips."""
-        found = [path.parent for path in self.folder.glob(f".wxb/checkpoints/*/*/{SUMS}")]
-        found.sort(key=lambda path: int(path.name.rpartition("-")[2]))
-        newest = {path.parent.name.rpartition("-")[0]: path for path in found}
+        sealed = sorted(self.folder.glob(f".wxb/checkpoints/*/*/{SUMS}"), key=os.path.getmtime)
+        newest = {path.parents[1].name.rpartition("-")[0]: path.parent for path in sealed}
         damaged = rng.choice([None, *newest.values()])
         if damaged:
             file = rng.choice(sorted(damaged.iterdir()))
@@ -177,8 +175,7 @@ class Trials:
     def engines(self, rng):
         project = self.copy()
         project.make_stale(rng)
-        times = range(rng.choice([1, 2]))
-        what = [project.interrupt(rng, rng.choice(ENGINES), 20) for _ in times]
+        what = [project.interrupt(rng, rng.choice(ENGINES), 20) for _ in range(rng.choice([1, 2]))]
         return " + ".join(what) + project.finish(rng, self.expected)
 
     def disks(self, rng):

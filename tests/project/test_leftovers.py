@@ -154,15 +154,15 @@ def test_nothing_is_removed_if_git_cannot_answer(results, monkeypatch, tmp_path,
 def test_only_outputs_of_removed_blocks_are_removed():
     outputs = ["models/{}", "reports/predictions/ner/{}", "reports/metrics/ner/{}.json"]
     outputs += ["reports/headlines/{}.json", "data/features/{}"]
-    renamed = ["reports/predictions/renamed", "reports/training/renamed"]
     kept, gone = ([name.format(block) for name in outputs] for block in ("ner-encoder", "old"))
-    gone += [f"{CHECKPOINTS}/train@old-1", *renamed]
+    gone += [f"{CHECKPOINTS}/train@old-1", "reports/predictions/x", "reports/training/x"]
+    gone.append("reports/x.html")
     make("reports/training/pretrain/encoder", *kept, *gone, "models/encoder")
     git("init", "-q")
     git("add", "reports/headlines/ner-encoder.json")
-    assert "8 to remove" in clean("--dry-run")
+    assert "9 to remove" in clean("--dry-run")
     assert all(Path(path).exists() for path in gone)
-    assert sorted(clean().splitlines()) == sorted([*gone, "8 removed"])
+    assert sorted(clean().splitlines()) == sorted([*gone, "9 removed"])
     assert not any(Path(path).exists() for path in gone)
     assert all(Path(path).exists() for path in [*kept, "models/encoder"])
 

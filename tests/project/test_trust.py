@@ -369,12 +369,7 @@ def test_the_oracle_sees_a_stage_that_is_left_out_or_runs_needlessly(fault):
     project.run("", by_dvc)
     if fault == "stale":
         Path("raw/names/train.txt").write_text("2\n")
-        engine = print
-    else:
-
-        def engine(target):
-            STARTED.write_text("models/encoder\n")
-
+    engines = {"stale": print, "needless": lambda _: STARTED.write_text("models/encoder\n")}
     with pytest.raises(AssertionError, match="other bytes" if fault == "stale" else "up to date"):
-        project.run("", engine)
+        project.run("", engines[fault])
     project.teardown()
