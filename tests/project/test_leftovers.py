@@ -155,8 +155,8 @@ def test_only_outputs_of_removed_blocks_are_removed():
     outputs = ["models/{}", "reports/predictions/ner/{}", "reports/metrics/ner/{}.json"]
     outputs += ["reports/headlines/{}.json", "data/features/{}"]
     kept, gone = ([name.format(block) for name in outputs] for block in ("ner-encoder", "old"))
-    gone += [f"{CHECKPOINTS}/train@old-1", "reports/predictions/x", "reports/training/x"]
-    gone.append("reports/x.html")
+    gone += [f"{CHECKPOINTS}/train@x-1", "reports/x.html"]
+    gone += [f"reports/{name}/x" for name in ("predictions", "training")]
     make("reports/training/pretrain/encoder", *kept, *gone, "models/encoder")
     git("init", "-q")
     git("add", "reports/headlines/ner-encoder.json")
