@@ -126,9 +126,7 @@ FILES = {
     **dict.fromkeys(SOURCES, "1\n"),
 }
 STARTED = Path("logs/started")
-STEPS = 60  # of one project
 EVERY = 5  # steps between two runs, at most
-INTERRUPTS = (signal.SIGINT, signal.SIGKILL)
 numbers = st.integers(0, 10**6)
 
 
@@ -289,7 +287,7 @@ class Project(RuleBasedStateMachine):
         if paths := self.cached():
             shutil.rmtree(".dvc/cache") if whole else self.pick(n, paths).unlink()
 
-    @rule(share=st.floats(0, 1), how=st.sampled_from(INTERRUPTS))
+    @rule(share=st.floats(0, 1), how=st.sampled_from([signal.SIGINT, signal.SIGKILL]))
     def interrupt(self, share, how):
         """Stop a run with all its processes at any moment."""
         STARTED.write_text("")
@@ -352,7 +350,7 @@ def test_random_steps():
         Project,
         settings=settings(
             max_examples=4,
-            stateful_step_count=STEPS,
+            stateful_step_count=60,
             phases=[Phase.generate],
             database=None,
             deadline=None,

@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from dvc.dvcfile import Lockfile
     from dvc.stage import PipelineStage
 
-NAMES = {LOCKFILE.name, RWLOCK.name}
-
 # The first lines of dvc.lock, and those of a stage with its name.
 START = "schema: '2.0'\nstages:\n"
 BLOCK = re.compile(r"^  ([\w@.-]+):\n(?:(?:   .*)?\n)*", re.MULTILINE)
@@ -40,7 +38,7 @@ def write_atomically() -> None:
     open_in_place = FsspecLocalFileSystem.open
 
     def open_atomically(fs: Any, path: Any, mode: str = "r", **kwargs: Any) -> Any:
-        if "w" in mode and Path(path).name in NAMES:
+        if "w" in mode and Path(path).name in (LOCKFILE.name, RWLOCK.name):
             return _draft(Path(path))
         return open_in_place(fs, path, mode=mode, **kwargs)
 
