@@ -84,10 +84,10 @@ class Texts:
         columns = getattr(self.corpus, "columns", None)
         if self.corpus and (self.corpus.has_text_per_file or _has_columns(file, columns)):
             return self.corpus
-        if corpus := _recognize(self.task, file):
+        if corpus := _inferred_corpus(self.task, file):
             return corpus
         for task in recognition.tasks():
-            corpus = _recognize(task, file)
+            corpus = _inferred_corpus(task, file)
             if corpus and corpus.format_key not in ("fields", "columns"):
                 raise WxbError(
                     f"{file}: found the format `{corpus.format_key}` of {task}; expected a text per"
@@ -138,8 +138,8 @@ def _has_columns(file: Path, columns: Sequence[str] | None) -> bool:
     return bool(columns) and all(line.count("\t") == len(columns or ()) - 1 for line in lines)
 
 
-def _recognize(task: str, file: Path) -> Corpus | None:
-    """The block that reads a file of a task; None if it is of no format of the task."""
+def _inferred_corpus(task: str, file: Path) -> Corpus | None:
+    """The corpus settings for a file; None if no format fits, or if fields must be named."""
     try:
         content = recognition.recognize(task, Files(file, (file,)), {})
     except FlagError:

@@ -122,7 +122,7 @@ def metrics_table(title: str, metrics: Mapping[str, float]) -> RenderableType:
 
 
 def state(facts: Facts) -> str:
-    """Which outputs of a block are missing here or in DVC's cache; whether it runs or is stale."""
+    """The status of a block: running, not run, its missing outputs, stale, or up to date."""
     if facts["running"]:
         return f"running: {', '.join(stage.partition('@')[0] for stage in facts['running'])}"
     outputs = {key: facts[key] for key in ("cleaned", *MISSING) if key in facts}
@@ -171,7 +171,7 @@ def _splits(title: str, rows: Mapping[str, Mapping[str, float | None]]) -> Rende
 
 
 def _description(facts: Facts) -> str:
-    """What a block is, in one line."""
+    """The title of a study, the method and backbone of an experiment, or the origin of others."""
     if "title" in facts:
         return str(facts["title"])
     if "task" in facts:

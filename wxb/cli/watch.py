@@ -121,7 +121,7 @@ def _refresh(watcher: Watch, *, has_ended: bool = False) -> State | None:
 
 
 def _states(watcher: Watch) -> Iterator[State]:
-    """The state every second, until no stage is left, none has run for a while, or Ctrl-C."""
+    """The state every second, until no stage is left, IDLE_SECONDS after the last, or Ctrl-C."""
     last_active = None
     with suppress(KeyboardInterrupt):
         while True:

@@ -134,7 +134,7 @@ class Placeholders:
         ]
 
     def restore(self, texts: Iterable[str | None]) -> Iterator[list[Edit]]:
-        """Yield edits that replace the placeholders of each text by their values; None has none."""
+        """Yield the edits of each text that replace placeholders by values; skips None."""
         for text in texts:
             if text is None:
                 continue

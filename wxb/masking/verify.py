@@ -39,7 +39,7 @@ class Check:
         self.file.write(json.dumps([source.name, clear]) + "\n")
 
     def report(self) -> Iterator[str]:
-        """Yield a summary, and a line for each file and kind of value, with line numbers."""
+        """Yield what is left unmasked: a count, then lines by file and kind. Call once."""
         line: defaultdict[str, int] = defaultdict(lambda: 1)
         left: defaultdict[str, list[str]] = defaultdict(list)
         self.file.seek(0)

@@ -182,7 +182,7 @@ class _Verification:
         return [Path(file) for file in files if Path(file).exists()]  # no link without a target
 
     def _tree(self, entry: Output) -> Tree:
-        """The hashes of all files of an output or dependency, as DVC combines them."""
+        """The hashes of the current files of an output or dependency, as DVC combines them."""
         from dvc_data.hashfile.hash_info import HashInfo
         from dvc_data.hashfile.tree import Tree
 

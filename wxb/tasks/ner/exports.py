@@ -26,8 +26,8 @@ _TOKEN = regex.compile(
 def conll(records: Records) -> Iterator[str]:
     """Lines `token<TAB>tag` (IOB2), with a blank line between records.
 
-    An experiment has two columns of tags for conlleval: gold, then predicted. Raises WxbError for
-    a type with white space, which ends the tag for most readers.
+    An experiment has two columns of tags for conlleval: gold, then predicted. Spans split tokens at
+    their edges. Raises WxbError for a type with white space, which ends the tag for most readers.
     """
     for index, record in enumerate(records):
         text, columns = record["input"], [record[c] for c in ("gold", "predicted") if c in record]
