@@ -8,7 +8,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 BUDGET = {
     "stages": 598,
-    "wxb/core": 2088,
+    "wxb/core": 2091,
     "wxb/corpora": 2607,
     "wxb/metrics": 544,
     "wxb/models": 2625,
@@ -22,7 +22,7 @@ BUDGET = {
     "wxb/masking": 912,
     "demos": 2086,
     "benchmarks": 4346,
-    "tests": 28062,
+    "tests": 28063,
 }
 
 

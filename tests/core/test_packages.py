@@ -88,7 +88,7 @@ def test_a_gguf_file_is_a_checkpoint_with_the_same_weights_and_tokens(llama, tmp
     saved = pretrained.model(AutoModelForCausalLM, tmp_path / "saved").state_dict()
     weights = AutoModelForCausalLM.from_pretrained(llama).state_dict()
     assert saved.keys() == weights.keys()
-    assert all(torch.equal(saved[name], value) for name, value in weights.items())
+    assert all(torch.equal(saved[name][: len(w)], w) for name, w in weights.items())  # new at end
 
 
 def test_errors_of_gguf_files_name_the_cure(llama, tmp_path, monkeypatch):

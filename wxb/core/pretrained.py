@@ -81,16 +81,19 @@ def model(
     parts = tuple(f"{name}." for name, _ in loaded.base_model.named_children() if name != "pooler")
 
     def is_in_backbone(key: str) -> bool:
-        return key.removeprefix(f"{loaded.base_model_prefix}.").startswith(parts)
+        own = key.removeprefix(f"{loaded.base_model_prefix}.")
+        return own.startswith(parts) and not own.endswith(CONSTANTS)
 
     missing = [key for key in info["missing_keys"] if "pooler." not in key]
-    unexpected = [key for key in info["unexpected_keys"] if not key.endswith(CONSTANTS)]
     require_complete(
         path / WEIGHTS,
         missing=filter(is_in_backbone, missing) if new_heads else missing,
-        unexpected=filter(is_in_backbone, unexpected),
+        unexpected=filter(is_in_backbone, info["unexpected_keys"]),
     )
     require_finite(path / WEIGHTS, dict(loaded.named_parameters()))
+    head = loaded.get_output_embeddings()
+    if head is not None and head.weight is not loaded.get_input_embeddings().weight:
+        loaded.config.tie_word_embeddings = False  # else new tokens would tie it again
     return loaded
 
 

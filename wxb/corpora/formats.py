@@ -148,7 +148,7 @@ def _table(file: Path, parsed: str | None, columns: Sequence[str] | None) -> Ite
                     " the columns with --columns if the file has no header"
                 )
             continue
-        content: Any = _unpack(dict(zip(names, cells, strict=False)), parsed)
+        content: Any = _parse_cell(dict(zip(names, cells, strict=False)), parsed)
         if len(cells) != len(names):
             content = RecordError("broken CSV", f"found {len(cells)} cells, expected {len(names)}")
         elif len(lines) > 1 and all(x.count(delimiter) == len(names) - 1 for x in lines):
@@ -172,7 +172,7 @@ def _lines(text: str) -> Iterator[str]:
 def _rows(
     file: Path, text: str, delimiter: str, is_quoted: bool
 ) -> Iterator[tuple[int, list[str], list[str]]]:
-    """The number of the last line of each row, its cells, and its lines.
+    """The number of the last line of each row, its cells, and its lines, in a list that is reused.
 
     Raises WxbError, which names the first line of the row.
     """
@@ -264,8 +264,8 @@ def _unique(pairs: list[tuple[str, Any]]) -> Any:
     return next((value for value in inner if isinstance(value, RecordError)), content)
 
 
-def _unpack(row: dict[str, Any], parsed: str | None) -> Any:
-    """A row with the cell of the column `parsed` parsed; None if that cell is empty."""
+def _parse_cell(row: dict[str, Any], parsed: str | None) -> Any:
+    """Parse a cell of a row in place, None if empty. Returns the row, or a RecordError."""
     if parsed in row:
         cell = row[parsed] or "null"
         row[parsed] = _parse(cell)

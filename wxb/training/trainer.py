@@ -62,7 +62,7 @@ def fit(
     `train` and `valid` are items, or datasets with a length. `collate` makes a batch of items,
     whose columns `targets` are not inputs. `summarize(logits, labels)` reduces a validation batch
     to what `compute_metrics(summaries, labels)` needs. With a `metric`, of which the highest value
-    is the best (the lowest of `loss`), training stops early and ends with the best checkpoint.
+    is the best (the lowest of `loss`), it ends with the best checkpoint; `Training` may stop early.
 
     Training resumes from the last complete one of `checkpoints`, a folder. A model without
     trainable weights is only evaluated. If several processes train together, each calls this and

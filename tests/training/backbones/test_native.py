@@ -87,6 +87,8 @@ def test_a_head_that_differs_from_shared_embeddings_is_left_to_transformers(tmp_
         head = weights["model.embed_tokens.weight"] + change
         save_file({**weights, "lm_head.weight": head}, file, metadata={"format": "pt"})
         assert (Native.from_folder(tmp_path, generative=True) is None) == bool(change)
+    extended = language_model(tmp_path, tokens=48)  # new tokens do not share it again
+    assert torch.equal(extended.get_output_embeddings().weight[:40], head)
 
 
 def test_unsupported_folders_are_not_loaded(folder, tmp_path):

@@ -124,7 +124,7 @@ class Scorer(scorer.Scorer):
         }
 
     def _of_type(self, kind: str, rows: Sequence[PredictionRow]) -> dict[str, float]:
-        """The scores of the spans of one type, and their numbers."""
+        """The scores of the spans of one type, and the numbers of gold and predicted ones."""
         members = [
             row._replace(
                 gold=tuple(span for span in row.gold if span.type == kind),

@@ -116,7 +116,7 @@ class Seq2SeqMethod(Network):
         return {"bleu": float(bleu(statistics.sum(axis=0)))}
 
     def settings(self, targets: Path) -> dict[str, Any]:
-        """The network, special tokens and lengths; none is longer than the longest target."""
+        """The network, special tokens and lengths; `longest` is that of the longest target."""
         _, splits = read_columns(targets, ["labels"])
         return {
             "shape": self.experiment.model.model_dump(),

@@ -53,9 +53,9 @@ class Native(nn.Module):
     def from_folder(cls, folder: Path, *, generative: bool = False) -> Native | None:
         """Load what `tuning.save` or transformers wrote, to predict.
 
-        `generative` keeps the head of a language model. None for an adapter or an unsupported
-        architecture. Raises WxbError if the folder requests custom code, or for missing, unexpected
-        or non-finite weights.
+        `generative` keeps the head of a language model. None for an adapter, an unsupported
+        architecture, no file of weights, or a head of its own. Raises WxbError if the folder
+        requests custom code, or for missing, unexpected or non-finite weights.
         """
         file = pretrained.require_no_code(folder) / WEIGHTS
         if tuning.is_adapter(folder) or not file.is_file():

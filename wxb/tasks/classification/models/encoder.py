@@ -64,7 +64,7 @@ class Classifier(Headed):
         return {"loss": F.cross_entropy(logits, labels, ignore_index=IGNORED), "logits": logits}
 
     def save_heads(self, folder: Path) -> None:
-        """Write the heads; rewrite a full BERT with a pooler as `BertForSequenceClassification`."""
+        """Write the heads, or merge them into the weights of a full BERT with a pooler."""
         if self.words:
             self.words.save_pretrained(folder / WORDS)
         if self.pooler is None or not _is_full_bert(folder):

@@ -130,7 +130,7 @@ def cells(line: str) -> list[str]:
 
 
 def parse_tag(name: str, place: str = "") -> Tag:
-    """The tag of a name. Raises RecordError, with its place, for an unknown one."""
+    """The tag of a name. Raises RecordError for one that is unknown or nested; `place` precedes."""
     prefix, _, type_ = name.partition("-")
     if name == "O":
         return OUTSIDE
