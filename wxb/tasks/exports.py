@@ -90,10 +90,10 @@ def load_records(params: Params, name: str, split: str) -> Records:
     if split not in splits:
         raise WxbError(f"--split: {name} has no split {split!r}{choices(split, splits)}")
     if name in params.corpora:
-        labelling = tasks.get(params.corpora[name].task).record
-        records = clean.read_labelled(folder / f"{split}.parquet", labelling)
-        fields = ("id", "input", "language", "gold")
-        return [{field: getattr(record, field) for field in fields} for record in records]
+        file = folder / f"{split}.parquet"
+        require_output(file, f"preprocess@{name}")
+        records = clean.read_labelled(file, tasks.get(params.corpora[name].task).record)
+        return [{f: getattr(r, f) for f in ("id", "input", "language", "gold")} for r in records]
     file = paths.PREDICTIONS / params.experiments[name].study / name / evaluation.PREDICTIONS
     require_output(file, f"evaluate@{name}")
     return [*read_jsonl(file)]
