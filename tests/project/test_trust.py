@@ -293,9 +293,9 @@ class Project(RuleBasedStateMachine):
         STARTED.write_text("")
         child = os.fork()
         if child == 0:
-            os.setsid()
-            os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
-            try:
+            try:  # a signal as soon as there is a group must not reach pytest in this process
+                os.setsid()
+                os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
                 by_dvc("")
             finally:
                 os._exit(0)
