@@ -87,7 +87,7 @@ docs: .venv-docs ## render docs/ as a site in site/, and check its links
 # An environment of its own: its pins and those of the project must not meet.
 .venv-docs: requirements-docs.txt
 	$(PYTHON) -m venv $@
-	$@/bin/pip install --quiet --requirement requirements-docs.txt
+	$@/bin/pip install --quiet --requirement requirements-docs.txt || { rm -rf $@; exit 1; }
 	touch $@
 
 # Slurm, munge and sshd are Debian's: apt-get install slurm-wlm munge openssh-server
