@@ -1,16 +1,14 @@
-"""DVC, as Snakemake starts it, writes its rwlock and dvc.lock atomically, and dvc.lock faster."""
+"""DVC, as Snakemake starts it, writes its rwlock and dvc.lock atomically."""
 
 import json
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
-from dvc.dvcfile import Lockfile
 from dvc.repo import Repo
-from dvc.stage import serialize
 from dvc.utils.serialize import _yaml
 from dvc_objects.fs.local import FsspecLocalFileSystem
 
+from tests.project.toy_dag import HOME
 from tests.repository import git
 from wxb.project import dvc
 from wxb.project.dag import LOCKFILE
@@ -67,65 +65,7 @@ def test_a_signal_while_dvc_writes_changes_nothing(is_atomic, monkeypatch, modul
         git("diff", "--exit-code", "--", "dvc.yaml")
 
 
-VALUES = {
-    "none": None,
-    "numbers": [0, -1, 1.5, 2e-05, 1e300, True],
-    "texts": ["", "yes", "null", "1e3", "012", "a: b", " x ", "two\nlines", "漢字 é", "word " * 40],
-    "empty": [{}, []],
-}
-
-
-@pytest.fixture
-def lockfile(toy_project, monkeypatch):
-    """The dvc.lock of a project; changes of `split_lockfile` are undone after the test."""
-    for name in ("dump_stages", "_load_yaml"):
-        monkeypatch.setattr(Lockfile, name, getattr(Lockfile, name))
-    # What a stage writes to dvc.lock is its `content`.
-    monkeypatch.setattr(serialize, "to_lockfile", lambda stage, **_: {stage.name: stage.content})
-    with Repo() as repo:
-        yield Lockfile(repo, str(LOCKFILE.resolve()))
-
-
-def written(lockfile, original, *contents):
-    """The bytes of dvc.lock after each change of the contents of stages."""
-    LOCKFILE.write_bytes(original) if original else LOCKFILE.unlink(missing_ok=True)
-    result = []
-    for stages in contents:
-        lockfile.dump_stages([SimpleNamespace(name=n, content=c) for n, c in stages.items()])
-        result.append(LOCKFILE.read_bytes())
-    return result
-
-
-SHARED = ["a"]  # an anchor and an alias in YAML
-CHANGES = [
-    {"other": VALUES},
-    {"other@one": VALUES, "make": {"cmd": "x"}},
-    {"other": {"cmd": "y"}},
-    {"other": {"cmd": "y"}},  # no change
-    {"other": {"deps": SHARED, "outs": SHARED}, "make": {"deps": SHARED, "outs": SHARED}},
-    {"other": VALUES},
-    {"on": VALUES, "1.5": VALUES, "null": VALUES},  # YAML quotes some
-    {"make": VALUES},
-]
-
-
-@pytest.mark.parametrize("original", ["committed", "none", "unusual"])
-def test_dvc_lock_has_the_same_bytes_if_only_blocks_are_written(lockfile, original):
-    text = {
-        "committed": LOCKFILE.read_bytes(),
-        "none": b"",
-        "unusual": b"stages: {}\nschema: '2.0'\n",
-    }[original]
-    expected = written(lockfile, text, *CHANGES)
-    dvc.split_lockfile()
-    assert written(lockfile, text, *CHANGES) == expected
-
-
-def test_stages_are_read_as_dvc_reads_them(lockfile):
-    expected = lockfile.load()["stages"]
-    dvc.split_lockfile()
-    stages = lockfile.load()["stages"]
-    assert isinstance(stages, dvc.LockedStages)
-    assert dict(stages) == expected
-    assert len(stages) == len(expected) > 1
-    assert "other" not in stages
+def test_both_parsers_keep_the_bytes_of_dvc_lock():
+    text = (HOME / LOCKFILE).read_text()
+    for parse in (_yaml.parse_yaml, _yaml.parse_yaml_for_update):
+        assert _yaml.dumps_yaml(parse(text, LOCKFILE)) == text
