@@ -74,7 +74,7 @@ def test_no_run_starts_while_a_stage_runs(toy_project):
 
 
 @pytest.mark.parametrize("is_committed", [True, False])
-def test_any_cut_of_the_lock_file_is_repaired(toy_project, capsys, is_committed):
+def test_any_cut_of_the_lock_file_is_repaired(toy_project, is_committed):
     """Also within a line, and at the end of a record; other records are in DVC's run cache."""
     if not is_committed:
         git("rm", "-q", "--cached", "dvc.lock")
@@ -84,15 +84,12 @@ def test_any_cut_of_the_lock_file_is_repaired(toy_project, capsys, is_committed)
     for size in {0, *ends[::8], text.index("\n  score:") + 1, *range(10, len(text), 300)}:
         LOCKFILE.write_text(text[:size])
         prepare()
-        is_reported = capsys.readouterr().err.startswith(f"{LOCKFILE} was damaged")
-        assert is_reported or size in ends, size
         assert stages_run() == [], size
         assert hashes(LOCKFILE.read_text()) == hashes(text), size
 
 
 @pytest.mark.parametrize(
-    "damage",
-    [("hash: md5", "hash: ld5"), ("md5: ", "md6: "), ("cmd: ", "dmc: "), ("cmd: ", "cmd: [&a *b ")],
+    "damage", [("hash: md5", "hash: ld5"), ("md5: ", "md6: "), ("cmd: ", "dmc: ")]
 )
 def test_only_a_bad_record_of_the_lock_file_is_replaced(toy_project, damage):
     text = LOCKFILE.read_text()

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import json
 import os
-import re
 from collections.abc import Iterator
 from contextlib import suppress
-from itertools import chain, pairwise
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,7 +23,6 @@ if TYPE_CHECKING:
     from dvc.repo import Repo
 
 LOCK = RWLOCK.with_name("lock")
-RECORD = re.compile(r"^  (\S.*):$", re.MULTILINE)  # the first line of a stage in dvc.lock
 
 
 def rwlock() -> Iterator[str]:
@@ -79,29 +77,22 @@ def run_cache(repo: Repo) -> Iterator[str]:
 
 
 def lockfile() -> Iterator[str]:
-    """Restore the damaged records of dvc.lock, such as those that a kill or a full disk cut off.
+    """Replace the bad records of dvc.lock by those of the commit HEAD; all if it is not YAML.
 
-    Keeps the valid records of the file, and takes those of the commit HEAD for the others. A record
-    that neither has comes back from DVC's run cache in the next run. An old record does no harm:
-    DVC compares its hashes with the files.
+    A record that HEAD lacks comes back from DVC's run cache in the next run. An old record does no
+    harm: DVC compares its hashes with the files.
     """
     from dvc.utils.serialize import dump_yaml
 
     if not LOCKFILE.exists():
         return
-    text = LOCKFILE.read_text(encoding="utf-8", errors="replace")
-    records = _records(text)
+    records = _records(LOCKFILE.read_bytes())
     valid = {name: record for name, record in records.items() if _is_valid(record)}
-    if text.endswith("\n") and records and len(valid) == len(records):
+    if records and len(valid) == len(records):
         return
-    if not records:  # it is no YAML: read the records one by one
-        ends = [match.start() for match in RECORD.finditer(text)]
-        blocks = [text[start:end] for start, end in pairwise(ends)]
-        parsed = [_records(f"stages:\n{block}") for block in blocks]
-        valid = {name: r for block in parsed for name, r in block.items() if _is_valid(r)}
     head = revisions.find_commit("HEAD")
-    committed = ((head and head.read(str(LOCKFILE))) or b"").decode("utf-8")
-    if restored := {**_records(committed), **valid}:
+    committed = _records((head and head.read(str(LOCKFILE))) or b"")
+    if restored := {**committed, **valid}:
         with publish(LOCKFILE) as (draft,):
             dump_yaml(str(draft), {"schema": "2.0", "stages": restored})
     else:
@@ -161,12 +152,12 @@ def _is_valid(record: Any) -> bool:
     return all(entry.get("hash", "md5") == "md5" for entry in entries)  # DVC knows no other hash
 
 
-def _records(text: str) -> dict[str, Any]:
-    """The stages of a text of dvc.lock; empty if it is not valid."""
+def _records(content: bytes) -> dict[str, Any]:
+    """The stages of a dvc.lock; empty if it is not valid."""
     from dvc.exceptions import DvcException
     from dvc.utils.serialize import parse_yaml
 
     try:
-        return dict(parse_yaml(text, str(LOCKFILE))["stages"])
+        return dict(parse_yaml(content.decode(errors="replace"), str(LOCKFILE))["stages"])
     except (DvcException, KeyError, TypeError, ValueError):
         return {}
