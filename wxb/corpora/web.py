@@ -8,15 +8,15 @@ import hashlib
 import os
 import shutil
 import time
+from itertools import count
 from pathlib import Path
 
 import requests
 from filelock import FileLock
-from requests.adapters import HTTPAdapter
+from requests.exceptions import SSLError
 from urllib3.exceptions import HTTPError
-from urllib3.util import Retry
 
-from wxb.core.errors import WxbError
+from wxb.core.errors import WxbError, error_line
 from wxb.core.files import sha256
 from wxb.core.params.corpora import Download
 from wxb.core.progress import Progress
@@ -26,7 +26,8 @@ MIRROR = "WXB_DOWNLOADS"  # environment variable: a folder to search before the 
 LOCKS = Path(".wxb/locks")
 
 TIMEOUT = 30.0  # seconds to wait for a connection, and for each chunk
-RETRIES = 5  # in a row without a new byte
+RETRIES = 5
+TEMPORARY = (429, *range(500, 600))  # statuses of servers that may answer later
 BACKOFF = 1.0  # seconds before the first retry, doubled for each further one
 CHUNK = 2**16  # bytes; what a killed download may lose
 MIB = 2**20
@@ -39,8 +40,8 @@ def fetch(download: Download, folder: Path, *, caption: str) -> None:
     then cached by the hash that it has, so that it can be pinned.
     """
     mirror = os.environ.get(MIRROR)
-    for path in sorted(Path(mirror).rglob("*")) if mirror else ():
-        if path.name == download.file and path.is_file() and sha256(path) == download.sha256:
+    for path in sorted(Path(mirror).rglob(download.file)) if mirror else ():
+        if path.is_file() and sha256(path) == download.sha256:
             shutil.copyfile(path, folder / download.file)
             return
     # Without a hash, the file is named after its address.
@@ -69,46 +70,35 @@ def fetch(download: Download, folder: Path, *, caption: str) -> None:
 
 
 def _download(download: Download, part: Path, caption: str) -> None:
-    """Download the rest of a file, with retries."""
-    furthest, failures = _size(part), 0
-    retries = Retry(
-        RETRIES,
-        other=0,  # an untrusted certificate stays untrusted
-        status_forcelist={429, *range(500, 600)},
-        backoff_factor=BACKOFF,
-        raise_on_status=False,
-    )
-    with requests.Session() as session:
-        session.headers["Accept-Encoding"] = "identity"  # the hash is of the bytes as sent
-        for scheme in ("http://", "https://"):
-            session.mount(scheme, HTTPAdapter(max_retries=retries))
-        while True:
-            try:
-                return _request(session, download, part, caption)
-            except (requests.RequestException, HTTPError) as error:
-                failures = 1 if _size(part) > furthest else failures + 1
-                furthest = max(furthest, _size(part))
-                # A transfer that had begun raises an HTTPError.
-                if isinstance(error, requests.RequestException) or failures > RETRIES:
-                    message = " ".join(f"{type(error).__name__}: {error}".split())
-                    raise WxbError(
-                        f"{download.address}: {message}; check `address` and the network"
-                        " (HTTPS_PROXY, REQUESTS_CA_BUNDLE, ~/.netrc), and run it again: it resumes"
-                    ) from error
-                time.sleep(BACKOFF * 2 ** (failures - 1))
+    """Download the rest of a file; resumes a broken transfer."""
+    for attempt in count():
+        try:
+            _request(download, part, caption)
+            return
+        except (requests.RequestException, HTTPError) as error:
+            response = getattr(error, "response", None)
+            is_temporary = response is None or response.status_code in TEMPORARY
+            # An untrusted certificate stays untrusted.
+            if attempt == RETRIES or isinstance(error, SSLError) or not is_temporary:
+                raise WxbError(
+                    f"{download.address}: {error_line(error)}; check `address` and the network"
+                    " (HTTPS_PROXY, REQUESTS_CA_BUNDLE, ~/.netrc), and run it again: it resumes"
+                ) from error
+            time.sleep(BACKOFF * 2**attempt)
 
 
-def _request(session: requests.Session, download: Download, part: Path, caption: str) -> None:
+def _request(download: Download, part: Path, caption: str) -> None:
     """Append the bytes that `part` lacks. Raises the errors of requests and urllib3."""
-    start = _size(part)
-    headers = {"Range": f"bytes={start}-"} if start else {}
-    with session.get(
-        str(download.address), headers=headers, stream=True, timeout=TIMEOUT
-    ) as response:
+    start = part.stat().st_size if part.exists() else 0
+    headers = {"Accept-Encoding": "identity"}  # the hash is of the bytes as sent
+    headers |= {"Range": f"bytes={start}-"} if start else {}
+    address = str(download.address)
+    with requests.get(address, headers=headers, stream=True, timeout=TIMEOUT) as response:
         if response.status_code == 416 and start:  # nothing follows
             return
         if response.status_code not in (200, 206 if start else 200):
-            raise requests.HTTPError(f"found status {response.status_code} {response.reason}")
+            fault = f"found status {response.status_code} {response.reason}"
+            raise requests.HTTPError(fault, response=response)
         start = start if response.status_code == 206 else 0
         rest = response.raw.length_remaining  # None if unknown
         total = None if rest is None else -(-(start + rest) // MIB)
@@ -118,7 +108,3 @@ def _request(session: requests.Session, download: Download, part: Path, caption:
                 file.write(chunk)
                 progress.update(file.tell() // MIB)
             progress.update(-(-file.tell() // MIB))
-
-
-def _size(file: Path) -> int:
-    return file.stat().st_size if file.exists() else 0
