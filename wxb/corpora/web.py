@@ -40,8 +40,8 @@ def fetch(download: Download, folder: Path, *, caption: str) -> None:
     then cached by the hash that it has, so that it can be pinned.
     """
     mirror = os.environ.get(MIRROR)
-    for path in sorted(Path(mirror).rglob(download.file)) if mirror else ():
-        if path.is_file() and sha256(path) == download.sha256:
+    for path in sorted(Path(mirror).rglob("*")) if mirror else ():
+        if path.name == download.file and path.is_file() and sha256(path) == download.sha256:
             shutil.copyfile(path, folder / download.file)
             return
     # Without a hash, the file is named after its address.
