@@ -23,7 +23,7 @@ MARKS += ["text", "a", "é", "\0", "\ufeff", "\xed\xa0\xbd"]  # the last: half o
 texts = st.lists(st.sampled_from(MARKS) | st.text(st.characters(codec="utf-8"), max_size=4))
 texts = texts.map("".join)
 contents = texts.map(str.encode) | st.binary(max_size=200)
-SUFFIXES = [".json", ".jsonl", ".csv", ".tsv", ".parquet", ".arrow", ".spacy"]
+SUFFIXES = [".json", ".jsonl", ".csv", ".tsv", ".parquet", ".arrow"]
 
 
 @fuzzed

@@ -36,7 +36,7 @@ def test_column_files_may_have_any_name_that_is_not_hidden(tmp_path):
     ("files", "changes", "message"),
     [
         ([], {}, r"found nothing; expected .*\.jsonl"),
-        (["a.xml"], {}, r"found a\.xml; expected .*\.spacy; or set `conll`"),
+        (["a.xml"], {}, r"found a\.xml; expected .*\.arrow; or set `conll`"),
         ([".hidden"], {"conll": {}}, r"found \.hidden; expected files that `conll` reads"),
     ],
 )

@@ -1,4 +1,4 @@
-"""Read unchecked records from JSON, JSONL, CSV, Parquet, Arrow and DocBin files."""
+"""Read unchecked records from JSON, JSONL, CSV, Parquet and Arrow files."""
 
 import ast
 import csv
@@ -6,7 +6,6 @@ import io
 import json
 import re
 import warnings
-import zlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -59,7 +58,7 @@ def raw_records(
     have several; numbers of classes become their names.
 
     Raises WxbError if the file is empty, not in its format, or in an unsupported encoding: JSON
-    must be UTF-8, CSV may also be in one of `layout.LEGACY`. DocBin needs spaCy.
+    must be UTF-8, CSV may also be in one of `layout.LEGACY`.
     """
     names = _names_of(file)
     for raw in _unconverted(file, parsed, columns):
@@ -83,8 +82,6 @@ def _unconverted(file: Path, parsed: str | None, columns: Sequence[str] | None) 
             return _batches(file, lambda: pq.ParquetFile(file).iter_batches(BATCH))
         case ".arrow":
             return _batches(file, lambda: _open_arrow(file))
-        case ".spacy":
-            return _docbin(file)
         case _:
             return _json(file)
 
@@ -224,27 +221,6 @@ def _batches(file: Path, batches: Callable[[], Iterable[pa.RecordBatch]]) -> Ite
     except (OSError, ValueError, pa.ArrowException) as error:
         message = " ".join(str(error).split())
         raise WxbError(f"{file} cannot be read: {message}; fetch the file again") from None
-
-
-def _docbin(file: Path) -> Iterator[Raw]:
-    """The documents of spaCy's DocBin; `spans` is None if nobody annotated a document."""
-    try:
-        from spacy.tokens import DocBin
-        from spacy.vocab import Vocab
-    except ModuleNotFoundError as error:
-        raise WxbError(
-            f"{file}: {error}; DocBin needs spaCy: install it with"
-            " `pip install --editable '.[benchmarks]'`"
-        ) from None
-    try:
-        documents = list(DocBin().from_bytes(file.read_bytes()).get_docs(Vocab()))
-    except (ValueError, KeyError, TypeError, zlib.error) as error:
-        raise WxbError(f"{file} is not a DocBin: {error}; export it again") from None
-    for index, doc in enumerate(documents, start=1):
-        mentions = [{"start": e.start_char, "end": e.end_char, "label": e.label_} for e in doc.ents]
-        is_annotated = doc.has_annotation("ENT_IOB")
-        content = {"text": doc.text, "spans": mentions if is_annotated else None, "cats": doc.cats}
-        yield Raw(f"document {index}", content)
 
 
 def _parse(text: str) -> Any:

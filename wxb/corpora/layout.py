@@ -10,7 +10,7 @@ from wxb.core.files import kind_of
 from wxb.core.params.corpora import Corpus, Split
 
 TABLES = (".csv", ".tsv")
-BINARY = (".parquet", ".arrow", ".spacy")
+BINARY = (".parquet", ".arrow")
 SUFFIXES = (".json", ".jsonl", *TABLES, *BINARY)
 # Files of `datasets` without records: the first may name classes.
 FEATURES = ("dataset_info.json", "dataset_infos.json", "features.json")

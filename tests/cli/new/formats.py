@@ -1,7 +1,6 @@
 """A small file of every format that `wxb new corpus` recognizes, with its records."""
 
 import csv
-import importlib.util
 import io
 import json
 from collections.abc import Mapping
@@ -11,7 +10,6 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-import pytest
 
 NAMES = ["Ann", "Bob", "Eve", "Joe", "Kim", "Max", "Sue", "Tom", "Ida", "Leo", "Uma", "Zoe"]
 TEXTS = [f"Yesterday {name} moved to Rome." for name in NAMES]
@@ -103,21 +101,6 @@ def parquet(rows):
     return sink.getvalue()
 
 
-def docbin():
-    """Documents of spaCy; None without it."""
-    if importlib.util.find_spec("spacy") is None:
-        return None
-    import spacy
-    from spacy.tokens import DocBin
-
-    nlp, docs = spacy.blank("en"), []
-    for text, spans in NER:
-        doc = nlp(text)
-        doc.ents = [doc.char_span(start, end, label=name) for start, end, name in spans]
-        docs.append(doc)
-    return DocBin(docs=docs).to_bytes()
-
-
 def folders(*roots):
     """A file for each text, in a folder for each class, below each root."""
     return {
@@ -163,7 +146,8 @@ CASES = [
     file("spaCy tuples, categories", "classification", CLASSIFIED, "own.json",
          as_json([[t, {"cats": {"good": float(c == "good"), "bad": float(c == "bad")}}]
                   for t, c in CLASSIFIED])),
-    file("spaCy DocBin", "ner", NER, "own.spacy", docbin()),
+    file("spaCy Doc.to_json", "ner", NER, "own.jsonl",
+         as_lines({"text": t, "ents": keyed(s), "tokens": [{"id": 0}]} for t, s in NER)),
     file("Label Studio JSON", "ner", [*((t, s[1:]) for t, s in NER), NO_ONE], "own.json",
          studio(lambda _: {"start": 23, "end": 27, "text": "Rome", "labels": ["LOC"]})),
     file("Label Studio JSON, choices", "classification", [*CLASSIFIED, NO_ONE], "own.json",
@@ -245,10 +229,8 @@ CASES = [
 
 
 def write(files):
-    """Write files by path; skips the test if a file needs spaCy."""
+    """Write files by path."""
     for name, content in files.items():
-        if content is None:
-            pytest.skip("spaCy is not installed: pip install -e '.[benchmarks]'")
         path = Path(name)
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content.encode() if isinstance(content, str) else content)

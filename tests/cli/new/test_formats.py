@@ -1,6 +1,5 @@
 """`wxb new corpus` and the readers, for a small file of every format that they recognize."""
 
-import sys
 from pathlib import Path
 
 import pytest
@@ -58,13 +57,6 @@ def test_published_tests_without_validation_are_kept():
     block = block_of("own")
     assert block["split"]["further"] == {"published": {"files": ["test/*"]}}
     assert block["classes"] == {"bad": "bad", "good": "good", "unsup": None}
-
-
-def test_docbin_without_spacy_names_the_package(monkeypatch):
-    monkeypatch.setitem(sys.modules, "spacy.tokens", None)
-    Path("own.spacy").write_bytes(b"")
-    with pytest.raises(WxbError, match=r"DocBin needs spaCy: .*pip install --editable"):
-        block_of("own.spacy")
 
 
 @pytest.mark.parametrize(
