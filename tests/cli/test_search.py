@@ -5,14 +5,12 @@ import json
 import numpy as np
 import pytest
 import torch
-from hypothesis import given
-from hypothesis import strategies as st
 from sentence_transformers import SentenceTransformer
 
 from tests import tiny
 from tests.commands import wxb
 from tests.project_copy import ROOT
-from wxb.cli.search import BATCH, center, embed
+from wxb.cli.search import BATCH, embed
 from wxb.core.packages import package_files
 from wxb.corpora.text.tokenizers import load, train
 from wxb.training.backbones.weights import load_backbone
@@ -84,17 +82,6 @@ def test_a_text_has_the_same_vector_alone_and_among_others(folder):
     terms = (max(map(len, texts)) + config.intermediate_size) * config.num_hidden_layers
     np.testing.assert_allclose(together, alone.repeat(BATCH, 1), atol=terms * EPSILON)
     np.testing.assert_allclose(together.norm(dim=1), 1, atol=config.hidden_size * EPSILON)
-
-
-@given(st.integers(2, 6), st.integers(1, 8), st.integers(0, 9))
-def test_centered_vectors_do_not_depend_on_a_common_direction(count, size, seed):
-    vectors = torch.randn(count + 1, size, generator=torch.Generator().manual_seed(seed))
-    # Adding 9 rounds entries of at most 16 by 8 epsilons, of the vector and of the mean; division
-    # by the length of the difference to the mean multiplies that.
-    lengths = (vectors - vectors[1:].mean(dim=0)).norm(dim=1)
-    bound = 4 * 8 * EPSILON * np.sqrt(size) / lengths[:, None]
-    assert ((center(vectors + 9) - center(vectors)).abs() <= bound).all()
-    assert torch.equal(center(vectors[:2]), vectors[:2])
 
 
 def test_means_are_those_of_sentence_transformers():

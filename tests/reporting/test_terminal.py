@@ -5,7 +5,7 @@ import io
 import pytest
 from rich.console import Console
 
-from wxb.reporting.terminal import fitted, table
+from wxb.reporting.terminal import table
 
 HEADER = ["stage", "parameters", "FLOPs", "memory"]
 ROWS = [
@@ -21,14 +21,3 @@ def test_no_word_is_broken_or_cut(width):
     text = screen.getvalue()
     assert max(map(len, text.splitlines())) <= width
     assert all(word in text.split() for row in ROWS for cell in row for word in cell.split())
-
-
-@pytest.mark.parametrize(("width", "last"), [(50, ""), (60, "FLOPs"), (80, "memory")])
-def test_columns_that_are_not_required_are_left_out_if_they_do_not_fit(width, last):
-    screen = io.StringIO()
-    part, hidden = fitted(HEADER, ROWS, required=2, width=width)
-    Console(file=screen, width=width).print(part)
-    lines = screen.getvalue().splitlines()
-    assert (len(lines), max(map(len, lines)) <= width) == (2 + len(ROWS), True)
-    assert [*lines[0].split(), *hidden] == HEADER
-    assert len(hidden) == 2 - bool(last) - (last == "memory")

@@ -162,8 +162,8 @@ def table(
 ) -> None:
     """Print the table of a study or lesson, its conclusion, and whether it is stale.
 
-    A terminal shows the columns that fit; --all prints every table, as Markdown. In a file or pipe,
-    lines are not wrapped.
+    The table has the tier and the main metric; --all prints every table, as Markdown. In a file or
+    pipe, lines are not wrapped.
     """
     from wxb.reporting import costs, tables
     from wxb.reporting.charts import pairs
@@ -185,12 +185,9 @@ def table(
             print(tables.markdown(content, costs.read_training_seconds(content)), end="")
         else:
             console.print(Text(content["title"], style="bold"))
-            scores = tables.score_table(content, counts=False)
-            required = len(tables.headline_table(content).header)
-            part, hidden = terminal.fitted(*scores[1:], required=required, width=console.width)
-            console.print(part)
-            left_out = f"Too wide for this terminal: {', '.join(hidden)}; --all prints them."
-            notes = [left_out * bool(hidden), tables.caption(content), pairs.claim(content)]
+            _, header, rows = tables.headline_table(content)
+            console.print(terminal.table(header, rows, numbers=True))
+            notes = [tables.caption(content), pairs.claim(content)]
             console.print(Text("\n".join(filter(None, notes))))
         print(comparison.page_line(name, params))
         for stage, change in islice(status.reasons(last), 1):

