@@ -51,8 +51,8 @@ FORMATS: Mapping[str, Callable[[Records], Iterable[str]]] = {
 def export(params: Params, name: str, split: str, format_: str | None, output: Path | None) -> None:
     """Write a corpus's split, or an experiment's test records, to a file or standard output.
 
-    Files are UTF-8. The format is by default that of the output's suffix, else JSONL. Raises
-    WxbError if the name, the split or the format is unknown, or the records do not exist yet.
+    The format is by default that of the output's suffix, else JSONL. Raises WxbError if the name,
+    the split or the format is unknown, or the records do not exist yet.
     """
     blocks: dict[str, Any] = {**params.corpora, **params.experiments}
     if name not in blocks:
@@ -75,25 +75,24 @@ def export(params: Params, name: str, split: str, format_: str | None, output: P
 
 
 def load_records(params: Params, name: str, split: str) -> Records:
-    """The labelled records of a split of a corpus: `id`, `input`, `language` and `gold`.
+    """The records of a split of a corpus, or those of an experiment with its predictions.
 
-    Those of an experiment are the lines of predictions.jsonl. Raises WxbError for an unknown split,
-    and if the stage that writes the records has not run.
+    Raises WxbError for an unknown split, and if the stage that writes the records has not run.
     """
     from wxb.corpora import clean  # slow: imports pyarrow
     from wxb.metrics import TEST, evaluation
 
-    folder, splits = paths.CLEAN / name, [TEST]
-    if name in params.corpora:
-        require_output(folder / paths.PROFILE, f"preprocess@{name}")
-        splits = clean.splits(folder)
+    if experiment := params.experiments.get(name):
+        splits, stage = [TEST], f"evaluate@{name}"
+        file = paths.PREDICTIONS / experiment.study / name / evaluation.PREDICTIONS
+    else:
+        folder, stage = paths.CLEAN / name, f"preprocess@{name}"
+        require_output(folder / paths.PROFILE, stage)
+        splits, file = clean.splits(folder), folder / f"{split}.parquet"
     if split not in splits:
         raise WxbError(f"--split: {name} has no split {split!r}{choices(split, splits)}")
-    if name in params.corpora:
-        file = folder / f"{split}.parquet"
-        require_output(file, f"preprocess@{name}")
-        records = clean.read_labelled(file, tasks.get(params.corpora[name].task).record)
-        return [{f: getattr(r, f) for f in ("id", "input", "language", "gold")} for r in records]
-    file = paths.PREDICTIONS / params.experiments[name].study / name / evaluation.PREDICTIONS
-    require_output(file, f"evaluate@{name}")
-    return [*read_jsonl(file)]
+    require_output(file, stage)
+    if experiment:
+        return [*read_jsonl(file)]
+    records = clean.read_labelled(file, tasks.get(params.corpora[name].task).record)
+    return [{f: getattr(r, f) for f in ("id", "input", "language", "gold")} for r in records]

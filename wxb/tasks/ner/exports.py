@@ -5,7 +5,7 @@ are split by character. Tokens are also split at the edges of gold and predicted
 span changes. Only the white space between tokens is lost.
 """
 
-from bisect import bisect_left, bisect_right
+from bisect import bisect_left
 from collections.abc import Iterator
 from itertools import pairwise
 
@@ -26,18 +26,16 @@ _TOKEN = regex.compile(
 def conll(records: Records) -> Iterator[str]:
     """Lines `token<TAB>tag` (IOB2), with a blank line between records.
 
-    An experiment has two columns of tags for conlleval: gold, then predicted. Spans split tokens at
-    their edges. Raises WxbError for a type with white space, which ends the tag for most readers.
+    An experiment has two columns of tags for conlleval: gold, then predicted. Raises WxbError for a
+    type with white space, which ends the tag for most readers.
     """
     for index, record in enumerate(records):
         text, columns = record["input"], [record[c] for c in ("gold", "predicted") if c in record]
-        edges = sorted({edge for spans in columns for span in spans for edge in span[:2]})
-        tokens: list[tuple[int, int]] = []
-        for start, end in (match.span() for match in _TOKEN.finditer(text)):
-            inner = edges[bisect_right(edges, start) : bisect_left(edges, end)]
-            tokens += pairwise([start, *inner, end])
-        starts = [start for start, _ in tokens]
-        tags = [["O"] * len(tokens) for _ in columns]
+        edges = {edge for spans in columns for span in spans for edge in span[:2]}
+        for match in _TOKEN.finditer(text):
+            edges |= {*match.span()}
+        tokens = [(a, b) for a, b in pairwise(sorted(edges)) if not text[a:b].isspace()]
+        starts, tags = [start for start, _ in tokens], [["O"] * len(tokens) for _ in columns]
         for column, spans in zip(tags, columns, strict=True):
             for start, end, kind in spans:
                 if kind.split() != [kind]:
