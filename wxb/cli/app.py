@@ -16,7 +16,7 @@ from wxb.cli import listing, mask, reference, search
 from wxb.cli import predict as prediction
 from wxb.cli import watch as watching
 from wxb.cli.new import command as new
-from wxb.cli.options import AsJson, Command, Study, name_completer, page_names
+from wxb.cli.options import AsJson, Command, Study, page_names
 from wxb.core import compatibility, paths
 from wxb.core.errors import WxbError, require_output, storage_error
 from wxb.core.files import read_json, remove
@@ -107,17 +107,13 @@ def list_(as_json: AsJson = False) -> None:
 @app.command()
 def show(
     name: Annotated[
-        str,
-        typer.Argument(
-            help="an experiment, backbone, corpus, study or lesson of params.yaml",
-            autocompletion=name_completer(*inventory.SECTIONS),
-        ),
+        str, typer.Argument(help="an experiment, backbone, corpus, study or lesson of params.yaml")
     ],
     as_json: AsJson = False,
 ) -> None:
     """Show one block of params.yaml, and why it is stale.
 
-    Prints metrics, cost, records, files, and settings with defaults.
+    Prints metrics, records, and settings with defaults.
 
     Example: wxb show ner-encoder
     """
@@ -189,7 +185,9 @@ def table(
             console.print(terminal.table(header, rows, numbers=True))
             notes = [tables.caption(content), pairs.claim(content)]
             console.print(Text("\n".join(filter(None, notes))))
-        print(comparison.page_line(name, params))
+        page = paths.page(name)
+        missing = f"{page} does not exist; run `dvc repro {last}`"
+        print(f"Page: {page.resolve() if page.exists() else missing}")
         for stage, change in islice(status.reasons(last), 1):
             reason = f"{stage} ran with another {change.what} ({change.how})"
             print(f"wxb: {name} is stale: {reason}; run `dvc repro {last}`", file=sys.stderr)
@@ -228,10 +226,7 @@ def export(
 
 @app.command("card")
 def card_(
-    name: Annotated[
-        str,
-        typer.Argument(help="a trained experiment", autocompletion=name_completer("experiments")),
-    ],
+    name: Annotated[str, typer.Argument(help="a trained experiment")],
     output: Annotated[
         Path | None, typer.Option(help="copy the model and its card to this new folder")
     ] = None,

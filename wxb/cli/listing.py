@@ -68,8 +68,6 @@ def details(name: str, section: str, facts: Facts, unknown: str) -> Iterator[Ren
         yield metrics_table(f"Metrics{test_set and f' on {test_set}'}", metrics)
     if facts["members"]:
         yield _members(facts["members"])
-    if facts["cost"]:
-        yield _costs(facts["cost"])
     if profile := facts["profile"]:
         names = [f", {len(value)} {key}" for key, value in profile.items() if type(value) is list]
         title_ = f"Corpus, of {profile['records']['raw']:,} raw records{''.join(names)}"
@@ -85,9 +83,6 @@ def details(name: str, section: str, facts: Facts, unknown: str) -> Iterator[Ren
                 yield grid(rows, title=title_, numbers=True)
     if facts["alignment"]:
         yield _splits("Alignment", facts["alignment"])
-    if facts["files"]:
-        files = [(path, formatting.size(length)) for path, length in facts["files"].items()]
-        yield grid(files, title="Files", numbers=True)
     texts = {key: formatting.value(value) for key, value in facts["settings"].items()}
     defaults = [(key, texts.pop(key)) for key in facts["defaults"]]
     yield grid(texts.items(), title="Settings")
@@ -219,21 +214,6 @@ def _by_stage(changes: Sequence[Mapping[str, str]]) -> list[tuple[str, str]]:
         stage = next(c["stage"] for c in changes if (c["what"], c["how"]) == (what, how))
         by_stage.setdefault(stage, []).append(what if how == "modified" else f"{what}: {how}")
     return [(stage, ", ".join(sorted(texts))) for stage, texts in by_stage.items()]
-
-
-def _costs(costs: Mapping[str, Mapping[str, Any]]) -> RenderableType:
-    """A table of time and memory of each stage; its title names the machines."""
-    rows = []
-    for stage, cost in costs.items():
-        memory = formatting.size(cost["peak_memory_mib"] * 2**20)
-        if "peak_gpu_memory_mib" in cost:
-            memory += f" + {formatting.size(cost['peak_gpu_memory_mib'] * 2**20)} of GPU"
-        finished = cost["finished"].replace("T", " ").replace("+00:00", " UTC")
-        time = formatting.duration(cost["seconds"])
-        rows.append((stage.partition("@")[0], time, memory, finished))
-    devices = dict.fromkeys(cost["device"] for cost in costs.values())
-    title = f"Cost, on {', then '.join(devices)}"
-    return table(["stage", "time", "peak memory", "finished"], rows, title=title, numbers=True)
 
 
 def _split(split: Facts) -> dict[str, int]:

@@ -3,8 +3,7 @@
 import os
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable
-from contextlib import suppress
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Any, NoReturn
 
@@ -12,8 +11,7 @@ import typer
 from typer.core import TyperCommand
 
 from wxb.core.errors import WxbError, choices
-from wxb.core.params import PARAMS, Params, read_yaml
-from wxb.project.root import find_root
+from wxb.core.params import Params
 
 
 class Command(TyperCommand):
@@ -34,22 +32,6 @@ EMPTY = "found an empty argument (a shell variable that is not set?)"
 # An argument without blanks that has a folder or a suffix. If it is mistyped, it must not become a
 # text that is masked and reported as a success.
 LIKE_A_PATH = re.compile(r"~\S*|\S*[/\\]\S*|\S*\.[A-Za-z]\w{0,7}")
-
-
-def name_completer(*sections: str, extra: tuple[str, ...] = ()) -> Callable[[str], list[str]]:
-    """A function that completes block names of sections of params.yaml, and the words in `extra`.
-
-    It shows no errors, as it runs while the user types; `wxb --install-completion` sets it up.
-    """
-
-    def complete(incomplete: str) -> list[str]:
-        words = [*extra]
-        with suppress(WxbError, AttributeError):  # no params.yaml, or no mapping
-            content = read_yaml((find_root() or Path()) / PARAMS)
-            words += [name for section in sections for name in content.get(section) or ()]
-        return [word for word in dict.fromkeys(words) if word.startswith(incomplete)]
-
-    return complete
 
 
 def require_value(value: str | None) -> str | None:
@@ -77,16 +59,9 @@ Experiment = Annotated[
         callback=require_experiment,
         help="a trained experiment, or its folder; required",
         show_default=False,
-        autocompletion=name_completer("experiments"),
     ),
 ]
-Study = Annotated[
-    str,
-    typer.Argument(
-        help="a study or lesson of params.yaml, or all",
-        autocompletion=name_completer("studies", "lessons", extra=("all",)),
-    ),
-]
+Study = Annotated[str, typer.Argument(help="a study or lesson of params.yaml, or all")]
 
 
 def page_names(params: Params, name: str) -> list[str]:

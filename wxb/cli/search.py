@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from wxb.cli.options import AsJson, name_completer, usage_error
+from wxb.cli.options import AsJson, usage_error
 from wxb.core import compatibility, hub, paths
 from wxb.core.errors import WxbError, choices, require_output
 from wxb.core.packages import package_files
@@ -39,15 +39,11 @@ def search(
             callback=absolute_folder,
             help="a backbone or experiment of params.yaml, a folder in Hugging Face's layout, or"
             f" {SENTENCE_ENCODER}",
-            autocompletion=name_completer("backbones", "experiments", extra=(SENTENCE_ENCODER,)),
         ),
     ] = SENTENCE_ENCODER,
     corpus: Annotated[
         str | None,
-        typer.Option(
-            help="whose test texts are searched; default: the first corpus",
-            autocompletion=name_completer("corpora"),
-        ),
+        typer.Option(help="whose test texts are searched; default: the first corpus"),
     ] = None,
     file: Annotated[
         Path | None,

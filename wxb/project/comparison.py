@@ -25,7 +25,7 @@ import typer
 
 from wxb.core import paths
 from wxb.core.errors import WxbError, choices
-from wxb.core.params import Params, load, parse_yaml
+from wxb.core.params import load, parse_yaml
 from wxb.metrics import DIGITS, LEVEL
 from wxb.project import revisions
 from wxb.project.dag import LOCKFILE
@@ -255,13 +255,8 @@ def compare_command(
     study: Annotated[
         str, typer.Option(help="a study or lesson, or pretrain; default: all")
     ] = "all",
-    brief: Annotated[
-        bool, typer.Option("--brief", help="print only the summary, and the page")
-    ] = False,
+    brief: Annotated[bool, typer.Option("--brief", help="print only the summary")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="as JSON, for other programs")] = False,
-    exit_code: Annotated[
-        bool, typer.Option("--exit-code", help="exit with 1 if a score is outside its range")
-    ] = False,
 ) -> None:
     """Compare the results in the working tree with those of a commit.
 
@@ -293,19 +288,6 @@ def compare_command(
             header = ["result", "metric", "before", "after", "range", "verdict"]
             show(table(header, rows), "")
         show(f"{study}, compared with {before.tree.name}: {_summary(scores)}")
-        if study in {**params.studies, **params.lessons} and not other:
-            print(page_line(study, params))
-    if exit_code and is_outside:
-        raise typer.Exit(1)
-
-
-def page_line(name: str, params: Params) -> str:
-    """The path of the page of a study or lesson, or the command that writes it."""
-    path = paths.page(name)
-    if path.exists():
-        return f"Page: {path.resolve()}"
-    verb = "lesson" if name in params.lessons else "report"
-    return f"Page: {path} does not exist; run `dvc repro {verb}@{name}`"
 
 
 def _summary(scores: Sequence[Score]) -> str:

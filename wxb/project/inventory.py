@@ -3,7 +3,7 @@
 wxb/cli/listing.py formats it for display.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -82,7 +82,6 @@ class Inventory(NamedTuple):
         corpus = name if section == "corpora" else getattr(block, "corpus", "")
         reasons = self.staleness.reasons(f"{LAST_STAGES[section]}@{name}")
         alignment = paths.TARGETS / name / paths.ALIGNMENT
-        costs = {s: _read(paths.cost(*s.split("@"))) for s in self._stages(section, name)}
         settings = flatten(block.model_dump(mode="json"))
         set_keys = flatten(block.model_dump(mode="json", exclude_unset=True))
         return {
@@ -94,8 +93,6 @@ class Inventory(NamedTuple):
             },
             "profile": _read(paths.CLEAN / corpus / paths.PROFILE),
             "alignment": _read(alignment) if section == "experiments" else {},
-            "cost": {stage: cost for stage, cost in costs.items() if cost},
-            "files": dict(self._files(section, name, block)),
             "settings": settings,
             "defaults": [key for key in settings if key not in set_keys],
         }
@@ -114,18 +111,6 @@ class Inventory(NamedTuple):
             for verb, stage in self.stages.items()
             if stage.get("foreach") == f"${{{section}}}"
         ]
-
-    def _files(self, section: str, name: str, block: Section) -> Iterator[tuple[str, int]]:
-        """The existing outputs and logs of a block's stages, with their sizes in bytes."""
-        for stage in self._stages(section, name):
-            outs = dag.outputs(self.stages[stage.partition("@")[0]]["do"])
-            for out in [*outs, paths.log(stage).as_posix()]:
-                study = getattr(block, "study", "")
-                path = Path(out.replace("${key}", name).replace("${item.study}", study))
-                files = [path] if path.is_file() else path.rglob("*")
-                if path.exists():
-                    size = sum(file.stat().st_size for file in files if file.is_file())
-                    yield path.as_posix(), size
 
 
 def sections(params: Params, name: str) -> list[str]:

@@ -16,7 +16,7 @@ from rich.text import Text
 from wxb import tasks
 from wxb.core.params import PARAMS, Params, check, load, read_yaml
 from wxb.core.params.corpora import Corpus
-from wxb.core.params.tasks import corpus_class, names
+from wxb.core.params.tasks import corpus_class
 from wxb.project import params_file
 from wxb.reporting.formatting import shortened
 
@@ -52,7 +52,7 @@ def corpus(
     ] = None,
     task: Annotated[
         str | None,
-        typer.Option(help="task of the corpus; default: the one that fits", autocompletion=names),
+        typer.Option(help="task of the corpus; default: the one that fits"),
     ] = None,
     input_: Annotated[
         str | None,
