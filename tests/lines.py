@@ -9,20 +9,20 @@ ROOT = Path(__file__).parents[1]
 BUDGET = {
     "stages": 598,
     "wxb/core": 2091,
-    "wxb/corpora": 2607,
+    "wxb/corpora": 2569,
     "wxb/metrics": 544,
     "wxb/models": 2625,
     "wxb/training": 1570,
-    "wxb/tasks": 8975,
-    "wxb/reporting": 1535,
-    "wxb/project": 3120,
-    "wxb/cli": 2643,
+    "wxb/tasks": 8972,
+    "wxb/reporting": 1523,
+    "wxb/project": 2980,
+    "wxb/cli": 2572,
     "wxb/lessons": 647,
     "wxb/runtime": 559,
     "wxb/masking": 912,
     "demos": 2086,
     "benchmarks": 4346,
-    "tests": 28063,
+    "tests": 27919,
 }
 
 
