@@ -16,7 +16,7 @@ from wxb.cli.app import app, main
 from wxb.corpora import clean
 from wxb.corpora.records import Record
 from wxb.metrics import evaluation
-from wxb.project.staleness import Change, Staleness
+from wxb.project.dag import Change, Staleness
 from wxb.reporting.charts.pairs import claim
 from wxb.tasks.ner import metrics
 from wxb.tasks.ner.metrics import PredictionRow
@@ -106,12 +106,12 @@ def test_table_names_what_makes_its_study_stale(project, monkeypatch):
     (project / "reports/studies/ner.json").write_text(json.dumps(study()))
     changes = [Change("threads", "1 -> 2"), Change("seed", "1 -> 2")]
     status = Staleness({"train@a": changes}, {"report@ner": ["train@a"]})
-    monkeypatch.setattr("wxb.project.staleness.staleness", lambda: status)
+    monkeypatch.setattr("wxb.project.dag.staleness", lambda: status)
     result = CliRunner().invoke(app, ["table", "ner"])
     assert result.stderr == (
         "wxb: ner is stale: train@a ran with another threads (1 -> 2); run `dvc repro report@ner`\n"
     )
-    monkeypatch.setattr("wxb.project.staleness.staleness", Staleness)
+    monkeypatch.setattr("wxb.project.dag.staleness", Staleness)
     assert CliRunner().invoke(app, ["table", "ner"]).stderr == ""
 
 

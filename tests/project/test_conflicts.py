@@ -12,7 +12,7 @@ from tests.project.toy import stages_run
 from tests.repository import git
 from wxb.cli.app import app
 from wxb.core.errors import WxbError
-from wxb.project import dag, staleness
+from wxb.project import dag
 from wxb.project.engines import plan, prepare
 from wxb.project.verify import verify
 from wxb.runtime.links import require_no_links
@@ -32,7 +32,7 @@ def test_every_command_names_a_merge_conflict(toy_project, file):
         assert f"conflict in {file}" in str(result.exception), command
     with pytest.raises(WxbError, match=rf"conflict in {file}"):
         prepare()
-    assert f"conflict in {file}" in staleness.staleness().unknown
+    assert f"conflict in {file}" in dag.staleness().unknown
     path.write_text(text)
     assert stages_run() == []
 

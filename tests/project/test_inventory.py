@@ -22,10 +22,9 @@ from wxb.core.params import load, read_yaml
 from wxb.corpora import clean
 from wxb.corpora.profile import profile
 from wxb.corpora.records import Record, Reject
-from wxb.project.dag import steps
+from wxb.project.dag import Change, Staleness, staleness, steps
 from wxb.project.engines import repaired
 from wxb.project.inventory import Inventory
-from wxb.project.staleness import Change, Staleness, staleness
 from wxb.runtime.locks import holders
 from wxb.tasks.ner.reading import Reading
 from wxb.tasks.ner.record import Span

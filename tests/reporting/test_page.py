@@ -15,7 +15,7 @@ from wxb.core.errors import WxbError
 from wxb.core.params import load, read_yaml
 from wxb.lessons import Lesson
 from wxb.lessons import assemble as assemble_lesson
-from wxb.reporting import about, costs
+from wxb.reporting import costs, formatting
 from wxb.reporting.charts import figures, pairs, parts
 from wxb.reporting.page import assemble, differences, published, settings, write_index
 
@@ -310,8 +310,8 @@ def test_a_page_of_any_task_and_scale(tree, compared, metric, factor, text):
 
 def test_the_tuning_of_an_experiment():
     experiments = load(HOME / "params.yaml").experiments
-    assert about.tuning_text(experiments["ner-generative"]) == ""
-    assert about.tuning_text(experiments["ner-decoder-qlora"]) == "QLoRA r 32, word features"
+    assert formatting.tuning_text(experiments["ner-generative"]) == ""
+    assert formatting.tuning_text(experiments["ner-decoder-qlora"]) == "QLoRA r 32, word features"
 
 
 def test_the_index_links_every_page_with_its_answer(tree):

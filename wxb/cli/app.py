@@ -22,7 +22,7 @@ from wxb.core.errors import WxbError, require_output, storage_error
 from wxb.core.files import read_json, remove
 from wxb.core.params import load, read_yaml
 from wxb.core.wording import counted
-from wxb.project import comparison, doctor, engines, inventory, profiles, staleness, verify
+from wxb.project import comparison, dag, doctor, engines, inventory, profiles, verify
 from wxb.project.root import at_root, require_own_code
 from wxb.reporting import terminal
 from wxb.runtime import locks, signals
@@ -168,7 +168,7 @@ def table(
     console = Console(highlight=False)
     if not console.is_terminal:
         console.width = 10_000  # so that no line wraps
-    status = staleness.staleness()
+    status = dag.staleness()
     for name in page_names(params, study):
         is_lesson = name in params.lessons
         last = f"{'lesson' if is_lesson else 'report'}@{name}"
@@ -339,8 +339,8 @@ def _check_sources() -> None:
 def _project() -> inventory.Inventory:
     """The inventory of the project in this folder."""
     params = load()
-    dag = read_yaml(Path("dvc.yaml"))["stages"]
-    return inventory.Inventory(params, dag, staleness.staleness(), [*locks.holders()])
+    stages = read_yaml(Path("dvc.yaml"))["stages"]
+    return inventory.Inventory(params, stages, dag.staleness(), [*locks.holders()])
 
 
 def main() -> None:

@@ -8,15 +8,16 @@ import io
 import time
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager, redirect_stderr, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache, reduce
 from operator import getitem
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import psutil  # type: ignore[import-untyped]
 
 from wxb.core.errors import WxbError
+from wxb.core.params.section import flatten
 from wxb.project.root import require_usable
 from wxb.runtime import links
 from wxb.runtime.engine import writers
@@ -24,6 +25,8 @@ from wxb.runtime.engine import writers
 LOCKFILE = Path("dvc.lock")
 
 NOT_IN_CACHE = "not in cache"  # DVC's word for an output that its cache lacks
+# DVC's words for absent files. Absence makes nothing stale: a clone without data has valid metrics.
+ABSENT = {"deleted", NOT_IN_CACHE}
 CHECK = "check"  # the first stage: its output never changes, so it makes no other stage stale
 
 # DVC writes dvc.lock and its rwlock in place. After each stage, dvc.lock takes it a second.
@@ -68,6 +71,36 @@ class Step:
         return self.is_running or (not self.absent and (is_changed or self.before != self.after))
 
 
+class Change(NamedTuple):
+    """A file, folder or parameter that differs from the last run of its stage."""
+
+    what: str
+    how: str  # modified, new, deleted, not in cache; for a parameter `before -> after`
+
+
+@dataclass(frozen=True)
+class Staleness:
+    """For each stage of dvc.yaml, what changed since it ran, and all stages upstream of it.
+
+    If DVC cannot read the project, `unknown` is the reason and the rest is empty.
+    """
+
+    changes: Mapping[str, list[Change]] = field(default_factory=dict)
+    upstream: Mapping[str, list[str]] = field(default_factory=dict)
+    unknown: str = ""
+
+    def is_stale(self, stage: str) -> bool | None:
+        """Whether the outputs of a stage may be outdated; None if that is unknown."""
+        return None if self.unknown else any(self.reasons(stage))
+
+    def reasons(self, stage: str) -> Iterator[tuple[str, Change]]:
+        """Each change that makes a stage stale, after the stage where it occurs; upstream first."""
+        for origin in [*self.upstream.get(stage, ()), stage]:
+            for change in self.changes.get(origin, ()):
+                if change.how not in ABSENT:
+                    yield origin, change
+
+
 def steps() -> list[Step]:
     """All stages that `dvc repro` visits, upstream first, each with what changed since it ran.
 
@@ -90,6 +123,23 @@ def steps() -> list[Step]:
             return result
         time.sleep(SECONDS_BETWEEN)
     raise PlanError(f"{LOCKFILE} is being written again and again; try again later")
+
+
+def staleness() -> Staleness:
+    """Read the staleness of the project in the working folder from DVC, without locks.
+
+    Takes a second.
+    """
+    try:
+        current = steps()
+    except WxbError as error:
+        return Staleness(unknown=str(error))
+    upstream: dict[str, list[str]] = {}
+    for step in current:
+        direct = {*step.upstream} - {CHECK}
+        ancestors = direct.union(*(upstream[name] for name in direct))
+        upstream[step.name] = [name for name in upstream if name in ancestors]
+    return Staleness({step.name: list(_changes(step)) for step in current}, upstream)
 
 
 def outputs(stage: Mapping[str, Any]) -> list[str]:
@@ -121,6 +171,16 @@ def file_version(path: Path) -> tuple[int, int]:
     except FileNotFoundError:
         return 0, 0
     return status.st_mtime_ns, status.st_size
+
+
+def _changes(step: Step) -> Iterator[Change]:
+    """The changes of a step, with parameters one by one: DVC compares whole blocks."""
+    yield from map(Change._make, step.changes.items())
+    before, after = flatten(step.before), flatten(step.after)
+    for key in sorted(before.keys() | after.keys()):
+        values = [blocks.get(key, "absent") for blocks in (before, after)]
+        if values[0] != values[1]:
+            yield Change(key, " -> ".join("null" if v is None else str(v) for v in values))
 
 
 def _steps() -> list[Step]:

@@ -17,8 +17,8 @@ from wxb.core.params.experiments import Experiment, Study
 from wxb.core.params.lessons import Lesson
 from wxb.core.params.section import Section, flatten
 from wxb.project import dag
-from wxb.project.staleness import Staleness
-from wxb.reporting.about import tuning_text
+from wxb.project.dag import Staleness
+from wxb.reporting.formatting import tuning_text
 
 # The stage that writes the main output of a block, and the last one.
 MAIN_STAGES = {

@@ -1,5 +1,6 @@
-"""Generate parts of the READMEs and of docs/: tables of results and of stages."""
+"""Generate parts of the READMEs and of docs/: tables of results, of stages and of settings."""
 
+import json
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
@@ -10,8 +11,8 @@ from typing import Any
 from wxb.core import paths
 from wxb.core.errors import WxbError, choices
 from wxb.core.files import publish
-from wxb.core.params import read_yaml
-from wxb.project import benchmarks, dag, provenance, revisions, settings
+from wxb.core.params import PARAMS, Params, read_yaml, tasks
+from wxb.project import benchmarks, dag, provenance, revisions
 from wxb.project.revisions import Tree, read_json
 from wxb.reporting.charts.figures import chips
 from wxb.reporting.charts.pairs import baselines, claim, without_baselines
@@ -150,11 +151,56 @@ def _artifacts_table(_: Tree) -> Iterator[str]:
     yield ""
 
 
+BOUNDS = {"minimum": "≥", "exclusiveMinimum": ">", "maximum": "≤", "exclusiveMaximum": "<"}
+
+
+def _settings_tables() -> Iterator[str]:
+    """The keys of each class of blocks as a Markdown table, those of the whole file first."""
+    Params.model_rebuild(_types_namespace=tasks.any_block())
+    schema = Params.model_json_schema()
+    classes = {_title(name): block for name, block in sorted(schema["$defs"].items())}
+    for title, block in {PARAMS.name: schema, **classes}.items():
+        rows = []
+        for key, value in block.get("properties", {}).items():
+            default = json.dumps(value["default"]) if "default" in value else "required"
+            default = "a block" if default.startswith("{") else default
+            rows.append(f"`{key}` | {_values(value)} | {default}")
+        yield f"### {title}\n\n{block.get('description', '')}\n"
+        yield "\n".join(["key | value | default", "---|---|---", *rows, ""])
+
+
+def _title(name: str) -> str:
+    """The name of a class, after that of its task if several tasks have one of this name."""
+    task = re.match("wxb__tasks__([a-z]+)__", name)
+    own = name.rpartition("__params__")[2].rpartition("__")[2] if name.startswith("wxb") else name
+    return f"{task[1]} {own}" if task else re.sub("_+", " ", own.replace("_Literal", "")).strip()
+
+
+def _values(value: Mapping[str, Any]) -> str:
+    """The values that a key may have, by its JSON schema."""
+    match value:
+        case {"$ref": ref}:
+            title = _title(ref.rpartition("/")[2])
+            return f"[{title}](#{title.lower().replace(' ', '-')})"
+        case {"anyOf": options} | {"oneOf": options}:
+            return " or ".join(dict.fromkeys(map(_values, options)))
+        case {"enum": constants}:
+            return " or ".join(f"`{constant}`" for constant in constants)
+        case {"const": constant}:
+            return f"`{constant}`"
+        case {"type": "array", "items": items}:
+            return f"a list of: {_values(items)}"
+        case {"type": "object", "additionalProperties": Mapping() as values}:
+            return f"by name: {_values(values)}"
+    bounds = [f"{sign} {value[bound]}" for bound, sign in BOUNDS.items() if bound in value]
+    return " ".join([value.get("type", "any"), ", ".join(bounds)]).strip()
+
+
 WRITERS: dict[str, Callable[[Tree], Iterator[str]]] = {
     "results": _summary,
     "curve": _curve,
     "artifacts": _artifacts_table,
-    "settings": lambda _: settings.tables(),
+    "settings": lambda _: _settings_tables(),
 }
 
 

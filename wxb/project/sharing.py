@@ -13,8 +13,7 @@ from wxb.core.params.tasks import FOLDER
 from wxb.core.pretrained import ADAPTER
 from wxb.metrics import TEST
 from wxb.project import trained
-from wxb.reporting.about import tuning_text
-from wxb.reporting.formatting import amount, origin, rounded
+from wxb.reporting.formatting import amount, origin, rounded, tuning_text
 
 DIGITS = 4  # decimals of scores in the metadata
 

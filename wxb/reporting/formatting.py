@@ -10,6 +10,7 @@ from wxb.metrics import Metric
 
 if TYPE_CHECKING:
     from wxb.core.params.corpora import Corpus
+    from wxb.core.params.experiments import Experiment
 
 SHARE = Metric("share", "share")  # format of a number in [0, 1]
 SIZES = (("TiB", 2**40), ("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10))
@@ -138,3 +139,13 @@ def origin(corpus: Corpus) -> str:
         languages = ", ".join(corpus.generate.languages)
         return f"{corpus.generate.labelled:,} generated records ({languages})"
     return f"records of {corpus.hub.repository if corpus.hub else corpus.path}"
+
+
+def tuning_text(experiment: Experiment) -> str:
+    """How an experiment differs from full fine-tuning, such as "LoRA r 4"; empty if it does not."""
+    tuning = experiment.tuning
+    lora = f"{'QLoRA' if tuning.four_bit else 'LoRA'} r {tuning.lora.r}" if tuning.lora else ""
+    frozen = "frozen" if tuning.frozen else ""
+    scale = " by padded length" if tuning.neftune_padded else ""
+    noise = f"NEFTune {tuning.neftune_alpha:g}{scale}" if tuning.neftune_alpha else ""
+    return ", ".join(filter(None, [lora, frozen, *experiment.traits, noise]))

@@ -5,7 +5,7 @@ import csv
 import html
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -18,11 +18,10 @@ from wxb.core.files import publish
 from wxb.core.params import Params
 from wxb.core.params.section import flatten
 from wxb.reporting import costs, formatting, tables
-from wxb.reporting.about import about
 from wxb.reporting.charts import figures, pairs
 from wxb.reporting.charts.figures import Curve, Line
 from wxb.reporting.charts.parts import Block, Charts, Fold, Page, Section, Study, render
-from wxb.reporting.formatting import Cell, Table, duration, p_value, rounded, signed
+from wxb.reporting.formatting import Cell, Table, duration, p_value, rounded, signed, tuning_text
 
 PUBLISHED = Path(__file__).with_name("published")  # <study>.csv
 LOSS, VALID_LOSS = "loss", "valid_loss"  # curves on training and on validation records
@@ -77,6 +76,24 @@ def _results(study: Study, task: Page, rest: Sequence[str]) -> Section:
             links(study),
         ],
     )
+
+
+def about(study: Study, rule: str) -> Iterator[str]:
+    """Paragraphs on the task with its `rule` of scoring, and on the experiments."""
+    names = [*study.systems]
+    yield f"Task: {study.params.experiments[names[0]].task}. {rule}"
+    yield f"Experiments: {'; '.join(f'{name}: {_line(study, name)}' for name in names)}."
+
+
+def _line(study: Study, name: str) -> str:
+    """The method, backbone and tuning of an experiment."""
+    experiment = study.params.experiments[name]
+    if experiment.is_baseline:
+        return f"baseline without training, {tuning_text(experiment)}"
+    backbone = study.params.backbone_of(experiment)
+    kind = f" ({backbone.architecture.model_type})" if backbone.architecture else ""
+    where = "" if backbone.is_tokenizer_only else f" on {experiment.backbone}{kind}"
+    return ", ".join(filter(None, [f"{experiment.method}{where}", tuning_text(experiment)]))
 
 
 def ranking(study: Study) -> Table:
