@@ -14,15 +14,15 @@ BUDGET = {
     "wxb/models": 2625,
     "wxb/training": 1570,
     "wxb/tasks": 8972,
-    "wxb/reporting": 1523,
-    "wxb/project": 2980,
-    "wxb/cli": 2572,
+    "wxb/reporting": 1512,
+    "wxb/project": 2964,
+    "wxb/cli": 2498,
     "wxb/lessons": 647,
     "wxb/runtime": 559,
     "wxb/masking": 912,
     "demos": 2086,
     "benchmarks": 4346,
-    "tests": 27919,
+    "tests": 27870,
 }
 
 
