@@ -337,7 +337,6 @@ def _check_sources() -> None:
 
 
 def _project() -> inventory.Inventory:
-    """The inventory of the project in this folder."""
     params = load()
     stages = read_yaml(Path("dvc.yaml"))["stages"]
     return inventory.Inventory(params, stages, dag.staleness(), [*locks.holders()])

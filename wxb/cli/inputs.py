@@ -111,7 +111,6 @@ class Texts:
                 yield Item(where, None, f"{file}: {place}: {error.reason}: {error.detail}")
 
     def _text(self, content: Any, corpus: Corpus | None) -> str:
-        """The text of a record. Raises RecordError."""
         if isinstance(content, str):
             return content
         fields = content if isinstance(content, Mapping) else {}

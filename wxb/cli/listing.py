@@ -132,7 +132,6 @@ def state(facts: Facts) -> str:
 
 
 def _members(members: Mapping[str, Facts]) -> RenderableType:
-    """A table of the experiments of a study."""
     keys = dict.fromkeys(key for facts in members.values() for key in headlines(facts["metrics"]))
     return _blocks(
         ["experiment", *(f"{formatting.words(key)} (95%)" for key in keys or ["metric"]), "state"],
@@ -156,7 +155,6 @@ def _blocks(header: Sequence[str], rows: Iterable[tuple[Any, ...]]) -> Renderabl
 
 
 def _splits(title: str, rows: Mapping[str, Mapping[str, float | None]]) -> RenderableType:
-    """A table of counts or shares by split."""
     header = ["split", *map(formatting.words, next(iter(rows.values())))]
     counts = (
         (name, *("–" if n is None else f"{n:,}" for n in row.values()))
@@ -188,7 +186,6 @@ def _backbone_metrics(backbone: Facts) -> str:
 
 
 def _records(corpus: Facts) -> str:
-    """The number of labelled records of each split."""
     return ", ".join(f"{name} {count:,}" for name, count in corpus["labelled"].items()) or "–"
 
 

@@ -118,7 +118,6 @@ def _files(sources: Iterable[tuple[str, Path | None]], suffixes: Sequence[str]) 
 
 
 def _texts(sources: Iterable[tuple[str, Path | None]], texts: Texts) -> Iterator[Item]:
-    """The texts in arguments with their paths."""
     from wxb.cli.inputs import Item
     from wxb.corpora.layout import DESCRIPTIONS, is_description
 

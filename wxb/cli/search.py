@@ -142,7 +142,6 @@ def encoder_folder(encoder: str) -> Path:
 
 
 def _texts(corpus: str | None) -> list[str]:
-    """The distinct test texts of a corpus."""
     from wxb.corpora import clean
 
     params = load()

@@ -167,29 +167,24 @@ def load_weights(module: nn.Module, weights: Mapping[str, Tensor], file: Path) -
     require_complete(file, missing=missing, unexpected=keys.unexpected_keys)
 
 
-def require_complete(file: Path, *, missing: Iterable[str], unexpected: Iterable[str]) -> None:
-    """Raise WxbError if tensors of a file are missing or unexpected."""
-    _require_none(file, "missing", missing)
-    _require_none(file, "unexpected", unexpected)
+def require_complete(file: Path, **faults: Iterable[str]) -> None:
+    """Raise WxbError that lists tensors of a file by fault, such as `missing`, if there are any."""
+    for fault, names in faults.items():
+        if listed := sorted(names):
+            more = f" and {len(listed) - SHOWN} more" if len(listed) > SHOWN else ""
+            raise WxbError(
+                f"{file}: {fault} tensors: {', '.join(listed[:SHOWN])}{more}; train the model again"
+            )
 
 
 def require_finite(file: Path, weights: Mapping[str, Any]) -> None:
     """Raise WxbError if tensors of a file, or arrays, have NaN or infinite values."""
     # x - x is NaN for these, and 0 for all others.
     wrong = [name for name, values in weights.items() if not (values - values == 0).all()]
-    _require_none(file, "not finite", wrong)
-
-
-def _require_none(file: Path, fault: str, names: Iterable[str]) -> None:
-    if listed := sorted(names):
-        more = f" and {len(listed) - SHOWN} more" if len(listed) > SHOWN else ""
-        raise WxbError(
-            f"{file}: {fault} tensors: {', '.join(listed[:SHOWN])}{more}; train the model again"
-        )
+    require_complete(file, **{"not finite": wrong})
 
 
 def _location(source: str | Path) -> tuple[Path, dict[str, Any]]:
-    """The folder of a folder or GGUF file, and the options that make transformers read it."""
     path, options = Path(source), {"trust_remote_code": False}
     if path.suffix == GGUF:
         return require_no_code(path.parent), {**options, "gguf_file": path.name}

@@ -138,7 +138,6 @@ def _opus(record: Content) -> Content:
 
 
 def _sharegpt(record: Content) -> Content:
-    """Turns as messages."""
 
     def message(turn: Content) -> Content:
         return {"role": ROLES.get(turn["from"], turn["from"]), "content": turn["value"]}

@@ -72,7 +72,6 @@ def raw_records(
 
 
 def _unconverted(file: Path, parsed: str | None, columns: Sequence[str] | None) -> Iterator[Raw]:
-    """The records of a file as they are in it."""
     if columns or file.suffix.lower() in TABLES:
         return _table(file, parsed, columns)
     match file.suffix.lower():
@@ -162,7 +161,6 @@ def _table(file: Path, parsed: str | None, columns: Sequence[str] | None) -> Ite
 
 
 def _lines(text: str) -> Iterator[str]:
-    """The lines of a text with their ends, one by one to save memory."""
     return iter(io.StringIO(text, newline=""))
 
 
@@ -315,7 +313,6 @@ def _names_by_field(content: Any) -> Names:
 
 
 def _class_names(feature: Any) -> Sequence[str]:
-    """The names of a class, or of a list of classes; empty for other features."""
     while isinstance(feature, Mapping):
         feature = feature["names"] if "names" in feature else feature.get("feature")
     is_names = isinstance(feature, list) and all(isinstance(name, str) for name in feature)

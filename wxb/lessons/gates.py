@@ -115,7 +115,6 @@ def run(params: Params, name: str) -> Lesson:
 
 
 def _right(gate: str, score: Score) -> int:
-    """The number of inputs of a gate with the right output."""
     return int(((score(INPUTS) > 0) == GATES[gate]).sum())
 
 
@@ -180,6 +179,5 @@ def _answer(accuracy: Mapping[str, Mapping[str, float]], hidden: int) -> str:
 
 
 def _largest_difference(trained: Mapping[str, Mapping[str, Score]]) -> float:
-    """The largest difference between the outputs of both MLPs, over all gates."""
     pairs = [(scores["MLP numpy"], scores["MLP torch"]) for scores in trained.values()]
     return float(max(np.abs(ours(INPUTS) - theirs(INPUTS)).max() for ours, theirs in pairs))

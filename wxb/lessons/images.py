@@ -115,7 +115,6 @@ def accuracy(right: NDArray[np.bool_]) -> Interval:
 
 
 def _items(images: Images, mean: Floats, std: Floats) -> list[dict[str, Any]]:
-    """The training items of pictures, with standardized pixels."""
     pairs = zip((images.pixels - mean) / std, images.labels, strict=True)
     return [{"pixels": pixels, "labels": label} for pixels, label in pairs]
 

@@ -161,8 +161,6 @@ class _Layer(nn.Module):
 
 
 class _Encoder(nn.Module):
-    """The layers, one after another."""
-
     def __init__(self, config: Config) -> None:
         super().__init__()
         self.layer = nn.ModuleList(_Layer(config) for _ in range(config.num_hidden_layers))

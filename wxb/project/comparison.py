@@ -291,7 +291,6 @@ def compare_command(
 
 
 def _summary(scores: Sequence[Score]) -> str:
-    """How many results have the same bytes, and the number of each other verdict."""
     counts = Counter(worst(scores).values())
     not_run, equal = counts.pop(Verdict.NOT_RUN, 0), counts.pop(Verdict.EQUAL, 0)
     reruns = equal + counts.total()

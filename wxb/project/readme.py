@@ -205,7 +205,6 @@ WRITERS: dict[str, Callable[[Tree], Iterator[str]]] = {
 
 
 def _study(name: str, index: Tree) -> Any:
-    """A study with several seeds, if it was run with them; else with one."""
     return read_json(index, paths.seeds(name)) or read_json(index, paths.study(name))
 
 

@@ -140,7 +140,6 @@ def _is_owner(pid: int, written: float) -> bool:
 
 
 def _is_valid(record: Any) -> bool:
-    """Whether DVC can read a record of dvc.lock."""
     from dvc.schema import LOCK_FILE_STAGE_SCHEMA
     from voluptuous import Invalid, Schema
 
@@ -153,7 +152,6 @@ def _is_valid(record: Any) -> bool:
 
 
 def _records(content: bytes) -> dict[str, Any]:
-    """The stages of a dvc.lock; empty if it is not valid."""
     from dvc.exceptions import DvcException
     from dvc.utils.serialize import parse_yaml
 

@@ -107,7 +107,6 @@ def caveat(experiment: str) -> str:
 
 
 def _params() -> Params | None:
-    """The parameters of the project that contains the working folder, if there is one."""
     root = find_root()
     return load_params(root / PARAMS) if root else None
 

@@ -128,7 +128,6 @@ class _Verification:
                     yield Fault("altered", _relative(path), SOURCE * self.repairs)
 
     def _output(self, out: Output) -> Iterator[Fault]:
-        """Compare an output and its objects."""
         path, oid = Path(out.fs_path), str(out.hash_info.value)
         if not os.path.lexists(path) and oid not in self.objects:
             return

@@ -86,7 +86,6 @@ def about(study: Study, rule: str) -> Iterator[str]:
 
 
 def _line(study: Study, name: str) -> str:
-    """The method, backbone and tuning of an experiment."""
     experiment = study.params.experiments[name]
     if experiment.is_baseline:
         return f"baseline without training, {tuning_text(experiment)}"

@@ -57,7 +57,6 @@ def require_unchanged(stage: str, before: Inputs) -> None:
 
 
 def _get(content: Any, *keys: str) -> Any:
-    """A value in nested mappings; None if there is none."""
     for key in keys:
         content = content.get(key) if isinstance(content, Mapping) else None
     return content

@@ -90,7 +90,6 @@ class Files:
 
     @cached_property
     def _contents(self) -> list[Any]:
-        """The contents of all records, which may be a RecordError."""
         files = self.members if self.has_fields else ()
         names = self.columns or None
         raws = (raw for file in files for raw in raw_records(file, None, names, self.annotator))
@@ -269,5 +268,4 @@ def escaped(text: str, width: int = 200) -> str:
 
 
 def _shown(value: Any) -> str:
-    """A value of a record on one line, truncated."""
     return escaped(ascii(value) if not str(value).isprintable() else repr(value), WIDTH)

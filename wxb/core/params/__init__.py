@@ -150,7 +150,6 @@ def _explain(fault: Mapping[str, Any], content: Any) -> str:
 
 
 def _reference_errors(params: Params) -> Iterator[str]:
-    """Errors between blocks, such as unknown names."""
     for name, backbone in params.backbones.items():
         if backbone.corpus not in params.corpora:
             yield _unknown(f"backbones.{name}.corpus", "corpus", backbone.corpus, params.corpora)

@@ -88,7 +88,6 @@ def write_chunks(path: Path, chunks: Iterable[Columns]) -> None:
 
 
 def _map(file: IO[bytes], dtype: np.dtype[Any]) -> NDArray[Any]:
-    """The values of a file, memory-mapped."""
     file.flush()
     return np.memmap(file, dtype, mode="r") if file.tell() else np.zeros(0, dtype)
 

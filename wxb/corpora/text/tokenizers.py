@@ -147,12 +147,6 @@ class BareTokenizer:
         """`special`: special tokens by transformers' names, such as `pad_token`."""
         self.backend_tokenizer, self.special = backend, dict(special)
 
-    @classmethod
-    def is_in(cls, folder: Path) -> bool:
-        """Whether a folder has a tokenizer that this class saved."""
-        path = folder / CONFIG
-        return path.is_file() and read_json(path).get("tokenizer_class") == cls.__name__
-
     def save_pretrained(self, folder: Path) -> None:
         """Write the files that SavedTokenizer reads."""
         folder.mkdir(parents=True, exist_ok=True)
@@ -209,7 +203,8 @@ def load(folder: str | Path) -> Any:
     Returns a SavedTokenizer if a BareTokenizer was saved in the folder. Raises WxbError if there is
     no tokenizer, or one without character offsets.
     """
-    if BareTokenizer.is_in(Path(folder)):
+    config = Path(folder, CONFIG)
+    if config.is_file() and read_json(config).get("tokenizer_class") == BareTokenizer.__name__:
         return SavedTokenizer(Path(folder))
     with hub.checkpoint(folder) as checkpoint:
         is_slow = any(checkpoint.glob("*.model")) and not (checkpoint / "tokenizer.json").exists()

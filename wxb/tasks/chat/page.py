@@ -66,7 +66,6 @@ def examples(predictions: Mapping[str, Sequence[PredictionRow]]) -> Iterator[Fol
 
 
 def _is_correct(row: PredictionRow) -> str:
-    """Whether a reply is correct; empty if it cannot be checked."""
     if row.format is None:
         return ""
     return "yes" if checking.is_correct(row.format, row.gold, row.predicted) else "no"

@@ -71,7 +71,6 @@ def _bins(title: str, systems: Mapping[str, Any], key: str) -> Table:
 
 
 def _confusions(rows: Any) -> Table:
-    """The most frequent edits of characters."""
     cells = [[reference or "–", hypothesis or "–", f"{n:,}"] for reference, hypothesis, n in rows]
     return Table("Confusions", ["reference", "transcript", "count"], cells)
 

@@ -52,7 +52,6 @@ def is_correct(format_: str, answer: str, reply: str) -> bool:
 
 
 def _normalize(text: str) -> str:
-    """A text without the differences that correctness ignores."""
     plain = " ".join(unicodedata.normalize("NFKC", text).casefold().split())
     return plain.removesuffix(".").removesuffix("。").strip()
 

@@ -41,7 +41,6 @@ def recognize(files: Files, records: Records, flags: Flags) -> Content | None:
 
 
 def _spans(files: Files, records: Records, flags: Flags) -> Content | None:
-    """The block for records with a list of spans."""
     spans = {name: _first_span(files, name) for name in recognition.fields_of(files.rows)}
     keys = {name: _keys(span, flags) for name, span in spans.items() if span}
     gold = flags.get("gold")
@@ -61,7 +60,6 @@ def _spans(files: Files, records: Records, flags: Flags) -> Content | None:
 
 
 def _first_span(files: Files, name: str) -> Mapping[str, Any]:
-    """The first object in the lists of a field; empty without."""
     lists = recognition.values(_parsed(files, name), name)
     spans = next((value for value in lists if isinstance(value, list)), [None])
     return spans[0] if isinstance(spans[0], Mapping) else {}
@@ -137,7 +135,6 @@ def _fit(text: str, start: int, end: int, value: Any) -> tuple[int, int]:
 
 
 def _tags(files: Files, records: Records, flags: Flags) -> Content | None:
-    """The block for records with a list of tokens and a list of their tags."""
     rows = [row for row in files.rows if any(isinstance(row.get(n), list) for n in conll.TOKENS)]
     lists = [name for name in recognition.fields_of(rows) if isinstance(rows[0].get(name), list)]
     known = [n for n in lists if n in conll.TAGS or n.endswith("ner_tags")] or lists
