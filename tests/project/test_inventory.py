@@ -23,7 +23,6 @@ from wxb.corpora import clean
 from wxb.corpora.profile import profile
 from wxb.corpora.records import Record, Reject
 from wxb.project.dag import Change, Staleness, staleness, steps
-from wxb.project.engines import repaired
 from wxb.project.inventory import Inventory
 from wxb.runtime.locks import holders
 from wxb.tasks.ner.reading import Reading
@@ -176,16 +175,6 @@ def test_a_changed_setting_makes_its_experiment_stale(project):
     # Without scores, the state is that of training.
     (project / "reports/metrics/ner/ner-encoder.json").unlink()
     assert states()["ner-encoder"] == "not scored, stale"
-
-
-@pytest.mark.slow
-def test_outputs_that_the_cache_lacks_are_named(project):
-    shutil.rmtree(project / ".dvc/cache")
-    assert set(states().values()) == {"not in cache"}
-    assert "not in cache: DVC's cache lacks the output" in wxb("list").stdout
-    with repaired(print):
-        pass
-    assert set(states().values()) == {"up to date"}
 
 
 def test_running_stages_are_shown(project):

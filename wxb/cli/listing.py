@@ -20,13 +20,11 @@ MISSING = {
     "compared": "no table",
     "reported": "no page",
 }
-UNCACHED = "not in cache"
-STYLES = {"stale": "yellow", UNCACHED: "yellow", "up to date": "green", "not run": "dim"}
+STYLES = {"stale": "yellow", "up to date": "green", "not run": "dim"}
 TEXT_KEYS = ("characters", "languages")  # of a split in profile.json, for any task
 NAME_WIDTH = 24  # columns of a description below its name
 NOTES = {
     "stale": "stale: an input has changed since the last run; `wxb show NAME` lists the changes.",
-    UNCACHED: "not in cache: DVC's cache lacks the output; snakemake or `wxb doctor` puts it back.",
     "no model": "no model: the metric is from the committed reports, made on another machine.",
 }
 
@@ -125,8 +123,6 @@ def state(facts: Facts) -> str:
         return "not run"
     missing = [MISSING[key] for key, exists in outputs.items() if not exists]
     if not missing:
-        if facts["uncached"] and not facts["stale"]:
-            return UNCACHED
         return {True: "stale", False: "up to date", None: "exists"}[facts["stale"]]
     return ", ".join([*missing, *(["stale"] if facts["stale"] else [])])
 

@@ -21,7 +21,6 @@ from wxb.cli.options import Study, page_names
 from wxb.core import paths
 from wxb.core.errors import WxbError
 from wxb.core.params import load
-from wxb.core.wording import counted
 from wxb.project.watching import Running, State, Watch
 from wxb.reporting.formatting import duration, shortened, words
 
@@ -164,18 +163,9 @@ def _cause(stage: str) -> str:
 
 def headline(state: State) -> str:
     """The number of stages by state, and the time since the watch began, in a line."""
-    if state.is_over and not state.done:
-        return "every stage is up to date"
-    total = sum(map(len, state[:4]))
-    counts = f"all done: {counted(total, 'stages')}"
-    if not state.is_over:
-        counts = f"{len(state.done)} of {total} stages done, {len(state.running)} running"
-        counts += f", {len(state.waiting)} waiting"
-    if state.failed:
-        counts += f", {len(state.failed)} failed"
-    if state.waiting and not (state.running or state.done or state.failed):
-        counts += "; nothing runs yet"
-    return f"{counts}, {duration(state.elapsed)}" if state.elapsed >= 1 else counts
+    by_state = zip(State._fields, state[:4], strict=False)
+    counts = ", ".join(f"{len(stages)} {name}" for name, stages in by_state if stages)
+    return f"{counts or 'every stage is up to date'}; {duration(state.elapsed)}"
 
 
 def describe_progress(stage: Running) -> str:

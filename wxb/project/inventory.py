@@ -16,7 +16,6 @@ from wxb.core.params.corpora import Corpus
 from wxb.core.params.experiments import Experiment, Study
 from wxb.core.params.lessons import Lesson
 from wxb.core.params.section import Section, flatten
-from wxb.project import dag
 from wxb.project.dag import Staleness
 from wxb.reporting.formatting import tuning_text
 
@@ -69,11 +68,6 @@ class Inventory(NamedTuple):
             **description,
             **outputs,
             "stale": is_stale,
-            "uncached": any(
-                change.how == dag.NOT_IN_CACHE
-                for stage in self._stages(section, name)
-                for change in self.staleness.changes.get(stage, ())
-            ),
             "running": [stage for stage in self.running if stage in self._stages(section, name)],
         }
 
