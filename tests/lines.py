@@ -8,21 +8,21 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 BUDGET = {
     "stages": 598,
-    "wxb/core": 2091,
-    "wxb/corpora": 2569,
+    "wxb/core": 2085,
+    "wxb/corpora": 2559,
     "wxb/metrics": 544,
-    "wxb/models": 2625,
+    "wxb/models": 2623,
     "wxb/training": 1570,
-    "wxb/tasks": 8972,
-    "wxb/reporting": 1512,
-    "wxb/project": 2964,
-    "wxb/cli": 2498,
-    "wxb/lessons": 647,
-    "wxb/runtime": 559,
+    "wxb/tasks": 8964,
+    "wxb/reporting": 1511,
+    "wxb/project": 2952,
+    "wxb/cli": 2477,
+    "wxb/lessons": 644,
+    "wxb/runtime": 558,
     "wxb/masking": 912,
     "demos": 2086,
     "benchmarks": 4346,
-    "tests": 27870,
+    "tests": 27859,
 }
 
 
