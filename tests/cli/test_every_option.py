@@ -36,6 +36,7 @@ stages:
 MASK, UNMASK = ["mask", "-e", "rules"], ["unmask", "--mapping", "m.json"]
 PREDICT, SEARCH = ["predict", "-e", "ner-encoder"], ["search", "Ann", "--encoder", "ner-encoder"]
 CORPUS, EXPERIMENT = ["new", "corpus", "own.csv"], ["new", "experiment", "x", "--study", "ner"]
+SWEEP = ["new", "sweep", "x", "--like", "ner-crf", "--set", "model.window=0,1"]
 # A command line, and options that each change its outcome.
 CALLS = [
     ([*MASK, "a.txt"], ["--output", "out"], ["--operators", "redact"], ["--mapping", "n.json"]),
@@ -86,6 +87,9 @@ CALLS = [
         ["--language", "zh"],
         ["--dry-run"],
     ),
+    (SWEEP, ["--seeds", "2"], ["--title", "T"], ["--dry-run"]),
+    (SWEEP[:3] + SWEEP[5:], ["--like", "ner-crf"]),
+    (SWEEP[:5], ["--set", "model.window=0,1"]),
 ]
 
 

@@ -5,6 +5,7 @@ them by their process ids. Trains studies at size tiny, which takes minutes.
 """
 
 import csv
+import json
 import re
 import shutil
 import signal
@@ -162,10 +163,19 @@ def _apart(project, before):
     return f"{apart[worst]:.1e}"
 
 
-def queue(here):
-    """A grid by DVC's queue."""
+def sweeps(here, folder):
+    """A grid through Snakemake, and by DVC's queue."""
     began = time.monotonic()
-    here.commit("before a grid")
+    here.run(
+        *("wxb", "new", "sweep", "rates", "--like", "ner-encoder", "--seeds", "1,2"),
+        *("--set", "training.learning_rate=0.002,0.02", "--set", "training.epochs=2"),
+    )
+    here.run("snakemake", "--cores", "2", "rates")
+    study = json.loads((here.folder / "reports/studies/rates.json").read_text())
+    assert (study["seeds"], len(study["systems"])) == ([1, 2], 2)
+    held("wxb new sweep, snakemake --cores 2 rates: 2 settings, 2 seeds, one paired test", began)
+    began = time.monotonic()
+    here.commit("a sweep")
     grid = "experiments.ner-encoder.training.learning_rate=0.001,0.004"
     here.run("dvc", "exp", "run", "--queue", "--set-param", grid, "evaluate@ner-encoder")
     here.run("dvc", "exp", "run", "--run-all")
@@ -190,7 +200,7 @@ def main():
             print(f"skipped: {error}", flush=True)
         on_storage(here, folder)
         in_two_processes(here, folder)
-        queue(here)
+        sweeps(here, folder)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 

@@ -106,6 +106,7 @@ def test_an_experiment_joins_its_study():
         ["corpus", "post.json"],
         ["study", "letters", "--corpus", "pii"],
         ["experiment", "more", "--study", "ner"],
+        ["sweep", "more", "--like", "ner-encoder", "--set", "training.epochs=1,2"],
     ],
 )
 def test_a_dry_run_shows_the_blocks_and_writes_nothing(params, arguments):

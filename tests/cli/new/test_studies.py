@@ -1,4 +1,4 @@
-"""The first study of each task, and copies of experiments, as content of params.yaml."""
+"""The first study of each task, copies of experiments and sweeps, as content of params.yaml."""
 
 import json
 import os
@@ -11,8 +11,9 @@ from tests.corpora.records import record
 from tests.project_copy import ROOT
 from wxb.cli.new import studies
 from wxb.cli.new.corpus import Trial
-from wxb.cli.new.studies import add_study, training_seconds
-from wxb.core.params import PARAMS, check, load, read_yaml
+from wxb.cli.new.studies import add_study, add_sweep, parse_grid, training_seconds
+from wxb.core.errors import WxbError
+from wxb.core.params import PARAMS, ParamsError, check, load, read_yaml
 from wxb.core.params.corpora import Corpus
 from wxb.tasks import recognition
 
@@ -111,3 +112,36 @@ def test_the_last_run_with_the_same_settings_says_the_seconds_else_the_template(
     write_cost("again", 50.0, 3)
     again = params.model_copy(update={"experiments": experiments})
     assert training_seconds(again, "ner-encoder", row, 1000) == pytest.approx(100.0)
+
+
+def test_every_combination_is_an_experiment(content):
+    grid = parse_grid(["training.learning_rate=0.001,2.0e-3", "tuning.lora.r=4,8"])
+    add_sweep(content, "rates", "ner-decoder-lora", grid, (1, 2, 3), "Which?")
+    params = check(content)
+    study = params.studies["rates"]
+    assert study.seeds == [1, 2, 3]
+    names = [f"rates-{rate}-{rank}" for rate in ("0_001", "0_002") for rank in (4, 8)]
+    assert study.experiments == names
+    last, copied = params.experiments[names[-1]], params.experiments["ner-decoder-lora"]
+    assert (last.training.learning_rate, last.tuning.lora.r) == (0.002, 8)
+    assert last.tuning.lora.target_modules == copied.tuning.lora.target_modules
+    assert copied == load(ROOT / PARAMS).experiments["ner-decoder-lora"]
+    with pytest.raises(WxbError, match=r"studies\.ner already"):
+        add_sweep(content, "ner", "ner-encoder", grid, (1,), "Which?")
+
+
+@pytest.mark.parametrize(
+    ("settings", "error", "message"),
+    [
+        (["training.learning_rate"], WxbError, "expected a key of an experiment and its values"),
+        (["training.learning_rat=1"], ParamsError, "did you mean 'learning_rate'"),
+        (["study.name=1"], WxbError, "found 'rates' at study"),
+    ],
+)
+def test_invalid_settings_are_errors(content, settings, error, message):
+    def add():
+        add_sweep(content, "rates", "ner-encoder", parse_grid(settings), (1,), "Which?")
+        check(content)
+
+    with pytest.raises(error, match=message):
+        add()

@@ -1,4 +1,4 @@
-"""`wxb new`: write blocks for corpora, experiments and studies into params.yaml."""
+"""`wxb new`: write blocks for corpora, experiments, studies and sweeps into params.yaml."""
 
 from __future__ import annotations
 
@@ -27,11 +27,13 @@ app = typer.Typer(no_args_is_help=True)
 MAX_COUNTS = 12  # of one row of the summary
 EXAMPLES = 3  # records in the summary
 DryRun = Annotated[bool, typer.Option("--dry-run", help="only show what would be written")]
+NewStudy = Annotated[str, typer.Argument(help="name of the new study")]
+Title = Annotated[str | None, typer.Option(help="the question it answers, shown above its table")]
 
 
 @app.callback()
 def new() -> None:
-    """Add blocks to params.yaml: a corpus, an experiment or a study.
+    """Add blocks to params.yaml: a corpus, an experiment, a study or a sweep.
 
     Never overwrites blocks. What it does not recognize it asks for by an option.
 
@@ -164,13 +166,11 @@ def experiment(
 
 @app.command()
 def study(
-    name: Annotated[str, typer.Argument(help="name of the new study")],
+    name: NewStudy,
     corpus: Annotated[
         str | None, typer.Option(help="a corpus of params.yaml; default: an existing study's")
     ] = None,
-    title: Annotated[
-        str | None, typer.Option(help="the question it answers, shown above its table")
-    ] = None,
+    title: Title = None,
     language: Annotated[
         str | None,
         typer.Option(help="language of the corpus, such as en; default: that of its records"),
@@ -216,6 +216,34 @@ def study(
         print(f"Left out: {', '.join(left_out)}: {reason}", file=sys.stderr)
     if advice := first.get("advice"):
         print(f"Note: {advice}", file=sys.stderr)
+    _print_run(name, dry_run)
+
+
+@app.command()
+def sweep(
+    name: NewStudy,
+    like: Annotated[str, typer.Option(help="the experiment to copy")],
+    set_: Annotated[
+        list[str], typer.Option("--set", help="one of its keys with values: KEY=VALUE,VALUE")
+    ],
+    seeds: Annotated[str, typer.Option(help="seeds of training, such as 1,2,3")] = "1",
+    title: Title = None,
+    dry_run: DryRun = False,
+) -> None:
+    """Add a study of a grid of settings to params.yaml: one experiment per combination.
+
+    The experiments share corpus, tokenizer and backbone. With several seeds, tables show means and
+    standard deviations, and tests include the variation between seeds.
+
+    Example: wxb new sweep rates --like ner-encoder --set training.learning_rate=0.001,0.002,0.004
+    """
+    from wxb.cli.new.studies import add_sweep, parse_grid
+
+    load().block("experiments", like)
+    grid = parse_grid(set_)
+    title = title or f"Which {' and '.join(grid)} suit {like} best?"
+    all_seeds = parse_grid([f"seeds={seeds}"])["seeds"]
+    _change(lambda content: add_sweep(content, name, like, grid, all_seeds, title), dry_run)
     _print_run(name, dry_run)
 
 

@@ -1,4 +1,4 @@
-"""Experiments, their backbones and studies for params.yaml, from a template or a copy.
+"""Experiments, their backbones, studies and sweeps for params.yaml, from a template or a copy.
 
 The functions that add blocks change the content of params.yaml in place. They raise WxbError if a
 name is taken.
@@ -6,8 +6,9 @@ name is taken.
 
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
+from itertools import product
 from pathlib import Path
 from string import Template
 from typing import Any
@@ -24,6 +25,7 @@ from wxb.tasks import recognition
 # Settings of every experiment; those that its template lacks are empty.
 GROUPS = ("encoding", "model", "tuning", "training", "prediction")
 Content = dict[str, Any]  # of params.yaml
+Grid = Mapping[str, Sequence[Any]]  # values by dotted key, such as training.learning_rate
 
 
 def first_study(task: str, study: str, corpus: str, language: str | None = None) -> Content:
@@ -214,6 +216,50 @@ def add_experiment(
         block["backbone"] = backbone
     add(content, "experiments", name, block)
     members.append(name)
+
+
+def parse_grid(settings: Sequence[str]) -> dict[str, list[Any]]:
+    """Values by key from settings such as `training.learning_rate=0.001,0.002`.
+
+    Raises WxbError for other forms.
+    """
+    grid = {}
+    for setting in settings:
+        key, equals, values = setting.partition("=")
+        if not (key and equals and values):
+            raise WxbError(
+                f"--set: found {setting!r}; expected a key of an experiment and its values, such as"
+                " training.learning_rate=0.001,0.002"
+            )
+        grid[key] = parse_yaml(f"[{values}]")
+    return grid
+
+
+def add_sweep(
+    content: Content, name: str, like: str, grid: Grid, seeds: Sequence[int], title: str
+) -> None:
+    """Add a study, and a copy of the experiment `like` for each combination of values."""
+    copied = content["experiments"][like]
+    seed = seeds[0] if len(seeds) == 1 else [*seeds]
+    study = {"task": copied["task"], "title": title, "seed": seed, "experiments": []}
+    add(content, "studies", name, study)
+    for values in product(*grid.values()):
+        member = "-".join([name, *(re.sub(r"[^\w-]", "_", str(value)) for value in values)])
+        block = {**copied, "study": name}
+        for path, value in zip(grid, values, strict=True):
+            _set_value(block, path.split("."), value)
+        study["experiments"].append(member)
+        add(content, "experiments", member, block)
+
+
+def _set_value(block: Content, keys: Sequence[str], value: Any) -> None:
+    """Set a value at nested keys in place; mappings on the way are copied."""
+    for key in keys[:-1]:
+        if not isinstance(block.get(key) or {}, Mapping):
+            raise WxbError(f"--set {'.'.join(keys)}: found {block[key]!r} at {key}, not settings")
+        block[key] = dict(block.get(key) or {})
+        block = block[key]
+    block[keys[-1]] = value
 
 
 def add(content: Content, section: str, name: str, block: Content) -> Content:
