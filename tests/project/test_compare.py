@@ -95,8 +95,10 @@ def test_the_table_fits_80_columns(project):
 
 
 @pytest.mark.parametrize(("shift", "outside"), [(0.0, False), (0.005, False), (0.02, True)])
-def test_json_has_the_scores_and_whether_one_is_outside(project, shift, outside):
+def test_json_and_exit_code_say_whether_a_score_is_outside(project, shift, outside):
     write_results(shift)
+    assert wxb("--brief")[0] == 0
+    assert wxb("--brief", "--exit-code")[0] == outside
     content = json.loads(wxb("--json", "--study", "ner")[1])
     assert content["outside"] is outside
     names = [score["name"] for score in content["scores"]]

@@ -13,6 +13,7 @@ from dvc.repo import Repo
 
 from tests.commands import wxb
 from tests.project_copy import BIN, ROOT
+from tests.repository import git
 from wxb.project import doctor
 from wxb.runtime.engine import RWLOCK
 
@@ -97,6 +98,16 @@ def test_packages_are_compared_with_the_lock(folder, lock, level, part):
     Path("requirements.txt").write_text(lock.replace("VERSION", metadata.version("pyyaml")))
     (finding,) = doctor.packages()
     assert (finding.level, part in finding.message) == (level, True)
+
+
+def test_line_ends_of_windows_are_named(folder):
+    git("init", "-q")
+    Path("code.py").write_text("x = 1\n")
+    git("add", "code.py")
+    assert levels(doctor.git) == []
+    Path("code.py").write_text("x = 1\r\n")
+    (finding,) = doctor.git()
+    assert (finding.level, "code.py" in finding.message) == ("problem", True)
 
 
 def test_files_of_dvc_are_repaired_unless_a_run_is_active(folder):

@@ -257,6 +257,9 @@ def compare_command(
     ] = "all",
     brief: Annotated[bool, typer.Option("--brief", help="print only the summary")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="as JSON, for other programs")] = False,
+    exit_code: Annotated[
+        bool, typer.Option("--exit-code", help="exit with 1 if a score is outside its range")
+    ] = False,
 ) -> None:
     """Compare the results in the working tree with those of a commit.
 
@@ -288,6 +291,8 @@ def compare_command(
             header = ["result", "metric", "before", "after", "range", "verdict"]
             show(table(header, rows), "")
         show(f"{study}, compared with {before.tree.name}: {_summary(scores)}")
+    if exit_code and is_outside:
+        raise typer.Exit(1)
 
 
 def _summary(scores: Sequence[Score]) -> str:

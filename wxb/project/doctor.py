@@ -42,7 +42,7 @@ class Finding(NamedTuple):
 
 def examine() -> Iterator[Finding]:
     """Run all checks; one that raises an exception is a problem itself."""
-    for check in (python, packages, torch, dvc, disk):
+    for check in (python, packages, torch, git, dvc, disk):
         try:
             yield from check()
         except Exception as error:
@@ -88,6 +88,16 @@ def torch() -> Iterator[Finding]:
     if not module.cuda.is_available():
         message = "none that this torch can use (`nvidia-smi` lists GPUs); tiny and demo need none"
         yield Finding("GPU", "ok", message)
+
+
+def git() -> Iterator[Finding]:
+    """Files whose lines end otherwise than in git, as `core.autocrlf` makes them: other bytes."""
+    from wxb.project import revisions
+
+    if files := revisions.with_other_line_ends():
+        message = f"lines end with CRLF, so stages are stale: {shortened(files, SHOWN)}"
+        remedy = "commit changes, then git rm -rq --cached . && git reset --hard"
+        yield Finding("git", "problem", message, f"git config core.autocrlf input; {remedy}")
 
 
 def dvc() -> Iterator[Finding]:
