@@ -15,14 +15,14 @@ BUDGET = {
     "wxb/training": 1570,
     "wxb/tasks": 8964,
     "wxb/reporting": 1511,
-    "wxb/project": 2952,
-    "wxb/cli": 2477,
+    "wxb/project": 2974,
+    "wxb/cli": 2551,
     "wxb/lessons": 644,
     "wxb/runtime": 558,
     "wxb/masking": 912,
     "demos": 2086,
-    "benchmarks": 4346,
-    "tests": 27859,
+    "benchmarks": 4425,
+    "tests": 27922,
 }
 
 

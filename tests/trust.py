@@ -31,7 +31,7 @@ OWN = {".git", ".dvc", ".snakemake", ".wxb", "logs", "cost", "__pycache__"}
 EXPERIMENTS = ["ner-encoder", "ner-decoder-lora"]
 COMMANDS = [
     "wxb params demo",
-    "wxb new corpus letters.csv --input text --gold topic",
+    "wxb new corpus letters.csv --task classification --input text --gold topic",
     "wxb new experiment mine --study ner --like ner-encoder",
     "wxb export pii --output pii.jsonl",
     "wxb readme",

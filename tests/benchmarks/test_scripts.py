@@ -20,6 +20,7 @@ ARGUMENTS = {
     "reproduction": "--times 20",
     "spacy_ner": "--corpus pii --study ner --epochs 1",
     "masked_names": "test.txt",
+    "recipes": "ner ner",
     "mutations": ". --only align-first-token",
     "own_data": "titles-100-tfidf --data . --tests 20",
     "direction": "demo-40 --tests 20",
