@@ -15,7 +15,6 @@ from wxb.project.engines import (
     REFUSED,
     PlanError,
     Stage,
-    Target,
     is_reading,
     require_supported,
     targets,
@@ -24,10 +23,8 @@ from wxb.project.engines import (
 
 
 def test_a_lesson_is_a_target_too() -> None:
-    files = ["reports/gates.html", "reports/metrics/lessons/gates.json"]
-    assert targets([Stage("lesson@gates", (), is_due=False)]) == {
-        "gates": Target("lesson@gates", files)
-    }
+    stages = [Stage("train@a", (), is_due=True), Stage("lesson@gates", (), is_due=False)]
+    assert targets(stages) == {"gates": "lesson@gates"}
 
 
 @given(due=st.lists(st.booleans(), max_size=12))

@@ -20,7 +20,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import psutil  # type: ignore[import-untyped]
 
-from wxb.core import paths
 from wxb.project import dag, dvc, repair
 from wxb.project.dag import PlanError, unreadable
 from wxb.project.root import require_usable
@@ -210,28 +209,10 @@ def _process(pid: int) -> str:
         return f"PID {pid}"
 
 
-class Target(NamedTuple):
-    """A study or lesson: its last stage, and the paths of its page and table in the project.
-
-    `files` is empty if the stage is due: existing files may belong to other inputs.
-    """
-
-    stage: str
-    files: list[str]
-
-
-def targets(stages: Iterable[Stage]) -> dict[str, Target]:
-    """The targets of a plan by name of study or lesson."""
-    result = {}
-    for stage in stages:
-        verb, _, name = stage.name.partition("@")
-        if verb in ("report", "lesson"):
-            table = paths.study(name, "csv")
-            if verb == "lesson":
-                table = paths.metrics(paths.LESSONS, name)
-            files = [file.as_posix() for file in (paths.page(name), table)]
-            result[name] = Target(stage.name, [] if stage.is_due else files)
-    return result
+def targets(stages: Iterable[Stage]) -> dict[str, str]:
+    """The last stage of each study and lesson of a plan, by its name."""
+    parts = [(stage.name, *stage.name.partition("@")) for stage in stages]
+    return {name: stage for stage, verb, _, name in parts if verb in ("report", "lesson")}
 
 
 def write_stamps(stages: Iterable[Stage], folder: Path) -> None:
