@@ -65,7 +65,7 @@ CALLS = [
     (["merge", "ner-encoder"], ["--output", "merged"]),
     (["compare"], ["--study", "none"], ["--brief"], ["--json"], ["--exit-code"]),
     (["verify"], ["--repair"]),
-    (["clean"], ["--dry-run"], ["--unfinished"]),
+    (["clean"], ["--dry-run"]),
     (
         CORPUS,
         ["--name", "x"],
@@ -77,7 +77,7 @@ CALLS = [
     (CORPUS, ["--start", "id"], ["--end", "id"], ["--tag", "id"], ["--speaker", "id"]),
     (CORPUS, ["--group", "by"], ["--columns", "a,b"], ["--annotator", "x"], ["--offsets", "bytes"]),
     (CORPUS, ["--class-per-file"], ["--repair"]),
-    ([*EXPERIMENT, "--like", "ner-crf"], ["--study", "none"], ["--corpus", "none"]),
+    ([*EXPERIMENT, "--like", "ner-crf"], ["--study", "none"]),
     ([*EXPERIMENT, "--like", "ner-crf"], ["--backbone", "none"], ["--dry-run"]),
     (EXPERIMENT, ["--like", "ner-crf"]),
     (["new", "study", "x"], ["--corpus", "pii"]),

@@ -51,12 +51,12 @@ def test_nothing_is_removed_while_a_stage_runs():
     with sleeping_process("stages.train", "old") as pid:
         Path(".wxb/locks/train@old.lock").write_text(str(pid))
         with pytest.raises(PlanError, match=rf"nothing was removed: .*\(PID {pid}: .*train old\)"):
-            clean("--unfinished")
+            clean()
         assert "3 to remove" in clean("--dry-run")
     assert "3 removed" in clean()
 
 
-def test_newest_checkpoints_are_kept_without_unfinished():
+def test_checkpoints_of_stopped_runs_are_kept():
     stopped, before = f"{CHECKPOINTS}/train@ner-encoder-new", f"{CHECKPOINTS}/train@ner-encoder-old"
     others = [f"{CHECKPOINTS}/{name}-1" for name in ("pretrain@encoder", "lesson@images")]
     gone = f"{CHECKPOINTS}/train@gone-1"
@@ -64,14 +64,10 @@ def test_newest_checkpoints_are_kept_without_unfinished():
     os.utime(before, (1, 1))
     assert "2 to remove" in clean("--dry-run")
     assert Path(before).exists()
-    assert "2 removed" in (output := clean())
+    assert "2 removed" in clean()
     assert not Path(before).exists()
     assert not Path(gone).exists()
-    for path in (stopped, *others):
-        assert f"kept: {path} (a stopped run would resume from it)" in output
-    assert "`wxb clean --unfinished` also removes" in output
-    assert "3 removed" in clean("--unfinished")
-    assert not any(Path(CHECKPOINTS).iterdir())
+    assert all(Path(path).exists() for path in (stopped, *others))
 
 
 def test_inputs_in_output_folders_are_kept():
@@ -126,7 +122,7 @@ def test_results_are_kept_where_git_tracks_none(results, repository):
         git("init", "-q")
     if repository == "no result in the index":
         git("add", "params.yaml")
-    assert clean("--unfinished") == "models/old\n1 removed\n"
+    assert clean() == "models/old\n1 removed\n"
     assert all(path.exists() for path in results)
 
 
@@ -143,7 +139,7 @@ def test_nothing_is_removed_if_git_cannot_answer(results, monkeypatch, tmp_path,
         monkeypatch.setenv("PATH", str(tmp_path))
     else:
         Path(".git/index").write_bytes(b"damaged")
-    for options in ([], ["--dry-run"], ["--unfinished"]):
+    for options in ([], ["--dry-run"]):
         failed = CliRunner().invoke(app, ["clean", *options])
         assert (failed.exit_code, failed.stdout) == (1, "")
         assert "git" in str(failed.exception)

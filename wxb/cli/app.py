@@ -272,33 +272,22 @@ app.command()(watching.watch)
 @app.command()
 def clean(
     dry_run: Annotated[bool, typer.Option(help="only list what would be removed")] = False,
-    unfinished: Annotated[
-        bool,
-        typer.Option(
-            "--unfinished",
-            help="also remove what stopped runs would resume from: the newest checkpoints",
-        ),
-    ] = False,
 ) -> None:
     """Remove outputs of blocks that are no longer in params.yaml, and of killed runs.
 
-    Keeps outputs of blocks in params.yaml, and files that git tracks. Removes nothing while a stage
-    runs in the project, or if git reports an error, and no metrics, headlines and studies unless
-    git tracks some.
+    Keeps outputs of blocks in params.yaml, the checkpoints that stopped runs would resume from, and
+    files that git tracks. Removes nothing while a stage runs in the project, or if git reports an
+    error, and no metrics, headlines and studies unless git tracks some.
     """
     from wxb.project import leftovers
 
-    items = dict(leftovers.find(load()))
-    removable = [path for path, is_resumable in items.items() if unfinished or not is_resumable]
+    removable = [*leftovers.find(load())]
     with nullcontext() if dry_run else engines.exclude_runs("nothing was removed"):
         for path in removable:
             print(path)
             if not dry_run:
                 remove(path)
     print(f"{len(removable)} {'to remove' if dry_run else 'removed'}")
-    if kept := [path for path in items if path not in removable]:
-        print(*(f"kept: {path} (a stopped run would resume from it)" for path in kept), sep="\n")
-        print("`wxb clean --unfinished` also removes these")
 
 
 @app.command("readme")

@@ -17,17 +17,17 @@ from wxb.training.checkpoints import FOLDER as CHECKPOINTS
 COMMITTED = (paths.METRICS, paths.STUDIES, paths.HEADLINES, paths.SEEDS, paths.BENCHMARKS)
 
 
-def find(params: Params) -> Iterator[tuple[Path, bool]]:
-    """Yield leftover files and folders, and whether a stopped run would resume from each.
+def find(params: Params) -> Iterator[Path]:
+    """Yield leftover files and folders.
 
-    They are outputs of blocks that params.yaml no longer has, unfinished drafts, and checkpoints.
-    Raises WxbError if git cannot list the committed results.
+    They are outputs of blocks that params.yaml no longer has, unfinished drafts, and checkpoints
+    from which no run would resume. Raises WxbError if git cannot list the committed results.
     """
     tracked = [Path(file) for file in revisions.tracked("data", "models", "reports")]
     has_results = any(map(_is_committed, tracked))
     for path in _unlisted(params, tracked):
         if has_results or not _is_committed(path):
-            yield path, False
+            yield path
     yield from _checkpoints(params)
 
 
@@ -79,8 +79,8 @@ def _inputs(params: Params) -> Iterator[Path]:
                 yield Path(path)
 
 
-def _checkpoints(params: Params) -> Iterator[tuple[Path, bool]]:
-    """The checkpoints of all stages, newest first, and whether a stage would resume from each.
+def _checkpoints(params: Params) -> Iterator[Path]:
+    """The checkpoints from which no stage would resume.
 
     A stage resumes from its newest one, training from its newest one of each seed.
     """
@@ -91,5 +91,6 @@ def _checkpoints(params: Params) -> Iterator[tuple[Path, bool]]:
     counts: Counter[str] = Counter()
     for path in sorted(CHECKPOINTS.glob("*"), key=lambda p: p.stat().st_mtime, reverse=True):
         stage = path.name.rpartition("-")[0]
-        yield path, counts[stage] < needed.get(stage, 0)
         counts[stage] += 1
+        if counts[stage] > needed.get(stage, 0):
+            yield path

@@ -136,9 +136,6 @@ def corpus(
 def experiment(
     name: Annotated[str, typer.Argument(help="name of the new experiment")],
     study: Annotated[str, typer.Option(help="a study of params.yaml, which gets the experiment")],
-    corpus: Annotated[
-        str | None, typer.Option(help="a corpus of params.yaml; default: the study's")
-    ] = None,
     backbone: Annotated[str | None, typer.Option(help="a backbone of params.yaml")] = None,
     like: Annotated[
         str | None,
@@ -155,12 +152,11 @@ def experiment(
     from wxb.cli.new.studies import add_experiment
 
     params = load()
-    first, *_ = params.block("studies", study).experiments
-    corpus = corpus or params.experiments[first].corpus
-    for section, value in (("corpora", corpus), ("experiments", like), ("backbones", backbone)):
+    params.block("studies", study)
+    for section, value in (("experiments", like), ("backbones", backbone)):
         if value:
             params.block(section, value)
-    _change(lambda content: add_experiment(content, name, study, corpus, like, backbone), dry_run)
+    _change(lambda content: add_experiment(content, name, study, like, backbone), dry_run)
     _print_run(study, dry_run)
 
 

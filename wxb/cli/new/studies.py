@@ -197,9 +197,9 @@ def add_study(
 
 
 def add_experiment(
-    content: Content, name: str, study: str, corpus: str, like: str | None, backbone: str | None
+    content: Content, name: str, study: str, like: str | None, backbone: str | None
 ) -> None:
-    """Add an experiment to a study: a copy of `like`, with another corpus and backbone.
+    """Add an experiment to a study: a copy of `like` on its corpus, with another backbone.
 
     By default of the study's first experiment; with a backbone, of the first that has a model.
     """
@@ -211,7 +211,7 @@ def add_experiment(
 
     if like is None:
         like = next(filter(has_model, members), members[0]) if backbone else members[0]
-    block = {**experiments[like], "study": study, "corpus": corpus}
+    block = {**experiments[like], "study": study, "corpus": experiments[members[0]]["corpus"]}
     if backbone:
         block["backbone"] = backbone
     add(content, "experiments", name, block)
