@@ -128,7 +128,6 @@ def test_a_dry_run_shows_the_blocks_and_writes_nothing(params, arguments):
         (["study", "new", "--corpus", "pij"], "did you mean 'pii'"),
         (["experiment", "ner-encoder", "--study", "ner"], "experiments.ner-encoder already"),
         (["experiment", "x", "--study", "nerr"], "did you mean 'ner'"),
-        (["experiment", "x", "--study", "ner", "--corpus", "p"], "corpora has no 'p'"),
         (["experiment", "x", "--study", "ner", "--like", "n"], "experiments has no 'n'"),
         (["experiment", "x", "--study", "ner", "--backbone", "b"], "backbones has no 'b'"),
     ],
