@@ -119,13 +119,6 @@ def read_jsonl(path: Path) -> Iterator[Any]:
             yield json.loads(line)
 
 
-def kind_of(path: Path) -> str:
-    """What a path is, in brackets, if it is no plain file; else an empty text."""
-    if path.is_symlink() and not path.is_file():
-        return " (a linked folder)" if path.is_dir() else " (a link to no file)"
-    return "" if path.is_file() else " (a pipe or device)"
-
-
 def remove(path: Path) -> None:
     """Delete a file, a folder with its content, or a link but not its target, if it exists."""
     if path.is_dir() and not path.is_symlink():

@@ -7,16 +7,17 @@ from pathlib import Path
 
 from wxb.core import hub
 from wxb.core.errors import WxbError
-from wxb.core.files import kind_of, write_jsonl
+from wxb.core.files import write_jsonl
 from wxb.core.params.corpora import Corpus
-from wxb.core.progress import Progress, track
+from wxb.core.progress import track
 from wxb.corpora import web
 
 
 def fetch(corpus: Corpus, folder: Path, *, seed: int, caption: str) -> None:
     """Copy, download or generate the raw files of a corpus into an empty folder.
 
-    Raises WxbError if `path` does not exist, the generator fails, or a download fails.
+    Raises WxbError if `path` does not exist or has other than files, or if its generator or a
+    download fails.
     """
     path = Path(corpus.path)
     if not path.exists():
@@ -29,28 +30,13 @@ def fetch(corpus: Corpus, folder: Path, *, seed: int, caption: str) -> None:
         for download in corpus.urls:
             web.fetch(download, folder, caption=caption)
     elif path.is_dir():
-        _copy(path, folder, caption)
+        try:
+            shutil.copytree(path, folder, dirs_exist_ok=True)
+        except shutil.Error as error:
+            (source, _, reason), *_ = error.args[0]
+            raise WxbError(f"{source}: cannot be copied ({reason}); remove it") from None
     else:
         shutil.copyfile(path, folder / path.name)
-
-
-def _copy(source: Path, folder: Path, caption: str) -> None:
-    """Copy a folder with the content of links; prints which entries it skips."""
-    skipped: list[str] = []
-
-    def ignore(parent: str, names: list[str]) -> list[str]:
-        paths = [Path(parent, name) for name in sorted(names)]
-        ignored = [path for path in paths if not (path.is_file() or path.is_dir())]
-        # A link to a folder that contains it would have no end.
-        ignored += [
-            p for p in paths if p.is_dir() and p.parent.resolve().is_relative_to(p.resolve())
-        ]
-        skipped.extend(f"{path.relative_to(source)}{kind_of(path)}" for path in ignored)
-        return [path.name for path in ignored]
-
-    shutil.copytree(source, folder, dirs_exist_ok=True, ignore=ignore)
-    if skipped:
-        print(f"{caption}: skipped: {', '.join(skipped)}", file=Progress.console)
 
 
 def _generate(corpus: Corpus, folder: Path, *, seed: int, caption: str) -> None:

@@ -6,7 +6,6 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 from wxb.core.errors import WxbError
-from wxb.core.files import kind_of
 from wxb.core.params.corpora import Corpus, Split
 
 TABLES = (".csv", ".tsv")
@@ -57,15 +56,12 @@ def is_description(file: Path) -> bool:
 
 
 def unread_files(folder: Path, files: Sequence[Path]) -> list[str]:
-    """The other entries of a raw folder by path, except hidden ones, with what they are."""
-    unread = []
-    for path in sorted({*folder.rglob("*")} - {*files}):
-        name = path.relative_to(folder).as_posix()
-        is_folder = path.is_dir() and not path.is_symlink()
-        if "/." in f"/{name}" or is_folder or path.name in DESCRIPTIONS:
-            continue
-        unread.append(f"{name}{kind_of(path)}")
-    return unread
+    """The other files of a raw folder by path, except hidden ones and descriptions."""
+    others = sorted(path for path in {*folder.rglob("*")} - {*files} if path.is_file())
+    names = [
+        path.relative_to(folder).as_posix() for path in others if path.name not in DESCRIPTIONS
+    ]
+    return [name for name in names if "/." not in f"/{name}"]
 
 
 def files_by_split(
