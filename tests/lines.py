@@ -8,21 +8,21 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 BUDGET = {
     "stages": 598,
-    "wxb/core": 2085,
-    "wxb/corpora": 2559,
+    "wxb/core": 2078,
+    "wxb/corpora": 2541,
     "wxb/metrics": 544,
     "wxb/models": 2623,
     "wxb/training": 1570,
     "wxb/tasks": 8964,
     "wxb/reporting": 1511,
-    "wxb/project": 2974,
-    "wxb/cli": 2551,
+    "wxb/project": 2947,
+    "wxb/cli": 2536,
     "wxb/lessons": 644,
     "wxb/runtime": 558,
     "wxb/masking": 912,
     "demos": 2086,
     "benchmarks": 4425,
-    "tests": 27922,
+    "tests": 27896,
 }
 
 
