@@ -8,7 +8,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 BUDGET = {
     "stages": 598,
-    "wxb/core": 2078,
+    "wxb/core": 2073,
     "wxb/corpora": 2541,
     "wxb/metrics": 544,
     "wxb/models": 2623,
@@ -16,13 +16,13 @@ BUDGET = {
     "wxb/tasks": 8964,
     "wxb/reporting": 1511,
     "wxb/project": 2947,
-    "wxb/cli": 2536,
+    "wxb/cli": 2529,
     "wxb/lessons": 644,
     "wxb/runtime": 558,
-    "wxb/masking": 912,
+    "wxb/masking": 838,
     "demos": 2086,
     "benchmarks": 4425,
-    "tests": 27896,
+    "tests": 27874,
 }
 
 

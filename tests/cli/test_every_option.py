@@ -20,7 +20,7 @@ FILES = {
     "a.txt": "Ann, 5 x@y.com\n\nAnn\n",
     "a.csv": "id,text,note\n1,Ann Bo,Eve\n2,Cy,Di\n",
     "a.json": '{"text": "Ann", "note": "Eve"}',
-    "m.json": '{"placeholders": {"<NAME_1>": "Ann"}, "reserved": []}',
+    "m.json": '{"placeholders": {"<NAME_1>": "Ann"}}',
     "u.csv": "id,text,note\n1,<NAME_1> name_1,<NAME_1>\n",
     "u.json": '{"text": "<NAME_1>", "note": "<NAME_1>"}',
     "own.csv": "id,text,label,by\n"

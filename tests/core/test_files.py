@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from wxb.core.errors import WxbError
-from wxb.core.files import create_private, publish, read_json, read_jsonl, write_json, write_jsonl
+from wxb.core.files import publish, read_json, read_jsonl, write_json, write_jsonl
 
 ROOT = Path(__file__).parents[2]
 
@@ -174,9 +174,9 @@ def test_files_of_a_published_folder_have_the_mode_of_the_umask(tmp_path, umask,
     try:
         with publish(tmp_path / "model") as (draft,):
             draft.mkdir()
-            create_private(draft / "weights").close()
+            (draft / "weights").touch(mode=0o600)
         with publish(tmp_path / "key") as (draft,):
-            create_private(draft).close()
+            draft.touch(mode=0o600)
     finally:
         os.umask(before)
     assert stat.S_IMODE((tmp_path / "model/weights").stat().st_mode) == mode

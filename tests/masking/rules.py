@@ -43,9 +43,9 @@ class Rules:
         ]
 
 
-def mapping_of(values, reserved=(), fakes=()):
+def mapping_of(values, fakes=()):
     """The placeholders of a mapping file with this content."""
-    content = {"placeholders": values, "reserved": [*reserved], "fakes": dict(fakes)}
+    content = {"placeholders": values, "fakes": dict(fakes)}
     with TemporaryDirectory() as folder:
         path = Path(folder, "m.json")
         path.write_text(json.dumps(content))

@@ -173,10 +173,10 @@ def test_an_unreadable_subfolder_is_an_error(tmp_path, run, write, monkeypatch):
 
 
 def test_one_process_at_a_time_masks_with_a_mapping(tmp_path, run):
-    with write_lock(tmp_path / "m.json"):
+    with write_lock(tmp_path / "m.json in use"):
         code, output, errors = run(*MASK, "--mapping", "m.json", "Ann")
     assert (code, output) == (1, "")
-    assert "m.json: another process" in errors
+    assert "m.json in use: another process" in errors
     assert run(*MASK, "--mapping", "m.json", "Ann") == (0, "<NAME_1>\n", "")
     assert [path.name for path in tmp_path.iterdir()] == ["m.json"]
 
@@ -196,11 +196,14 @@ def test_lines_are_masked_when_the_input_pauses_and_ctrl_c_loses_none(tmp_path, 
 @pytest.mark.parametrize(
     ("source", "content", "fault"),
     [
-        *((f"a.{suffix}", "Ann", "--format") for suffix in ("yaml", "ipynb", "XLSX", "jsonlines")),
-        *((name, "id,text\n1,Ann\n", "looks like CSV") for name in ("a", "a.dat", "-")),
+        *(
+            (f"a.{suffix}", "Ann", "--format")
+            for suffix in ("yaml", "ipynb", "XLSX", "jsonlines", "gz")
+        ),
+        *((name, "id,text\n1,Ann\n", "looks like CSV") for name in ("a", "-")),
         *((name, '{\n "a": "Ann"}', "looks like JSON") for name in ("a", "-")),
         *((name, "<!doctype html>\nAnn", "looks like HTML") for name in ("a", "-")),
-        ("a.plist", "\n<?xml version='1.0'?><a>Ann</a>", "looks like HTML"),
+        ("a", "\n<?xml version='1.0'?><a>Ann</a>", "looks like HTML"),
         ("-", "<Ann>, x\n", ""),
         *((name, "Ann, x\nBob, y\n", "") for name in ("a", "-", "a.txt")),
     ],

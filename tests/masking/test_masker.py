@@ -8,7 +8,6 @@ from io import BytesIO
 import pytest
 
 from tests.masking.rules import Rules, mapping_of, unmasked
-from wxb.core.errors import WxbError
 from wxb.masking.files import Source, rewrite
 from wxb.masking.masker import Masker
 from wxb.masking.placeholders import Placeholders
@@ -80,19 +79,6 @@ def test_denied_values_are_masked_as_whole_words_and_with_the_spans_that_they_ov
 
 def test_adjacent_spans_of_one_type_are_merged():
     assert masked("AnnBob met Eve5", operators="number") == ["<NAME_1> met <NAME_2><AGE_1>"]
-
-
-def test_the_error_of_a_failing_model_does_not_quote_texts():
-    masker = Masker(Rules())
-
-    def fail(texts, caption):
-        raise ValueError(f"cannot read {texts[0]}")
-
-    masker.recognizer.candidates = fail
-    with pytest.raises(WxbError, match=r"fails on one of 1 documents \(ValueError\)") as error:
-        masker.mask(["Ann"])
-    assert "Ann" not in str(error.value)
-    assert error.value.__suppress_context__
 
 
 def test_python_masks_columns_of_a_data_frame():

@@ -1,7 +1,6 @@
 """Operators have the same results in every run."""
 
 import hashlib
-import re
 
 import pytest
 from hypothesis import given
@@ -73,12 +72,10 @@ def test_the_salt_may_come_from_the_environment(monkeypatch, config):
         ("NAME: {operator: redact, locale: de_DE}", ["NAME", "redact has no option 'locale'"]),
         ("NAME: mask", ["NAME"]),
         ("NAME: {mask: 1}", ["NAME"]),
-        ("NAME: {operator: fake, method: frist_name}", ["NAME", "frist_name"]),
         ("NAME: {operator: fake, locale: xx_XX}", ["NAME", "xx_XX"]),
         ("A: {operator: a}\nB: {operator: b}", ["A.operator: ", "B.operator: "]),
         ("[]", ["expected operators by type"]),
         ("", ["expected operators by type"]),
-        ("NAME: {operator: fake, method: add_provider}", ["NAME", "add_provider"]),
         ("A: {operator: redact}\nA: {operator: mask}", ["operators.yaml: not readable"]),
     ],
 )
@@ -108,7 +105,7 @@ def fake(value, type_="NAME", placeholders=None, **options):
     return Operator(operator="fake", **options)(value, type_, placeholders or Placeholders())
 
 
-@given(st.text(min_size=1), st.sampled_from([*FAKER_METHODS, "IDCARDNUM"]))
+@given(st.text(min_size=1), st.sampled_from([*FAKER_METHODS, "AGE"]))
 def test_fakes_differ_from_their_values_and_are_on_one_line(value, type_):
     new = fake(value, type_)
     assert new
@@ -117,19 +114,13 @@ def test_fakes_differ_from_their_values_and_are_on_one_line(value, type_):
     assert fake(value, type_) == new
 
 
-def test_fakes_depend_on_value_type_seed_locale_and_method():
-    options = ({}, {"type_": "CITY"}, {"seed": 1}, {"locale": "zh_TW"}, {"method": "iban"})
-    assert len({fake("Bob"), *(fake("Ann", **each) for each in options)}) == 6
-    assert re.fullmatch(r"GB\d\d[A-Z]{4}\d+", fake("Ann", method="iban"))
+def test_fakes_depend_on_value_type_salt_and_locale():
+    options = ({}, {"type_": "CITY"}, {"salt": "x"}, {"locale": "zh_TW"})
+    assert len({fake("Bob"), *(fake("Ann", **each) for each in options)}) == 5
+    assert fake("12", "AGE") == "<AGE_1>"
 
 
-def test_values_of_other_types_keep_their_shape():
-    new = fake("AB-12 34/é É", "IDCARDNUM")
-    assert re.fullmatch(r"[A-Z]{2}-\d\d \d\d/[a-z] [A-Z]", new)
-    assert fake("--", "IDCARDNUM") == "<IDCARDNUM_1>"
-
-
-@pytest.mark.parametrize("type_", ["AGE", "GIVENNAME"])
+@pytest.mark.parametrize("type_", ["ZIPCODE", "GIVENNAME"])
 def test_two_values_never_have_one_fake(type_):
     placeholders = Placeholders()
     values = [str(number) for number in range(99)]

@@ -4,7 +4,7 @@ import pytest
 
 from tests.masking.rules import MASK
 
-MAPPING = '{"placeholders": {"<NAME_1>": "Zoe"}, "reserved": []}'
+MAPPING = '{"placeholders": {"<NAME_1>": "Zoe"}}'
 
 
 @pytest.fixture
@@ -13,7 +13,6 @@ def folder(tmp_path, write):
     files = {"in/a.txt": "Ann", "in/sub/b.txt": "Bob", "m.json": MAPPING, "list": "Eve"}
     write(**files, **{"o.yaml": "NAME: {operator: number}\n"})
     (tmp_path / "link.json").symlink_to(tmp_path / "m.json")
-    (tmp_path / "hard.json").hardlink_to(tmp_path / "m.json")
     (tmp_path / "link.txt").symlink_to(tmp_path / "in/a.txt")
     (tmp_path / "folder").symlink_to(tmp_path / "in")
     return tmp_path
@@ -29,7 +28,6 @@ def contents(folder):
     [
         ("in/a.txt", ["--output", "in/a.txt"]),
         ("in/a.txt", ["--output", "link.json", "--mapping", "m.json"]),
-        ("in/a.txt", ["--output", "hard.json", "--mapping", "m.json"]),
         ("in/a.txt", ["--mapping", "in/a.txt"]),
         ("in/a.txt", ["--output", "o.yaml", "--operators", "o.yaml"]),
         ("in/a.txt", ["--output", "list", "--deny", "@list"]),
@@ -45,7 +43,7 @@ def test_a_collision_is_a_usage_error_with_the_path(folder, run, source, options
     before = contents(folder)
     code, _, errors = run(*MASK, source, *options)
     assert code == 2
-    assert options[-1].removeprefix("@") in errors
+    assert options[-1].removeprefix("@").rpartition("/")[2] in errors
     assert contents(folder) == before
 
 
@@ -56,10 +54,9 @@ def test_unmask_replaces_no_file_of_the_call(folder, run, output):
     assert contents(folder) == before
 
 
-@pytest.mark.parametrize("link", ["symlink_to", "hardlink_to"])
-def test_a_secret_is_not_read_through_a_link_in_the_input_folder(folder, run, link):
-    getattr(folder / "in/x.txt", link)(folder / "m.json")
+def test_a_secret_is_not_read_through_a_link_in_the_input_folder(folder, run):
+    (folder / "in/x.txt").symlink_to(folder / "m.json")
     code, _, errors = run(*MASK, "in", "--output", "out", "--mapping", "m.json")
     assert code == 2
-    assert "in/x.txt" in errors
+    assert "m.json" in errors
     assert not (folder / "out").exists()

@@ -3,6 +3,7 @@
 import sys
 from functools import partial
 from io import BytesIO
+from itertools import combinations, product
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -39,6 +40,7 @@ Field = Annotated[
     typer.Option(help="of JSON texts, as in messages[].content; repeatable; jsonl: default text"),
 ]
 Column = Annotated[list[str] | None, typer.Option(help="csv: texts; repeatable; default: text")]
+_FORMATS = {"lines": {"text", "markup"}, "field": {"json", "jsonl"}, "column": {"csv"}}
 
 
 def mask(
@@ -70,22 +72,22 @@ def mask(
     Example: wxb mask -e ner-encoder --mapping secret.json letters --output masked
 
     A document is a FILE, a line (--lines), a string of JSON or a cell of a CSV column, in UTF-8.
-    Hidden files of a FOLDER are skipped; --format is for those with a suffix of no format.
+    Hidden files of a FOLDER are skipped; --format is for those with an unknown suffix. A number of
+    JSON is masked if --field names it, and is a string then.
 
     \b
     Operators: replace (the default), redact, mask, hash, number (with --mapping the default), fake.
     A YAML file has one for each type:
       DEFAULT: {operator: number}         # <CITY_1>, the same for the same value
       EMAIL: {operator: mask, masking_char: "*", chars_to_mask: 8}  # from_end
-      GIVENNAME: {operator: fake, locale: de_DE, seed: 7}  # method: one of Faker
+      GIVENNAME: {operator: fake, locale: de_DE}  # the same for a value and salt
       SURNAME: {operator: hash}           # salt: here or in WXB_MASK_SALT
       AGE: {operator: keep}               # also: redact; replace, with new_value
 
-    Placeholders are numbered through all documents, with --mapping also through all runs. Those of
-    the mapping that are already in a text are masked too, so that unmask restores it. A span ends
-    with its line. A part of an e-mail address, card number, IBAN, international phone number or
-    value of the mapping is masked as a whole. --verify lists such values in clear, and masked
-    values and their capitalised words, of three or more characters, that stand elsewhere in clear.
+    Placeholders are numbered through all documents, with --mapping also through all runs. A span
+    ends with its line. A part of an e-mail address, card number, IBAN, international phone number
+    or value of the mapping is masked as a whole. --verify lists such values in clear, denied ones,
+    and masked values and their capitalised words that stand elsewhere in clear.
 
     Exit code: 0 success, 1 error or values left in clear, 2 usage, 130 interrupted.
     """
@@ -94,18 +96,18 @@ def mask(
     from wxb.masking.verify import Check
     from wxb.project import trained
 
-    secrets: list[Any] = [mapping, operators if Path(operators or "").is_file() else None]
+    secrets = [operators if Path(operators or "").is_file() else None]
     secrets += [item[1:] for item in (*(allow or ()), *(deny or ())) if item.startswith("@")]
-    sources = _sources(context, secrets)
+    sources = _sources(context, [mapping, *secrets])
     if mapping:
-        context.with_resource(write_lock(mapping.resolve()))
+        context.with_resource(write_lock(mapping.resolve().with_name(f"{mapping.name} in use")))
     recognizer: Any = wxb.load(experiment)
     if not hasattr(recognizer, "types"):
         raise WxbError(f"{experiment} predicts no spans; expected an experiment of task ner")
     options: Any = {"threshold": threshold, "only": only, "allow": allow, "deny": deny}
     operators = operators or ("number" if mapping else "replace")
     masker = Masker(recognizer, operators, Placeholders(mapping), **options, brackets=brackets)
-    if mapping and not any(o.operator in ("number", "fake") for o in masker.operators.values()):
+    if mapping and not masker.uses_mapping:
         usage_error("--mapping", "requires the operator number or fake, which --operators lacks")
     if caveat := trained.caveat(experiment):
         print(caveat, file=sys.stderr)
@@ -146,11 +148,9 @@ def unmask(
     values, sources = Placeholders(mapping), _sources(context, [mapping])
     rewrite(sources, values.restore, brackets=BRACKETS[0])
     if values.altered:
-        print(
-            f"wxb: {counted(values.restored, 'placeholders')} restored,"
-            f" {values.altered} look altered or are not in {mapping}, and are kept",
-            file=sys.stderr,
-        )
+        restored = counted(values.restored, "placeholders")
+        fault = f"{values.altered} look altered or are not in {mapping}, and are kept"
+        print(f"wxb: {restored} restored, {fault}", file=sys.stderr)
         raise typer.Exit(int(strict))
 
 
@@ -158,8 +158,7 @@ def _sources(context: typer.Context, secrets: list[Any]) -> list[Source]:
     """The inputs of a text, file, folder or standard input, each with its output file.
 
     Files of a folder have the same relative path in the output. Raises typer's usage error for
-    options that no input uses, and if two of the input, the output and the secrets are one path, or
-    one is in another.
+    options that no input uses, and if the input, the output or a secret is in another one.
     """
     options = context.params
     argument, output, format_ = options["source"], options["output"], options["format_"]
@@ -183,21 +182,15 @@ def _sources(context: typer.Context, secrets: list[Any]) -> list[Source]:
     names = {"csv": options["column"] or ["text"], "json": fields, "jsonl": fields or ["text"]}
     for each in sources:
         each.by_line, each.names = options["lines"], names.get(each.format or "text", [])
-    formats = {each.format or "text" for each in sources}
-    for option, used in (
-        ("lines", {"text", "markup"}),
-        ("field", {"json", "jsonl"}),
-        ("column", {"csv"}),
-    ):
-        if options[option] and not formats & used:
-            fault = f"no input has the format {' or '.join(sorted(used))}; --format?"
+    for option, formats in _FORMATS.items():
+        if options[option] and formats.isdisjoint(each.format or "text" for each in sources):
+            fault = f"no input has the format {' or '.join(sorted(formats))}; --format?"
             usage_error(f"--{option}", fault)
-    own = [Path(name) for name in (output, *secrets) if name]
-    inputs = [each.content for each in sources if isinstance(each.content, Path)]
-    for index, first in enumerate(own):
-        for second in (*own[index + 1 :], *([path] if path else []), *inputs):
-            one, other = first.resolve(), second.resolve()
-            is_link = one.exists() and other.exists() and one.samefile(other)  # a hard link
-            if is_link or one.is_relative_to(other) or other.is_relative_to(one):
-                usage_error(str(first), f"the same as {second}, or one is inside the other")
+    own = [Path(name).resolve() for name in (output, *secrets) if name]
+    inputs = [
+        file.resolve() for file in (path, *(s.content for s in sources)) if isinstance(file, Path)
+    ]
+    for one, other in (*combinations(own, 2), *product(own, inputs)):
+        if one.is_relative_to(other) or other.is_relative_to(one):
+            usage_error(str(one), f"the same as {other}, or one is inside the other")
     return sources

@@ -7,7 +7,7 @@ import shutil
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 from filelock import FileLock, Timeout
 
@@ -78,11 +78,6 @@ def write_lock(target: Path) -> Iterator[None]:
     finally:
         path.unlink(missing_ok=True)  # before the release, so that no other holder loses its file
         lock.release()
-
-
-def create_private(path: Path) -> BinaryIO:
-    """Create a file that only its owner can read, and open it. Raises FileExistsError."""
-    return os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb")
 
 
 def write_json(path: Path, content: Any) -> None:

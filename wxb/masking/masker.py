@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from itertools import chain
 from threading import Lock
 from typing import Any
 
@@ -12,8 +11,7 @@ from wxb.masking.operators import DEFAULT, read_operators
 from wxb.masking.placeholders import BRACKETS, Edit, Placeholders, apply_edits
 from wxb.masking.rules import Listed, find_values
 
-SIZE, CONTEXT = 6_000, 400  # characters of a part of a text, and of the text on either side of it
-PARTS, CHARACTERS = 256, 100_000  # the most in a batch, all of which is in memory
+TEXTS, CHARACTERS = 256, 100_000  # of a batch
 DENIED = "DENIED"  # the type of values that --deny finds
 _LINE = re.compile(r"\S(?:[^\r\n]*\S)?")  # without blanks at its ends
 Range = tuple[int, int, str]  # of code points, with a type
@@ -26,8 +24,7 @@ class Masker:
     `recognizer`: what `wxb.load` returns for an experiment that predicts spans. `operators`: as in
     `read_operators`. `mapping`: numbers the placeholders. `threshold`: the lowest score of a masked
     span. `only`: the types to mask; by default all. `allow` and `deny`: values that are never or
-    always masked, as in `Listed`. `brackets`: around types and placeholders, one of
-    BRACKETS. Raises WxbError for unknown types, and for a threshold if spans have no scores.
+    always masked, as in `Listed`. `brackets`: one of BRACKETS. Raises WxbError for an unknown type.
     """
 
     def __init__(
@@ -51,14 +48,15 @@ class Masker:
         if self.brackets not in BRACKETS:
             raise WxbError(f"brackets: found {brackets!r}; expected {' or '.join(BRACKETS)}")
         self.allowed, self.denied = Listed(allow or ()), Listed(deny or ())
-        for types, known in (
-            (self.only, recognizer.types),
-            (own, [*recognizer.types, DEFAULT, DENIED]),
-        ):
-            for type_ in sorted({*types} - {*known}):
-                raise WxbError(f"the experiment has no type {type_!r}{choices(type_, known)}")
-        self.operators = {t: own.get(t, own[DEFAULT]) for t in (*recognizer.types, DENIED)}
+        types = [*recognizer.types, DENIED]
+        for names, known in ((self.only, recognizer.types), (own, [*types, DEFAULT])):
+            for name in sorted({*names} - {*known}):
+                raise WxbError(f"the experiment has no type {name!r}{choices(name, known)}")
+        self.operators = {type_: own.get(type_, own[DEFAULT]) for type_ in types}
         self.only -= {t for t in self.only if self.operators[t].operator == "keep"}
+        self.uses_mapping = any(o.operator in ("number", "fake") for o in self.operators.values())
+        if self.uses_mapping:
+            self.mapping.add_types(types)
 
     def mask(self, texts: Iterable[Any]) -> list[Any]:
         """The masked texts, in order. Values that are no texts, such as None, are kept."""
@@ -71,29 +69,14 @@ class Masker:
             for value in values
         ]
 
-    def edits(self, texts: Iterable[str | None]) -> Iterator[list[Edit]]:
-        """Yield the edits of each text, read in parts; None, where texts pause, has none."""
-        spans: list[Range] = []
+    def edits(self, texts: Iterable[str]) -> Iterator[list[Edit]]:
+        """Yield the edits of each text."""
         for batch in _batches(texts):
-            windows = [text[max(0, i - CONTEXT) : i + SIZE + CONTEXT] for text, i in batch]
-            try:
-                with progress_callback(lambda done, total: None):
-                    rows = self.recognizer.candidates(windows, caption="mask")
-            except Exception as error:  # it and its traceback may quote a text
-                fault = f"one of {len(batch)} documents ({type(error).__name__})"
-                raise WxbError(f"the model fails on {fault}; see wxb.load(...).predict") from None
-            for (text, start), row in zip(batch, rows, strict=True):
-                first = max(0, start - CONTEXT)
-                spans += [
-                    (first + span[0], first + span[1], span[2])
-                    for span, score in row
-                    if score >= self.threshold
-                    and span[2] in self.only
-                    and start - span[1] < first < start + SIZE - span[0]
-                ]
-                if start + SIZE >= len(text):
-                    yield self._edits(text, spans)
-                    spans = []
+            with progress_callback(lambda done, total: None):
+                rows = self.recognizer.candidates(batch, caption="mask")
+            for text, row in zip(batch, rows, strict=True):
+                spans = [(*span,) for span, score in row if score >= self.threshold]
+                yield self._edits(text, [span for span in spans if span[2] in self.only])
 
     def _edits(self, text: str, spans: Iterable[Range]) -> list[Edit]:
         ranges = [span for span in spans if text[slice(*span[:2])] not in self.allowed]
@@ -104,7 +87,7 @@ class Masker:
             for line in _LINE.finditer(text, start, end)
         ]
         with _numbering:
-            edits = self.mapping.escape(text, masked)
+            edits = [*self.mapping.escape(text, masked)] if self.uses_mapping else []
             edits += [
                 Edit(start, end, self.operators[type_](text[start:end], type_, self.mapping))
                 for start, end, type_ in masked
@@ -129,15 +112,13 @@ class Masker:
                 yield start, end, type_
 
 
-def _batches(texts: Iterable[str | None]) -> Iterator[list[tuple[str, int]]]:
-    """Parts of texts, as texts with the start of a part, in lists; None ends a list."""
-    batch: list[tuple[str, int]] = []
-    characters = 0
-    for text in chain(texts, [None]):
-        for start in range(0, len(text or "") or 1, SIZE):
-            if text is not None:
-                batch.append((text, start))
-                characters += min(len(text), SIZE)
-            if batch and (text is None or len(batch) >= PARTS or characters >= CHARACTERS):
-                yield batch
-                batch, characters = [], 0
+def _batches(texts: Iterable[str]) -> Iterator[list[str]]:
+    """Lists of at most TEXTS texts with about CHARACTERS code points."""
+    batch: list[str] = []
+    for text in texts:
+        batch.append(text)
+        if len(batch) == TEXTS or sum(map(len, batch)) > CHARACTERS:
+            yield batch
+            batch = []
+    if batch:
+        yield batch

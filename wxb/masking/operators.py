@@ -5,10 +5,10 @@ import os
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
-from string import ascii_lowercase, ascii_uppercase, digits
 from typing import Annotated, Any, Literal, Self, get_args
 
 from faker import Faker
+from faker.config import AVAILABLE_LOCALES
 from pydantic import BaseModel, Field, PositiveInt, SecretStr, TypeAdapter, ValidationError
 from pydantic import model_validator as validator
 from ruamel.yaml import YAML
@@ -21,23 +21,24 @@ from wxb.masking.placeholders import Placeholders
 DEFAULT = "DEFAULT"
 SALT = "WXB_MASK_SALT"  # an environment variable
 SALT_SIZE = 16
-# Faker's method for common types of personal data. Values of other types keep their shape: digits
-# replace digits, letters replace letters.
-FAKER_METHODS = {
+FAKER_METHODS = {  # by type; values of other types become placeholders
     **dict.fromkeys(("CITY", "LOC", "LOCATION"), "city"),
     **dict.fromkeys(("COMPANY", "ORG", "ORGANIZATION"), "company"),
     **dict.fromkeys(("FIRSTNAME", "GIVENNAME"), "first_name"),
     **dict.fromkeys(("LASTNAME", "SURNAME"), "last_name"),
     **dict.fromkeys(("NAME", "PER", "PERSON"), "name"),
+    **dict.fromkeys(("PHONE", "TELEPHONENUM"), "phone_number"),
     **dict.fromkeys(("ADDRESS", "STREETADDRESS"), "street_address"),
     **{"COUNTRY": "country", "EMAIL": "email", "JOBTITLE": "job", "STATE": "state"},
     **{"STREET": "street_name", "TITLE": "prefix", "URL": "url", "USERNAME": "user_name"},
+    **{"BUILDINGNUM": "building_number", "CREDITCARDNUMBER": "credit_card_number", "DATE": "date"},
+    **{"IBAN": "iban", "SOCIALNUM": "ssn", "TIME": "time", "ZIPCODE": "postcode"},
 }
 ATTEMPTS = 20  # of finding a new fake
 Name = Literal["replace", "redact", "mask", "hash", "number", "fake", "keep"]
 NAMES = get_args(Name)
 OPTIONS = {  # of operators
-    **{"replace": {"new_value"}, "hash": {"salt"}, "fake": {"method", "locale", "seed"}},
+    **{"replace": {"new_value"}, "hash": {"salt"}, "fake": {"locale", "salt"}},
     "mask": {"masking_char", "chars_to_mask", "from_end"},
 }
 
@@ -48,8 +49,8 @@ class Operator(BaseModel, extra="forbid", frozen=True):
     - replace: by `<TYPE>` or `new_value`; redact: by nothing; keep: not at all.
     - mask: all characters, or some at the start or the end, by `masking_char`.
     - hash: by the SHA-256 of value and salt; number: by placeholders such as `<EMAIL_1>`.
-    - fake: by another value for each value, by default of Faker's method for its type, else of its
-      shape; by a placeholder if no fake is left.
+    - fake: by Faker's method for its type, the same for a value and salt; by a placeholder if there
+      is none, or no fake is left.
     """
 
     operator: Name
@@ -58,9 +59,7 @@ class Operator(BaseModel, extra="forbid", frozen=True):
     chars_to_mask: PositiveInt | None = None
     from_end: bool = False
     salt: SecretStr = Field(default_factory=lambda: SecretStr(os.environ.get(SALT, "")))
-    method: str | None = None
     locale: str = "en_US"
-    seed: int | str = 0
 
     def __call__(self, value: str, type_: str, placeholders: Placeholders) -> str:
         """The replacement of a value."""
@@ -80,14 +79,13 @@ class Operator(BaseModel, extra="forbid", frozen=True):
         return self.new_value or f"<{type_}>"  # keep, too: what --deny finds
 
     def _fake(self, value: str, type_: str, placeholders: Placeholders) -> str:
-        faker = _faker(self.locale)
-        method = self.method or FAKER_METHODS.get("".join(filter(str.isalnum, type_)).upper())
-        for attempt in range(ATTEMPTS):
-            key = "\0".join([str(self.seed), type_, value, str(attempt)])
+        method = FAKER_METHODS.get("".join(filter(str.isalnum, type_)).upper(), "")
+        for attempt in range(ATTEMPTS if method else 0):
+            key = "\0".join([self.salt.get_secret_value(), type_, value, str(attempt)])
+            faker = _faker(self.locale)
             faker.seed_instance(int.from_bytes(hashlib.sha256(key.encode()).digest()))
-            new = str(getattr(faker, method)()) if method else _same_shape(value, faker)
-            new = " ".join(new.split())  # addresses have several lines
-            is_new = new and new.casefold() != value.casefold()
+            new = " ".join(str(getattr(faker, method)()).split())  # addresses have several lines
+            is_new = new.casefold() != value.casefold()
             if is_new and placeholders.fakes.setdefault(new, value) == value:
                 return new
         return placeholders.placeholder(type_, value)
@@ -98,12 +96,8 @@ class Operator(BaseModel, extra="forbid", frozen=True):
             raise ValueError(f"{self.operator} has no option {min(unknown)!r}")
         if self.operator == "hash" and len(self.salt) < SALT_SIZE:  # else guesses find values
             raise ValueError(f"needs a secret `salt` of {SALT_SIZE} characters, here or in {SALT}")
-        try:
-            if self.operator == "fake":
-                getattr(_faker(self.locale), self.method or "name")()
-        except (AttributeError, TypeError):
-            fault = f"no locale {self.locale!r}, or no method {self.method!r} in it"
-            raise ValueError(f"Faker has {fault}; expected e.g. de_DE and first_name") from None
+        if self.locale not in AVAILABLE_LOCALES:
+            raise ValueError(f"Faker has no locale {self.locale!r}; expected e.g. de_DE")
         return self
 
 
@@ -132,11 +126,3 @@ def read_operators(source: str | Mapping[str, Any]) -> dict[str, Operator]:
 @cache
 def _faker(locale: str) -> Faker:
     return Faker(locale)
-
-
-def _same_shape(value: str, faker: Faker) -> str:
-    """A value with random digits for its digits and random letters for its letters."""
-    kinds = ((str.isdigit, digits), (str.isupper, ascii_uppercase), (str.isalpha, ascii_lowercase))
-    return "".join(
-        next((faker.random_element(new) for is_kind, new in kinds if is_kind(c)), c) for c in value
-    )

@@ -1,37 +1,28 @@
 """Numbered placeholders, such as `<EMAIL_1>`, each of which stands for one value.
 
-A text may already contain strings that look like one. If they are no placeholder yet, they are
-reserved: they never stand for a value. If they are, for example in a text that was masked before,
-a placeholder of type LITERAL replaces each. So unmasking restores every text.
-
-Other brackets, case, width, blanks and escapes are understood, as language models change them.
+If a text already contains a string of this form, a placeholder of type LITERAL replaces it, so that
+unmasking restores every text. Other brackets, case, width, blanks and escapes are understood, as
+language models change them.
 """
 
-import json
-import os
 import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, Field, ValidationError
 
 from wxb import WxbError
-from wxb.core.files import create_private
+from wxb.core.files import publish, write_json
 from wxb.masking.rules import Values
 
 LITERAL = "LITERAL"
 BRACKETS = ("<>", "[]", "{}")  # that masking can write
-_FORBIDDEN = r"<>\[\]{}\\\r\n"  # in a label, so that neighbouring text never forms another one
-PLACEHOLDER = re.compile(
-    r"(\\)?(?:&lt;|&#60;|%3[Cc]|\\u003[Cc]|[<\[{〈《「【«⟨\u2039]) ?"
-    rf"(?:((?:[^{_FORBIDDEN}]|\\_){{1,80}}?)\\?_|([^\W\d_]\w{{0,80}}?)[ -]?)"  # a label
-    r"(?<!\d)([1-9][0-9]{0,8}) ?(?(1)\\)(?:&gt;|&#62;|%3[Ee]|\\u003[Ee]|[>\]}〉》」】»⟩\u203a])"
-)
-# Without brackets, with one of them, or with more changes: these are counted, not restored.
-_BARE = re.compile(r"(?<![^\W_])([^\W\d_]\w*?)[\s\\]*[_#-]\s*0*([1-9][0-9]{0,8})(?![^\W_])")
+_OPEN = r"(?:[<\[{〈《「【«⟨\u2039]|&lt;|&#60;|%3C|\\u003C)"
+_CLOSE = r"(?:[>\]}〉》」】»⟩\u203a]|&gt;|&#62;|%3E|\\u003E)"
+_NUMBER = r"0*([1-9][0-9]{0,8})"
 _NARROW = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)}  # full-width ASCII
-_NOT_IN_LABELS = re.compile(rf"""[{_FORBIDDEN},;|\t"&]""")  # most would need quotes in CSV
+_NOT_IN_LABELS = re.compile(r"""[<>\[\]{}\\\r\n,;|\t"&]""")  # most would need quotes in CSV
 
 
 class Edit(NamedTuple):
@@ -54,10 +45,9 @@ def apply_edits(text: str, edits: Iterable[Edit], brackets: str = BRACKETS[0]) -
 
 
 class Content(BaseModel, extra="forbid"):
-    """The content of a mapping file: values by placeholder, reserved strings, values by fake."""
+    """The content of a mapping file: values by placeholder, and values by fake."""
 
-    placeholders: dict[str, str] = {}
-    reserved: set[str] = set()
+    placeholders: dict[Annotated[str, Field(pattern="^<.+_[1-9][0-9]*>$")], str] = {}
     fakes: dict[str, str] = {}
 
 
@@ -73,96 +63,84 @@ class Placeholders:
         try:
             if path and path.exists():
                 content = Content.model_validate_json(path.read_bytes())
-            is_mapping = all(map(PLACEHOLDER.fullmatch, content.placeholders))
-        except ValidationError:
-            is_mapping = False
-        if not is_mapping:
-            raise WxbError(f"{path}: expected a mapping that `wxb mask --mapping` wrote")
-        self.values: dict[str, str] = {}
-        self.reserved, self.fakes = content.reserved, content.fakes
+        except ValidationError:  # it quotes values
+            raise WxbError(f"{path}: expected a mapping that `wxb mask --mapping` wrote") from None
+        self.values, self.fakes = dict[str, str](), content.fakes
         self.known, self.restored, self.altered = Values(), 0, 0
         self._by_value: dict[tuple[str, str], str] = {}
-        self._by_name: dict[str, str] = {}  # placeholders; without case, if only one is so
-        self._last: dict[str, int] = {}
-        for placeholder, value in content.placeholders.items():
-            label, _, number = placeholder[1:-1].rpartition("_")
+        self._by_name: dict[tuple[str, int], str] = {}  # values by label without case, and number
+        self._last: dict[str, int] = {}  # numbers by label without case
+        self._labels = {LITERAL}
+        names = [name[1:-1].rpartition("_") for name in content.placeholders]
+        self.add_types(label for label, _, _ in names)
+        for (label, _, number), value in zip(names, content.placeholders.values(), strict=True):
             self._add(label, int(number), value)
-        self._saved = len(self.values) + len(self.reserved) + len(self.fakes)
+        self._saved = len(self.values) + len(self.fakes)
+
+    def add_types(self, types: Iterable[str]) -> None:
+        """Find placeholders of these types, too: call it before `escape`."""
+        self._labels.update(map(_label, types))
+        labels = map(re.escape, sorted(self._labels, key=len, reverse=True))
+        label = f"({'|'.join(labels)})".replace("_", r"\\?_")
+        name = rf"{label}(?:[ \\_#-]{{1,3}}|(?<!\d)){_NUMBER}"
+        self._whole = re.compile(rf"(\\)?{_OPEN} ?{name} ?(?(1)\\){_CLOSE}", re.IGNORECASE)
+        # Without brackets, with one of them, or with a line break: counted, not restored.
+        bare = rf"(?<![^\W_]){label}[\s\\]*[_#-]\s*{_NUMBER}(?![^\W_])"
+        self._bare = re.compile(bare, re.IGNORECASE)
 
     def _add(self, label: str, number: int, value: str) -> str:
-        placeholder = f"<{label}_{number}>"
+        placeholder, folded = f"<{label}_{number}>", label.casefold()
         self._by_value[label, value], self.values[placeholder] = placeholder, value
-        self._last[label] = max(number, self._last.get(label, 0))
-        folded = placeholder.casefold()
-        self._by_name[folded] = "" if folded in self._by_name else placeholder
+        self._by_name[folded, number] = value
+        self._last[folded] = max(number, self._last.get(folded, 0))
         self.known.add(value)
         return placeholder
 
     def placeholder(self, type_: str, value: str) -> str:
         """The placeholder of a value; adds a new one if there is none."""
-        label = _NOT_IN_LABELS.sub("", type_).strip()[:80] or LITERAL
-        if (label, value) in self._by_value:
-            return self._by_value[label, value]
-        number = self._last.get(label, 0) + 1
-        while f"<{label}_{number}>".casefold() in self.reserved:
-            number += 1
-        return self._add(label, number, value)
+        label = _label(type_)
+        known = self._by_value.get((label, value))
+        return known or self._add(label, self._last.get(label.casefold(), 0) + 1, value)
 
-    def _find(
-        self, text: str, gaps: Iterable[tuple[int, int]]
-    ) -> Iterator[tuple[int, int, str, str]]:
-        """Start, end, name and placeholder of strings like placeholders; "" if it is none."""
-        narrow = text if text.isascii() else text.translate(_NARROW)
-        for gap in gaps:
-            for match in PLACEHOLDER.finditer(narrow, *gap):
-                name = f"<{(match[2] or match[3]).strip()}_{match[4]}>".replace(r"\_", "_")
-                known = name if name in self.values else self._by_name.get(name.casefold(), "")
-                yield *match.span(), name.casefold(), known
-
-    def escape(self, text: str, spans: Iterable[tuple[int, int, str]]) -> list[Edit]:
-        """Edits that escape placeholders between (start, end, type) spans.
-
-        Reserves strings of their form. Call it before the values of this text get placeholders.
-        """
+    def escape(self, text: str, spans: Iterable[tuple[int, int, str]]) -> Iterator[Edit]:
+        """Edits of the strings like placeholders between (start, end, type) spans."""
         edges = [0, *(edge for span in spans for edge in span[:2]), len(text)]
-        found = [*self._find(text, zip(edges[::2], edges[1::2], strict=True))]
-        self.reserved.update(name for *_, name, placeholder in found if not placeholder)
-        return [
-            Edit(start, end, self.placeholder(LITERAL, text[start:end]))
-            for start, end, _, placeholder in found
-            if placeholder
-        ]
+        narrow = _narrow(text)
+        for gap in zip(edges[::2], edges[1::2], strict=True):
+            for match in self._whole.finditer(narrow, *gap):
+                start, end = match.span()
+                yield Edit(start, end, self.placeholder(LITERAL, text[start:end]))
 
-    def restore(self, texts: Iterable[str | None]) -> Iterator[list[Edit]]:
-        """Yield the edits of each text that replace placeholders by values; skips None."""
+    def restore(self, texts: Iterable[str]) -> Iterator[list[Edit]]:
+        """Yield the edits of each text that replace placeholders by values."""
         for text in texts:
-            if text is None:
-                continue
-            edits, last = [], 0
-            found = [*self._find(text, [(0, len(text))])]
-            for start, end, name, known in [*found, (len(text), 0, "", "")]:
-                bare = (f"<{b[1]}_{b[2]}>".casefold() for b in _BARE.finditer(text, last, start))
-                self.altered += sum(bool(self._by_name.get(b)) for b in bare)
-                last = end
-                if known:
-                    edits.append(Edit(start, end, self.values[known]))
+            edits, narrow = [], _narrow(text)
+            for match in self._whole.finditer(narrow):
+                if value := self._value(match[2], match[3]):
+                    edits.append(Edit(*match.span(), value))
                 else:
-                    self.altered += bool(name) and name not in self.reserved
+                    self.altered += 1
+            rest = self._whole.sub("\0", narrow)
+            self.altered += sum(bool(self._value(*name)) for name in self._bare.findall(rest))
             self.restored += len(edits)
             yield edits
 
+    def _value(self, label: str, number: str) -> str | None:
+        return self._by_name.get((label.replace("\\", "").casefold(), int(number)))
+
     def save(self) -> None:
         """Replace the file atomically if there is more to keep; only its owner may read it."""
-        size = len(self.values) + len(self.reserved) + len(self.fakes)
-        if self.path is None or self._saved == size:
-            return
-        content = {"placeholders": self.values, "reserved": sorted(self.reserved)}
-        draft = self.path.with_name(f".{self.path.name}.partial")  # `publish` would lock again
-        draft.unlink(missing_ok=True)
-        with create_private(draft) as file:
-            json_ = json.dumps({**content, "fakes": self.fakes}, ensure_ascii=False, indent=2)
-            file.write(f"{json_}\n".encode())
-            file.flush()
-            os.fsync(file.fileno())
-        draft.replace(self.path)
-        self._saved = size
+        size = len(self.values) + len(self.fakes)
+        if self.path and self._saved != size:
+            with publish(self.path) as (draft,):
+                draft.touch(mode=0o600)
+                write_json(draft, {"placeholders": self.values, "fakes": self.fakes})
+            self._saved = size
+
+
+def _label(type_: str) -> str:
+    return _NOT_IN_LABELS.sub("", _narrow(type_)).strip() or LITERAL
+
+
+def _narrow(text: str) -> str:
+    return text if text.isascii() else text.translate(_NARROW)

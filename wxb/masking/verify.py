@@ -6,8 +6,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from tempfile import TemporaryFile
 
-from wxb.masking.files import Record, Source
-from wxb.masking.masker import Masker
+from wxb.masking.files import Block, Source
+from wxb.masking.masker import DENIED, Masker
 from wxb.masking.placeholders import Edit
 from wxb.masking.rules import MASKED, WORD, Values, find_values
 
@@ -29,28 +29,28 @@ class Check:
                 self.values.add(value)
                 self.words.update(w for w in WORD.findall(value) if len(w) > 2 and w[0].isupper())
 
-    def add(self, source: Source, record: Record, rows: Sequence[Sequence[Edit]]) -> None:
-        """Add a part of a file and the edits of its texts."""
-        pairs = [*zip(record.texts, rows, strict=True)]
-        self._add(text[edit.start : edit.end] for text, row in pairs for edit in row)
-        clear = record.edited([edit._replace(new=HIDDEN) for edit in row] for row in rows)
+    def add(self, source: Source, block: Block, rows: Sequence[list[Edit]]) -> None:
+        """Add a block of a file and the edits of its texts."""
+        for (_, _, text), row in zip(block.texts, rows, strict=True):
+            self._add(text[edit.start : edit.end] for edit in row)
+        hidden = ([edit._replace(new=HIDDEN) for edit in row] for row in rows)
+        clear = source.edited(block, hidden)
         if source.format in ("json", "jsonl"):
             clear = _ESCAPES.sub(lambda e: json.loads(f'"{e[0]}"').replace("\n", " "), clear)
-        self.file.write(json.dumps([source.name, clear]) + "\n")
+        self.file.write(json.dumps([source.name, block.line, clear]) + "\n")
 
     def report(self) -> Iterator[str]:
         """Yield what is left unmasked: a count, then lines by file and kind. Call once."""
-        line: defaultdict[str, int] = defaultdict(lambda: 1)
         left: defaultdict[str, list[str]] = defaultdict(list)
         self.file.seek(0)
-        for name, content in map(json.loads, self.file):
-            parts = (m for m in WORD.finditer(content) if m[0] in self.words)
-            masked = {*self.values.find(content), *((*part.span(), MASKED) for part in parts)}
-            for start, end, kind in sorted([*find_values(content), *masked]):
+        for name, line, content in map(json.loads, self.file):
+            spans = {*find_values(content), *self.values.find(content)}
+            spans |= {(*w.span(), MASKED) for w in WORD.finditer(content) if w[0] in self.words}
+            spans |= {(*span, DENIED) for span in self.masker.denied.find(content)}
+            for start, end, kind in sorted(spans):
                 if content[start:end] not in self.masker.allowed:
-                    number = line[name] + content.count("\n", 0, start)
+                    number = line + content.count("\n", 0, start)
                     left[f"{name}: {kind}"].append(str(number))
-            line[name] += content.count("\n")
         self.file.close()
         if left:
             yield f"left in clear: {sum(map(len, left.values()))}"
