@@ -90,6 +90,13 @@ def torch() -> Iterator[Finding]:
         yield Finding("GPU", "ok", message)
 
 
+def package_notes() -> Iterator[str]:
+    """A sentence for `wxb list` if packages differ from the lock that results were made with."""
+    for finding in packages() if LOCKED.exists() else ():
+        if finding.level != "ok":
+            yield f"packages: {finding.message}; `wxb doctor` says more"
+
+
 def git() -> Iterator[Finding]:
     """Files whose lines end otherwise than in git, as `core.autocrlf` makes them: other bytes."""
     from wxb.project import revisions
