@@ -57,7 +57,7 @@ def test_an_interval_that_excludes_0_is_not_enough_after_correction(compared):
 def test_the_claim_does_not_depend_on_the_order_within_noise(compared, swapped):
     content = compared(SEVEN | ({"a": 0.895, "b": 0.90} if swapped else {}))
     assert pairs.leaders(content) == ["a", "b"]
-    assert numbers(pairs.claim(content)) == ["0.895", "0.900", "5", "5", "0.195"]
+    assert numbers(pairs.claim(content)) == ["0.895", "0.900", "0.195"]
     assert pairs.claim(content).startswith("a and b (F1 ")
 
 
@@ -65,7 +65,7 @@ def test_the_claim_does_not_depend_on_the_order_within_noise(compared, swapped):
     ("scores", "noise", "best", "expected"),
     [
         ({"a": 0.5}, 0.01, ["a"], ["0.500"]),
-        ({"a": 0.5, "b": 0.25}, 0.01, ["a"], ["0.500", "1", "1", "0.250"]),
+        ({"a": 0.5, "b": 0.25}, 0.01, ["a"], ["0.500", "0.250"]),
         ({"a": 0.25, "b": 0.5}, 0.3, ["a", "b"], ["0.250", "0.500"]),
         # c is beaten by a only
         ({"a": 0.5, "b": 0.49, "c": 0.485, "d": 0.3}, 0.012, ["a", "b"], ["0.490", "0.500"]),
@@ -79,7 +79,7 @@ def test_a_claim_has_the_leaders_and_how_far_they_are_ahead(
     assert numbers(pairs.claim(content))[: len(expected)] == expected
     assert pairs.claim(content).startswith(" and ".join(best))
     if "c" in scores:
-        assert numbers(pairs.claim(content))[2:] == ["1", "2", "0.190"]
+        assert numbers(pairs.claim(content))[2:] == []  # not ahead of all others
 
 
 @given(st.lists(st.floats(0, 1), min_size=2, max_size=8), st.floats(0, 0.5))
@@ -99,10 +99,9 @@ def test_no_two_leaders_differ_significantly(values, noise):
     [
         ({"a": 0.9, "b": 0.5}, {"copy": 0.4}, F1, None),
         ({"a": 0.9, "b": 0.5}, {}, F1, None),
-        ({"a": 0.9, "b": 0.5}, {"copy": 0.4, "near": 0.6}, F1, "near (0.600): b."),
-        ({"a": 0.9, "b": 0.5}, {"copy": 0.505, "near": 0.6}, F1, "copy (0.505): b."),
-        ({"a": 0.9, "b": 0.5}, {"near": 0.9}, F1, "near (0.900): a and b."),
-        ({"a": 0.9, "b": 0.5}, {"near": 0.7}, CER, "near (0.700): a."),
+        ({"a": 0.9, "b": 0.5}, {"copy": 0.4, "near": 0.6}, F1, "b is"),
+        ({"a": 0.9, "b": 0.5}, {"near": 0.9}, F1, "a and b are"),
+        ({"a": 0.9, "b": 0.5}, {"near": 0.7}, CER, "a is"),
     ],
 )
 def test_the_claim_names_experiments_that_are_not_ahead_of_a_baseline(
@@ -110,8 +109,9 @@ def test_the_claim_names_experiments_that_are_not_ahead_of_a_baseline(
 ):
     made = with_baselines(scores, baselines, metric)
     assert pairs.leaders(made) == (["b"] if metric is CER else ["a"])
+    sentence = f"{behind} not ahead of the baseline near ({baselines.get('near', 0):.3f})."
+    assert pairs.claim(made).endswith(sentence) is (behind is not None)
     assert ("baseline" in pairs.claim(made)) is (behind is not None)
-    assert pairs.claim(made).endswith(behind or ".")
 
 
 @pytest.mark.parametrize(

@@ -78,7 +78,7 @@ def _summary(index: Tree) -> Iterator[str]:
     for study in [_study(PRETRAINED, index), _study("ner", index)]:
         yield f"**{study['title']}** {claim(study)}\n"
         yield headline_table(without_baselines(study)).markdown()
-        yield f"{caption(study)}\n"
+    yield f"{caption(study)}\n"
 
 
 def _tables(block: str, index: Tree) -> Iterator[str]:

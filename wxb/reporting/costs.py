@@ -15,13 +15,9 @@ Costs = Mapping[str, Mapping[str, Any]]  # by stage, such as train@<experiment>
 
 def experiment_stages(params: Params, name: str) -> list[str]:
     """The stages of an experiment that take most time, from that of its backbone to evaluate."""
-    return [backbone_stage(params, name), f"train@{name}", f"evaluate@{name}"]
-
-
-def backbone_stage(params: Params, name: str) -> str:
-    """The stage that makes the backbone of an experiment: `pretrain`, or another's `train`."""
     backbone = params.experiments[name].backbone
-    return f"{'train' if backbone in params.experiments else 'pretrain'}@{backbone}"
+    first = "train" if backbone in params.experiments else "pretrain"
+    return [f"{first}@{backbone}", f"train@{name}", f"evaluate@{name}"]
 
 
 def cost_table(params: Params, systems: Mapping[str, Any], costs: Costs) -> Table:

@@ -22,7 +22,6 @@ class Cell(str):
     `shade` is a percentage of colour; a negative one has the second colour.
     """
 
-    __slots__ = ("note", "shade", "value")
     value: float | None
     shade: int
     note: str

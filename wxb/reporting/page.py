@@ -14,18 +14,27 @@ from markupsafe import Markup
 
 from wxb.core import paths
 from wxb.core.errors import WxbError
-from wxb.core.files import publish
+from wxb.core.files import publish, read_json
 from wxb.core.params import Params
 from wxb.core.params.section import flatten
 from wxb.reporting import costs, formatting, tables
-from wxb.reporting.charts import figures, pairs
+from wxb.reporting.charts import figures, pairs, parts
 from wxb.reporting.charts.figures import Curve, Line
 from wxb.reporting.charts.parts import Block, Charts, Fold, Page, Section, Study, render
-from wxb.reporting.formatting import Cell, Table, duration, p_value, rounded, signed, tuning_text
+from wxb.reporting.formatting import (
+    Cell,
+    Table,
+    duration,
+    p_value,
+    rounded,
+    signed,
+    tuning_text,
+    with_interval,
+)
 
 PUBLISHED = Path(__file__).with_name("published")  # <study>.csv
 LOSS, VALID_LOSS = "loss", "valid_loss"  # curves on training and on validation records
-DEEP, PALE = 45, 12  # percent of colour of a difference that is significant, and that is not
+DEPTH = 45  # percent of colour of a significant difference
 
 
 def assemble(study: Study, task: Page) -> str:
@@ -43,7 +52,10 @@ def assemble(study: Study, task: Page) -> str:
             _training(study, task),
             *published(study),
         ],
-        notes=[f"Check the data: {warning}." for warning in comparison.get("warnings", [])],
+        notes=[
+            _best(comparison),
+            *(f"Check the data: {warning}." for warning in comparison.get("warnings", [])),
+        ],
         legend=study.chips,
         footer=f"Study {comparison['study']}.",
     )
@@ -57,6 +69,7 @@ def _results(study: Study, task: Page, rest: Sequence[str]) -> Section:
     chart = figures.forest(metric, scores, order)
     legend = figures.chips(sets, sets, figures.HOLLOW) if len(sets) > 1 else {}
     notes = [
+        data_text(study),
         f"{comparison['level']:.0%} intervals: {tables.uncertainty(comparison)}.",
         "Lower is better." if metric.lower_is_better else "",
         tables.caption(comparison),
@@ -71,7 +84,7 @@ def _results(study: Study, task: Page, rest: Sequence[str]) -> Section:
             *filter(None, [" ".join(rest)]),
             *(f"On {name}: {pairs.claim(sets[name])}" for name in comparison["further"]),
             Fold("Task", [*about(study, task.RULE)]),
-            Fold("Noise", _tests(comparison)),
+            *([Fold("Differences", _tests(comparison))] if comparison["pairs"] else []),
             Fold("Run", _making(study)),
             links(study),
         ],
@@ -93,6 +106,24 @@ def _line(study: Study, name: str) -> str:
     kind = f" ({backbone.architecture.model_type})" if backbone.architecture else ""
     where = "" if backbone.is_tokenizer_only else f" on {experiment.backbone}{kind}"
     return ", ".join(filter(None, [f"{experiment.method}{where}", tuning_text(experiment)]))
+
+
+def _best(comparison: Mapping[str, Any]) -> str:
+    name, metric = pairs.ranked(comparison)[0], pairs.headline(comparison)
+    score = with_interval(comparison["systems"][name][metric.key], metric)
+    return f"Best score of all: {name}, {metric.title} {score}."
+
+
+def data_text(study: Study) -> str:
+    """The labelled records of each split; further test sets with the field that they hold out."""
+    name = study.params.experiments[pairs.trained(study.comparison)[0]].corpus
+    corpus, profile = study.params.corpora[name], paths.CLEAN / name / paths.PROFILE
+    splits = read_json(profile)["splits"] if profile.exists() else {}
+    counts = {split: f"{split} {content['labelled']:,}" for split, content in splits.items()}
+    for test_set, (field, _) in corpus.split.held_out_fields.items():
+        counts[test_set] = f"{counts.get(test_set, test_set)} (each {field} is new)"
+    kind = "Synthetic records" if corpus.generate else "Records"
+    return f"{kind}: {', '.join(counts.values())}." if counts else ""
 
 
 def ranking(study: Study) -> Table:
@@ -128,13 +159,12 @@ def links(study: Study) -> Markup:
 
 def _tests(comparison: Mapping[str, Any]) -> list[Block]:
     """All differences of each test set, and what significant means."""
-    if not comparison["pairs"]:
-        return ["The study has one experiment, so there are no differences to test."]
     return [
-        "Differences of the row over the column; positive: the row is better. Deep: significant,"
-        f" as the {comparison['level']:.0%} interval excludes 0 and p, corrected by Holm's method"
-        f" for {pairs.number_of_tests(comparison)} pairs, is at most {pairs.ALPHA}. Pale: not"
-        " significant. Intervals and p values are on hover.",
+        "Differences of the row over the column; positive: the row is better. Coloured:"
+        f" significant, as the {comparison['level']:.0%} interval excludes 0 and p, corrected by"
+        f" Holm's method for {pairs.number_of_tests(comparison)} pairs, is at most {pairs.ALPHA}."
+        " Tests are paired by record, so a smaller difference can be significant if it is steadier."
+        " Intervals and p values are on hover.",
         differences(comparison),
         *(Fold(f"On {name}", [differences(o)]) for name, o in comparison["further"].items()),
     ]
@@ -151,11 +181,10 @@ def differences(comparison: Mapping[str, Any]) -> Table:
             return ""
         low, high = (signed(bound, metric) for bound in (pair.low, pair.high))
         p = f"p {p_value(pair.p_value)}, corrected {p_value(pair.corrected)}"
-        depth = DEEP if pair.significant else PALE
         return Cell(
             signed(pair.value, metric),
             pair.value,
-            shade=depth if pair.value > 0 else -depth,
+            shade=pair.significant * (DEPTH if pair.value > 0 else -DEPTH),
             note=f"{a} over {b}: {low} to {high}, {p}, {pair.conclusion}",
         )
 
@@ -166,15 +195,20 @@ def differences(comparison: Mapping[str, Any]) -> Table:
 def languages(study: Study) -> list[Section]:
     """The headline score of each experiment by language; none without two languages."""
     metric, everything = study.scorer.headline, study.predictions.values()
-    rows = []
+    rows, errors = [], []
     for language in sorted({row.language for rows in everything for row in rows}):
         members = [[row for row in rows if row.language == language] for rows in everything]
         scores = [study.scorer.rounded_scores(part)[metric.key] for part in members]
         cells = [Cell(rounded(score, metric), score) for score in scores]
         rows.append([language or "unknown", f"{len(members[0]):,}", *cells])
+        if all("errors" in system for system in study.systems.values()):
+            details = map(study.scorer.details, members)
+            systems = dict(zip(study.predictions, details, strict=True))
+            title = f"Errors, {language or 'unknown'}"
+            errors.append(Fold(title, [parts.error_table(title, systems)]))
     title = f"{metric.title} by language"
     table = Table(title, ["language", "records", *study.predictions], rows)
-    return [Section("languages", title, [table])] if len(rows) > 1 else []
+    return [Section("languages", title, [table, *errors])] if len(rows) > 1 else []
 
 
 def _cost(study: Study) -> Section:
@@ -190,33 +224,30 @@ def _training(study: Study, task: Page) -> Section:
     scores = pairs.metrics(study.comparison)
     titles = {f"valid_{key}": metric.title for key, metric in scores.items()}
     keys = {key for curves in study.curves.values() for key in curves if key.startswith("valid_")}
+    keys -= {VALID_LOSS}
     legend = {name: study.chips[name] for name in study.curves}
+    drawn = {name: chip for name, chip in legend.items() if keys & study.curves[name].keys()}
     validation = {}
-    for key in sorted(keys - {VALID_LOSS}, key=lambda key: (key not in titles, key)):
+    for key in sorted(keys, key=lambda key: (key not in titles, key)):
         title = f"validation {titles.get(key, formatting.words(key.removeprefix('valid_')))}"
         validation[title] = figures.curves(_lines(study.curves, [key]), y_title=title)
-    note = (
-        "Dashed: validation records. Losses of different objectives or tokenizers are not"
-        " comparable."
-    )
+    note = "Dashed: validation. Losses of different objectives or tokenizers are not comparable."
     losses = [
-        Charts({f"Loss of each {kind}": figures.curves(_lines(named), y_title="loss")}, chips)
+        Charts({f"Loss of each {kind}": loss.update_yaxes(type="log")}, chips)
         for kind, named, chips in (
             ("experiment", study.curves, legend),
             ("backbone", study.pretraining, figures.chips(study.pretraining)),
         )
+        for loss in [figures.curves(_lines(named), y_title="loss")]
     ]
     folded = Fold("Losses", [note, *losses])
     return Section(
-        "training", "Training", [task.VALIDATION_NOTE, Charts(validation, legend), folded]
+        "training", "Training", [task.VALIDATION_NOTE, Charts(validation, drawn), folded]
     )
 
 
 def published(study: Study) -> list[Section]:
-    """The published scores that a study of a demo reproduces, from PUBLISHED.
-
-    Studies of other records have none.
-    """
+    """The published scores that a study of a demo reproduces; none for other records."""
     path, params = PUBLISHED / f"{study.comparison['study']}.csv", study.params
     corpus = params.experiments[pairs.trained(study.comparison)[0]].corpus
     if not path.exists() or not params.corpora[corpus].path.startswith("demos/"):
@@ -246,10 +277,7 @@ def _making(study: Study) -> list[Block]:
 
 
 def settings(params: Params, names: Sequence[str]) -> Table:
-    """The settings of experiments and of their backbones that differ.
-
-    A setting differs if it has two values among the experiments that have it.
-    """
+    """The settings that have two values among the experiments (and backbones) with them."""
     columns = []
     for name in names:
         experiment = params.experiments[name]
@@ -278,15 +306,12 @@ def _lines(
 
 
 def write_index(params: Params) -> Path:
-    """Write reports/index.html for all existing pages, and return its path.
-
-    Raises WxbError if there is no page yet.
-    """
+    """Write reports/index.html for all pages and return its path; raise WxbError without one."""
     link = Markup('<a href="{}.html">{}</a>')
     sections = []
     for title, blocks in (("Studies", params.studies), ("Lessons", params.lessons)):
         rows = [
-            [link.format(quote(name), block.title), read_description(paths.page(name))]
+            [link.format(quote(name), block.title), _description(paths.page(name))]
             for name, block in blocks.items()
             if paths.page(name).exists()
         ]
@@ -301,7 +326,6 @@ def write_index(params: Params) -> Path:
     return paths.INDEX
 
 
-def read_description(page: Path) -> str:
-    """The description in the head of a page; empty if it has none."""
+def _description(page: Path) -> str:
     match = re.search('<meta name="description" content="([^"]*)">', page.read_text("utf-8"))
     return html.unescape(match[1]) if match else ""

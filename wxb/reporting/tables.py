@@ -29,10 +29,7 @@ INTERVAL = "(95% interval)"
 
 
 def study_table(comparison: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """A row for each test set and experiment: scores, shares, counts and sizes, unrounded.
-
-    Details of a system are included if they are flat counts.
-    """
+    """A row for each test set and experiment: scores, shares, counts and sizes, unrounded."""
     return [
         {
             "experiment": name,
@@ -69,11 +66,7 @@ def as_csv(comparison: Mapping[str, Any]) -> str:
 
 
 def markdown(comparison: Mapping[str, Any], seconds: Mapping[str, float] | None = None) -> str:
-    """The study in Markdown: its tables and its claim.
-
-    `seconds` are training times per seed by experiment; leave them out if the text must be
-    reproducible.
-    """
+    """The study in Markdown; `seconds` of training by experiment are not reproducible."""
     signature = comparison["signature"]
     optional = [leads_table(comparison), shares_table(comparison)]
     return "\n".join(
@@ -96,7 +89,7 @@ def caption(comparison: Mapping[str, Any]) -> str:
     """What the scores and tiers of a table mean, in sentences."""
     sentences = []
     if comparison["pairs"]:
-        sentences.append("Experiments that share a tier do not differ significantly.")
+        sentences.append("Tiers that share a letter do not differ significantly in paired tests.")
         sentences.append(pairs.groups_warning(comparison))
     if len(comparison["seeds"]) == 1:
         sentences.append("One seed: the interval covers test records, not retraining.")

@@ -25,8 +25,8 @@ def check_with(**changes):
 def test_its_backbone_is_that_of_the_first():
     params = check_with()
     assert params.backbone_of(params.experiments[SECOND]) is params.backbones["encoder"]
-    assert costs.backbone_stage(params, FIRST) == "pretrain@encoder"
-    assert costs.backbone_stage(params, SECOND) == f"train@{FIRST}"
+    assert costs.experiment_stages(params, FIRST)[0] == "pretrain@encoder"
+    assert costs.experiment_stages(params, SECOND)[0] == f"train@{FIRST}"
 
 
 LORA = {"lora": {"r": 4, "alpha": 4, "target_modules": ["query"]}}

@@ -33,7 +33,15 @@ def test_forest_has_a_marker_of_each_test_set_in_the_rows_of_experiments_and_gre
     assert [trace.marker.color for trace in ours] == [figures.colour(0), figures.OTHERS]
     assert other.marker.symbol == f"{figures.symbol(1)}-open"
     assert other.marker.color == ours[0].marker.color
-    assert (other.x, other.y, other.error_x.array) == ((0.25,), ours[0].y, None)
+    assert (other.x, other.error_x.array) == ((0.25,), (pytest.approx(0.05),))
+    assert ours[0].y[0] < 0 < other.y[0] < 0.5  # below the marker of the first test set
+
+
+def test_forest_has_an_arrow_for_a_score_below_half_of_the_best():
+    scores = {"b": SCORES["b"], "c": {"value": 0.37, "low": 0.3, "high": 0.4}}
+    for metric, x, text in ((F1, 0.5, "0.370"), (CER, 0.37, "")):
+        traces = figures.forest(metric, {"test": scores}, figures.chips(scores)).data
+        assert [(t.x[0], t.text) for t in traces] == [(0.75, ""), (x, text)]
 
 
 def test_ten_experiments_and_all_errors_have_their_own_colour():

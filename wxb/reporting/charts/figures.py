@@ -14,7 +14,7 @@ import plotly.graph_objects as go
 from numpy.typing import NDArray
 
 from wxb.metrics import Metric
-from wxb.reporting.formatting import with_interval
+from wxb.reporting.formatting import rounded, with_interval
 
 # At least 3:1 against white and near-black; far apart also for colour-blind readers; no reds.
 SERIES = (
@@ -31,6 +31,7 @@ SYMBOLS = (
 FILLED, HOLLOW = "●◆■▲▼★✚►", "●◇□△▽☆✛▷"
 
 ROW = 25  # pixels
+OFFSET = 0.32  # rows between the markers of two test sets
 FRAME = 56  # axis and its title
 LABEL, LETTER = 14, 7  # pixels of a row label of a matrix, and of a letter of a column label
 
@@ -61,36 +62,47 @@ def forest(
 ) -> go.Figure:
     """Forest plot: scores (`value`, `low`, `high`) by test set, then experiment.
 
-    A row for each name of `colours`, the first on top, with a marker for each test set; those of
-    the first test set have intervals.
+    A row for each name of `colours`, the first on top; an arrow has a value below the axis.
     """
     figure = _empty_figure(height=FRAME + ROW * len(colours))
+    start = None if metric.lower_is_better else _start(scores)
     for index, (test_set, results) in enumerate(scores.items()):
-        shape = symbol(index) + "-open" * (index > 0)
-        marker = {"symbol": shape, "size": 10 if index else 12, "line": {"width": 1.5}}
-        for name, chip in colours.items():
+        for row, (name, chip) in enumerate(colours.items()):
+            score = results[name]
+            below = start is not None and score["value"] < start
             figure.add_scatter(
-                x=[results[name]["value"]],
-                y=[escape_label(name)],
-                error_x=None
-                if index
-                else {
-                    "array": [results[name]["high"] - results[name]["value"]],
-                    "arrayminus": [results[name]["value"] - results[name]["low"]],
-                    "color": f"{chip.colour}66",  # a pale thick band behind its marker
-                    "thickness": 7,
-                    "width": 0,
+                x=[start if below else score["value"]],
+                y=[row + OFFSET * (index - (len(scores) - 1) / 2)],
+                error_x={
+                    "array": [score["high"] - score["value"]],
+                    "arrayminus": [score["value"] - score["low"]],
+                    **{"color": chip.colour, "thickness": 1.5, "width": 3, "visible": not below},
                 },
-                mode="markers",
-                marker={"color": chip.colour, **marker},
+                mode="markers+text",
+                text=rounded(score["value"], metric) if below and not index else "",
+                textposition="middle right",
+                cliponaxis=not below,
+                marker={
+                    "symbol": ("triangle-left" if below else symbol(index)) + "-open" * (index > 0),
+                    **{"color": chip.colour, "size": 8, "line": {"width": 1.5}},
+                },
                 hovertemplate=f"{escape_label(name)} on {escape_label(test_set)}<br>{metric.title}"
-                f" {with_interval(results[name], metric)}<extra></extra>",
+                f" {with_interval(score, metric)}<extra></extra>",
             )
     better = " (lower is better)" if metric.lower_is_better else ""
-    figure.update_xaxes(title=metric.title + better)
-    # Names such as "2024" are categories, not numbers. The first row is on top.
-    figure.update_yaxes(type="category", range=[len(colours) - 0.5, -0.5], showgrid=False)
+    figure.update_xaxes(title=metric.title + better, autorangeoptions={"clipmin": start})
+    labels = {"tickvals": [*range(len(colours))], "ticktext": [*map(escape_label, colours)]}
+    figure.update_yaxes(range=[len(colours) - 0.5, -0.5], showgrid=False, **labels)
     return figure
+
+
+def _start(scores: Mapping[str, Mapping[str, Mapping[str, float]]]) -> float:
+    """The start of an axis for the intervals of all scores from half of the best one upwards."""
+    everything = [score for results in scores.values() for score in results.values()]
+    best = max(score["value"] for score in everything)
+    step = 10.0 ** np.ceil(np.log10(best) - 1) if best > 0 else 1.0  # 0.1 up to 1, 10 up to 100
+    lowest = min(score["low"] for score in everything if score["value"] >= best / 2)
+    return float(round(step * np.floor(lowest / step), 9))
 
 
 def curves(lines: Sequence[Line], *, y_title: str, x_title: str = "update") -> go.Figure:
@@ -144,17 +156,16 @@ def regions(
         showscale=False,
         hoverinfo="skip",
     )
-    for label in (0, 1):
-        members = points[np.array(classes) == label]
-        figure.add_scatter(
-            x=members[:, 0].tolist(),
-            y=members[:, 1].tolist(),
-            mode="markers+text",
-            text=[str(label)] * len(members),
-            textposition="top right",
-            marker={"color": colour(label), "symbol": symbol(label), "size": 11},
-            hovertemplate=f"(%{{x}}, %{{y}}): {label}<extra></extra>",
-        )
+    shapes = {"color": [*map(colour, classes)], "symbol": [*map(symbol, classes)]}
+    figure.add_scatter(
+        x=points[:, 0].tolist(),
+        y=points[:, 1].tolist(),
+        mode="markers+text",
+        text=[*map(str, classes)],
+        textposition="top right",
+        marker={**shapes, "size": 11},
+        hovertemplate="(%{x}, %{y}): %{text}<extra></extra>",
+    )
     axis = {"range": [low, high], "tickvals": [0, 1], "showgrid": False, "constrain": "domain"}
     figure.update_xaxes(title="x₁", **axis)
     figure.update_yaxes(title="x₂", scaleanchor="x", **axis)  # a unit is as long on both axes
@@ -168,10 +179,7 @@ def matrix(
     *,
     names: tuple[str, str],
 ) -> go.Figure:
-    """Heatmap of values (R, C); `names` are the titles of the row and the column axis.
-
-    Names of rows and columns may repeat. All are labelled.
-    """
+    """Heatmap of values (R, C) by row and column, which may repeat; `names` are titles of axes."""
     below = LETTER * min(25, max(map(len, columns))) + 50
     figure = _empty_figure(height=below + LABEL * len(rows))
     figure.add_heatmap(

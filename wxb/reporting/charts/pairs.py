@@ -1,12 +1,10 @@
 """The scores of a comparison (wxb/metrics/evaluation.py), and what its paired tests establish.
 
-Baselines are systems with scores and intervals, but without tests.
-
-Every p value is corrected for all pairs of a study, on all its test sets. Tables and pages call
-a difference significant by one rule: `Pair.significant`.
+Baselines are systems with scores and intervals, but without tests. p values are corrected for all
+pairs of a study, on all its test sets.
 """
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from string import ascii_lowercase
 from typing import Any, NamedTuple, Self
 
@@ -150,31 +148,25 @@ def claim(comparison: Mapping[str, Any]) -> str:
 
 
 def conclusions(comparison: Mapping[str, Any]) -> list[str]:
-    """The sentences of a conclusion: who is ahead, of how many others, and by how much.
+    """The sentences of a conclusion: the study's `question`, then who is ahead, and by how much.
 
-    The first sentence is on the two experiments that the study's `question` names. Names are in the
-    study's order, as differences that are not significant rank nothing.
+    Names are in the study's order, as differences that are not significant rank nothing.
     """
-    tested, best = _tested(comparison), leaders(comparison)
-    metric, scores = headline(comparison), headline_scores(comparison)
+    best, metric = leaders(comparison), headline(comparison)
+    scores, verb = headline_scores(comparison), "are" if len(best) > 1 else "is"
     leads = pairs_by_names(corrected_pairs(comparison))
-    others = [name for name in tested if name not in best]
+    others = [name for name in _tested(comparison) if name not in best]
     beaten = [name for name in others if all(leads[one, name].significant for one in best)]
-    clauses = []
-    if len(best) > 1:
-        clauses.append("do not differ significantly")
-    if beaten:
-        least = min(leads[leader, name].value for leader in best for name in beaten)
-        clauses.append(
-            f"{'are' if len(best) > 1 else 'is'} significantly ahead of {len(beaten)} of"
-            f" {len(others)} other experiments, by {rounded(least, metric)} or more"
-        )
-    if not clauses:
-        clauses.append("is behind no other experiment")
+    clauses = ["do not differ significantly"] if len(best) > 1 else []
+    if beaten and (beaten == others or len(best) == 1):
+        count = "all" if beaten == others else f"{len(beaten)} of {len(others)}"
+        least = rounded(min(leads[one, name].value for one in best for name in beaten), metric)
+        clauses.append(f"{verb} significantly ahead of {count} others, by {least} or more")
+    clauses = clauses or ["is behind no other experiment"]
     values = sorted(scores[name]["value"] for name in best)
     ends = dict.fromkeys(rounded(end, metric) for end in (values[0], values[-1]))
     sentence = f"{listed(best)} ({metric.title} {' to '.join(ends)}) {' and '.join(clauses)}."
-    return [*filter(None, [_answer(comparison), sentence]), *_against_baselines(comparison)]
+    return [*filter(None, [_answer(comparison), sentence, _behind_baseline(comparison)])]
 
 
 def _answer(comparison: Mapping[str, Any]) -> str:
@@ -189,7 +181,9 @@ def _answer(comparison: Mapping[str, Any]) -> str:
         found = f"{pair.a} is significantly ahead of {pair.b}"
     low, high = (signed(bound, metric) for bound in (pair.low, pair.high))
     p = p_value(pair.corrected)
-    return f"{found}: {signed(pair.value, metric)} {metric.title} ({low} to {high}; p {p})."
+    return (
+        f"{found}: {signed(pair.value, metric)} {metric.title} ({low} to {high}; corrected p {p})."
+    )
 
 
 def _tested(comparison: Mapping[str, Any]) -> list[str]:
@@ -198,18 +192,17 @@ def _tested(comparison: Mapping[str, Any]) -> list[str]:
     return [name for name in trained(comparison) if name in tested or not tested]
 
 
-def _against_baselines(comparison: Mapping[str, Any]) -> Iterator[str]:
-    """The experiments not ahead of the best baseline, and those whose intervals have another."""
-    metric, scores, names = headline(comparison), headline_scores(comparison), trained(comparison)
-    sign, title = -1 if metric.lower_is_better else 1, "Not ahead of"
-    for baseline in [name for name in ranked(comparison) if name in baselines(comparison)]:
-        value = scores[baseline]["value"]
-        behind = [name for name in names if sign * (scores[name]["value"] - value) <= 0]
-        if title != "Not ahead of":
-            behind = [n for n in names if scores[n]["low"] <= value <= scores[n]["high"]]
-        if behind:
-            yield f"{title} the baseline {baseline} ({rounded(value, metric)}): {listed(behind)}."
-        title = "Intervals that include"
+def _behind_baseline(comparison: Mapping[str, Any]) -> str:
+    """The experiments that are not ahead of the best baseline; empty if all are."""
+    metric, scores = headline(comparison), headline_scores(comparison)
+    for baseline in [name for name in ranked(comparison) if name in baselines(comparison)][:1]:
+        value, sign = scores[baseline]["value"], -1 if metric.lower_is_better else 1
+        names = [n for n in trained(comparison) if sign * (scores[n]["value"] - value) <= 0]
+        if names:
+            verb = "are" if len(names) > 1 else "is"
+            score = rounded(value, metric)
+            return f"{listed(names)} {verb} not ahead of the baseline {baseline} ({score})."
+    return ""
 
 
 def tiers(comparison: Mapping[str, Any]) -> dict[str, str]:
@@ -249,12 +242,10 @@ def letters(names: Sequence[str], established: Collection[tuple[str, str]]) -> d
 
     ordered = sorted(columns, key=order)
     return {
-        name: "".join(_letter(i) for i, column in enumerate(ordered) if name in column)
+        name: "".join(
+            f"{ascii_lowercase[index % 26]}{index // 26 or ''}"  # a to z, then a1, b1 and so on
+            for index, column in enumerate(ordered)
+            if name in column
+        )
         for name in names
     }
-
-
-def _letter(index: int) -> str:
-    """a to z, then a1, b1 and so on."""
-    rounds, letter = divmod(index, len(ascii_lowercase))
-    return ascii_lowercase[letter] + (str(rounds) if rounds else "")

@@ -21,7 +21,7 @@ from wxb.metrics import Metric
 from wxb.metrics.scorer import Scorer
 from wxb.reporting.charts.figures import Chip, Curve, chips, to_json
 from wxb.reporting.charts.pairs import baselines
-from wxb.reporting.formatting import SHARE, Cell, Table, rounded
+from wxb.reporting.formatting import SHARE, Cell, Table, rounded, words
 
 DEEPEST = 62  # percent of colour in the cell of a perfect score, so that text on it stays legible
 BEST = "best of its row"  # the note of a cell; CSS makes it bold
@@ -105,8 +105,7 @@ def by_category(
 ) -> list[Block]:
     """A table with a row for each category of a detail, such as `by_type`, most frequent first.
 
-    Each category has its number of records in `count`, and a score in `score`; the best of a row
-    are bold, and a sentence counts them. Empty without categories.
+    `count` and `score` are keys of a category. A sentence counts the rows in which each is best.
     """
     first = next(iter(systems.values()))[detail]
     counts = {name: row[count] for name, row in first.items() if row[count]}
@@ -121,17 +120,22 @@ def by_category(
         return []
     names = ", ".join(f"{name} {number}" for name, number in wins.most_common())
     return [
-        f"{caption}. Bold: best of a row; rows won, also by a tie: {names}.",
+        f"Bold: best of its row. Rows in which each is best, alone or with others: {names}.",
         Table(caption, ["", "count", *systems], rows),
     ]
 
 
-def shaded(score: float, metric: Metric = SHARE, note: str = "") -> Cell:
-    """The cell of a score: better ones have a deeper colour.
+def error_table(caption: str, systems: Mapping[str, Any]) -> Table:
+    """The counts in `errors` of each system."""
+    rows = [
+        [name, *(f"{n:,}" for n in system["errors"].values())] for name, system in systems.items()
+    ]
+    return Table(caption, ["experiment", *map(words, next(iter(systems.values()))["errors"])], rows)
 
-    Squaring separates good scores.
-    """
-    share = score / (metric.high or 1)
+
+def shaded(score: float, metric: Metric = SHARE, note: str = "") -> Cell:
+    """The cell of a score: better ones have a deeper colour."""
+    share = score / (metric.high or 1)  # squared below, which separates good scores
     return Cell(rounded(score, metric), score, shade=round(DEEPEST * share**2), note=note)
 
 

@@ -37,10 +37,6 @@ class Page(parts.Page):
     def sections(self, study: Study) -> list[Section]:
         """F1 by type, then errors: counts, frequent confusions and marked records."""
         systems = study.systems
-        outcomes = [
-            [name, *(f"{system['errors'][outcome]:,}" for outcome in OUTCOMES)]
-            for name, system in systems.items()
-        ]
         note = (
             "Each gold and each predicted span has one outcome. Wrong type: correct offsets. Wrong"
             " boundary: correct type, with an overlap. Wrong both: an overlap only. Records are"
@@ -53,7 +49,7 @@ class Page(parts.Page):
                 "Errors",
                 [
                     note,
-                    Table("Outcomes", ["experiment", *map(words, OUTCOMES)], outcomes),
+                    parts.error_table("Outcomes", systems),
                     *thresholds(study),
                     *(
                         Fold(name, [confusions(rows), type_matrix(rows), *examples(rows)])
@@ -97,7 +93,7 @@ def type_matrix(rows: Sequence[PredictionRow]) -> Charts:
 
 
 def thresholds(study: Study) -> list[Charts]:
-    """Precision against recall of the experiments with scores, from their threshold upwards."""
+    """Precision against recall by threshold; recall below half of the best is left out."""
     lines = []
     for series, (name, rows) in enumerate(study.predictions.items()):
         scores = np.array([score for row in rows for score in row.scores])
@@ -107,7 +103,11 @@ def thresholds(study: Study) -> list[Charts]:
         points = {(k.sum() / gold, k.mean()): note for note, k in kept.items() if k.any()}
         if len(points) > 1:
             lines.append(figures.Line(name, series, [*points], notes=[*points.values()]))
+    half = max([0.0, *(recall for line in lines for recall, _ in line.points)]) / 2
+    lines = [line for line in lines if max(line.points)[0] >= half]
     chart = figures.curves(lines, x_title="recall", y_title="precision")
+    chart.update_xaxes(autorangeoptions_clipmin=np.floor(10 * half) / 10, rangemode="normal")
+    chart.update_yaxes(rangemode="normal")
     legend = {line.name: study.chips[line.name] for line in lines}
     return [Charts({"Precision against recall, by threshold": chart}, legend)] if lines else []
 

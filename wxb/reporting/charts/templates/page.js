@@ -20,6 +20,13 @@ for (const header of document.querySelectorAll("thead th")) {
   header.addEventListener("keydown", ({ key }) => key === "Enter" && sort());
 }
 
+// A box that scrolls sideways fades on the right while more follows.
+for (const box of document.querySelectorAll(".wide, nav")) {
+  const fade = () => box.classList.toggle("more", box.scrollWidth - box.scrollLeft > box.clientWidth + 1);
+  box.addEventListener("scroll", fade);
+  new ResizeObserver(fade).observe(box);
+}
+
 // Plotly is most of the file, so it is gzipped.
 const content = document.getElementById("plotly").textContent;
 const packed = Uint8Array.from(atob(content), (character) => character.charCodeAt(0));
@@ -43,7 +50,7 @@ const draw = async (element) => {
   element.replaceChildren();
   if (innerWidth < 640) {
     // On a phone, markers would hide their intervals, and names of rows take the width.
-    for (const { marker } of data) if (marker) marker.size *= 0.6;
+    for (const { marker } of data) if (marker) marker.size *= 0.75;
     layout.font.size = 10;
   }
   await Plotly.newPlot(element, data, layout, { displayModeBar: false, responsive: true });
