@@ -74,10 +74,10 @@ Study = Mapping[str, Any]  # a table as JSON: reports/studies or reports/seeds
 
 
 def _summary(index: Tree) -> Iterator[str]:
-    """The study of pretrained weights, then the demo's: claim and table."""
+    """The study of pretrained weights, then the demo's: claim and table, on `test`."""
     for study in [_study(PRETRAINED, index), _study("ner", index)]:
         yield f"**{study['title']}** {claim(study)}\n"
-        yield headline_table(without_baselines(study)).markdown()
+        yield headline_table({**without_baselines(study), "further": {}}).markdown()
     yield f"{caption(study)}\n"
 
 

@@ -21,16 +21,7 @@ from wxb.reporting import costs, formatting, tables
 from wxb.reporting.charts import figures, pairs, parts
 from wxb.reporting.charts.figures import Curve, Line
 from wxb.reporting.charts.parts import Block, Charts, Fold, Page, Section, Study, render
-from wxb.reporting.formatting import (
-    Cell,
-    Table,
-    duration,
-    p_value,
-    rounded,
-    signed,
-    tuning_text,
-    with_interval,
-)
+from wxb.reporting.formatting import Cell, Table, duration, p_value, rounded, signed, tuning_text
 
 PUBLISHED = Path(__file__).with_name("published")  # <study>.csv
 LOSS, VALID_LOSS = "loss", "valid_loss"  # curves on training and on validation records
@@ -110,7 +101,7 @@ def _line(study: Study, name: str) -> str:
 
 def _best(comparison: Mapping[str, Any]) -> str:
     name, metric = pairs.ranked(comparison)[0], pairs.headline(comparison)
-    score = with_interval(comparison["systems"][name][metric.key], metric)
+    score = formatting.with_interval(comparison["systems"][name][metric.key], metric)
     return f"Best score of all: {name}, {metric.title} {score}."
 
 
