@@ -16,7 +16,7 @@ def test_markdown_of_two(tree):
     made = tree(SEVEN[:2]).comparison
     text = tables.markdown(made)
     assert "4 records, 7 spans; 25.0% within one word of training, 50.0% within two.\n" in text
-    assert "intervals and p values: jackknife over records.\n" in text
+    assert "intervals and p values: jackknife, each record left out in turn.\n" in text
     shown = [tables.score_table(made), tables.leads_table(made), tables.shares_table(made)]
     scores, leads, shares = (cells(table)["ner-a"] for table in shown)
     assert (scores["tier"], scores["F1 (95% interval)"]) == ("a", "0.462 (0.335–0.594)")
@@ -55,7 +55,7 @@ def test_groups_and_seeds_are_shown(compared):
     assert "| a | 0.500 ± 0.141 (0.490–0.510) |" in text
     assert "F1, mean ± SD of 2 seeds (95% interval)" in text
     assert "test: 20 records in 3 groups by source, 20 spans; 25.0% within one word" in text
-    assert "jackknife over groups and seeds 4 and 5" in text
+    assert "each group left out in turn, and seeds 4 and 5" in text
 
 
 def test_study_table_has_a_row_an_experiment(tree):
@@ -88,6 +88,8 @@ def test_tables_show_metrics_with_their_titles_and_decimals(compared):
     assert "| a | a | 30.3 (29.3–31.3) | 51.50 | 1,234 |\n" in text
     assert "| experiment | test: rare words |\n" in text
     assert "\ntest: 20 records; 25.0% within one word" in text  # no units, as these are records
-    assert "\nMade-up BLEU; intervals and p values: jackknife over records.\n" in text
+    assert (
+        "\nMade-up BLEU; intervals and p values: jackknife, each record left out in turn.\n" in text
+    )
     (row, _) = tables.study_table(content)
     assert (row["bleu"], row["chrf_low"], row["words"], row["rare"]) == (30.26, 50.0, 1234, 0.5)

@@ -32,6 +32,8 @@ def assemble(study: Study, task: Page) -> str:
     """The page of a study as HTML: the answer to its question, the scores, then all else."""
     comparison = study.comparison
     answer, *rest = pairs.conclusions(comparison)
+    best, metric = pairs.ranked(comparison)[0], pairs.headline(comparison)
+    score = formatting.with_interval(study.systems[best][metric.key], metric)
     return render(
         comparison["title"],
         answer,
@@ -44,7 +46,7 @@ def assemble(study: Study, task: Page) -> str:
             *published(study),
         ],
         notes=[
-            _best(comparison),
+            f"Best score of all: {best}, {metric.title} {score}.",
             *(f"Check the data: {warning}." for warning in comparison.get("warnings", [])),
         ],
         legend=study.chips,
@@ -99,22 +101,15 @@ def _line(study: Study, name: str) -> str:
     return ", ".join(filter(None, [f"{experiment.method}{where}", tuning_text(experiment)]))
 
 
-def _best(comparison: Mapping[str, Any]) -> str:
-    name, metric = pairs.ranked(comparison)[0], pairs.headline(comparison)
-    score = formatting.with_interval(comparison["systems"][name][metric.key], metric)
-    return f"Best score of all: {name}, {metric.title} {score}."
-
-
 def data_text(study: Study) -> str:
     """The labelled records of each split; further test sets with the field that they hold out."""
     name = study.params.experiments[pairs.trained(study.comparison)[0]].corpus
     corpus, profile = study.params.corpora[name], paths.CLEAN / name / paths.PROFILE
     splits = read_json(profile)["splits"] if profile.exists() else {}
-    counts = {split: f"{split} {content['labelled']:,}" for split, content in splits.items()}
-    for test_set, (field, _) in corpus.split.held_out_fields.items():
-        counts[test_set] = f"{counts.get(test_set, test_set)} (each {field} is new)"
+    fields = {k: f" (each {by} is new)" for k, (by, _) in corpus.split.held_out_fields.items()}
+    counts = [f"{k} {split['labelled']:,}{fields.get(k, '')}" for k, split in splits.items()]
     kind = "Synthetic records" if corpus.generate else "Records"
-    return f"{kind}: {', '.join(counts.values())}." if counts else ""
+    return f"{kind}: {', '.join(counts)}." if counts else ""
 
 
 def ranking(study: Study) -> Table:
@@ -142,9 +137,9 @@ def links(study: Study) -> Markup:
         for suffix, text in (("csv", tables.as_csv(comparison)), ("json", json.dumps(comparison)))
     ]
     return Markup(
-        "Download all scores: {}, {}. Read about <a href='../docs/tasks/{}.md'>the task</a> and"
-        " <a href='../docs/method.md'>how scores are computed</a>. <code>wxb card {}</code> prints"
-        " its model card."
+        "Download all scores: {}, {}. Read about <a href='../docs/tasks/{}.md'>the task</a>,"
+        " <a href='../docs/method.md'>how scores are computed</a> and <a"
+        " href='../docs/glossary.md'>terms</a>. <code>wxb card {}</code> prints its model card."
     ).format(*files, study.params.experiments[name].task, name)
 
 
@@ -224,7 +219,10 @@ def _training(study: Study, task: Page) -> Section:
         validation[title] = figures.curves(_lines(study.curves, [key]), y_title=title)
     note = "Dashed: validation. Losses of different objectives or tokenizers are not comparable."
     losses = [
-        Charts({f"Loss of each {kind}": loss.update_yaxes(type="log")}, chips)
+        Charts(
+            {f"Loss of each {kind}": loss.update_yaxes(type="log")},
+            {name: chip for name, chip in chips.items() if LOSS in named[name]},
+        )
         for kind, named, chips in (
             ("experiment", study.curves, legend),
             ("backbone", study.pretraining, figures.chips(study.pretraining)),
@@ -243,8 +241,7 @@ def published(study: Study) -> list[Section]:
     corpus = params.experiments[pairs.trained(study.comparison)[0]].corpus
     if not path.exists() or not params.corpora[corpus].path.startswith("demos/"):
         return []
-    with path.open(encoding="utf-8", newline="") as file:
-        header, *rows = csv.reader(file)
+    header, *rows = csv.reader(path.read_text(encoding="utf-8").splitlines())
     note = (
         "From the series github.com/AUSTIN2526/learning-wx-b-in-30-days, measured on other records,"
         " with other models and another scorer: do not compare them with the scores above."

@@ -206,8 +206,8 @@ def uncertainty(comparison: Mapping[str, Any]) -> str:
         return "none of a test set whose records share one group, so nothing varies"
     grouped = any(s["groups"] < s["documents"] for s in pairs.test_sets(comparison).values())
     seeds = comparison["seeds"]
-    variation = f" and seeds {listed([*map(str, seeds)])}" if len(seeds) > 1 else ""
-    return f"jackknife over {'groups' if grouped else 'records'}{variation}"
+    variation = f", and seeds {listed([*map(str, seeds)])}" if len(seeds) > 1 else ""
+    return f"jackknife, each {'group' if grouped else 'record'} left out in turn{variation}"
 
 
 def _score(system: Mapping[str, Any], metric: Metric) -> str:

@@ -39,7 +39,7 @@ def test_forest_has_a_marker_of_each_test_set_in_the_rows_of_experiments_and_gre
 
 def test_forest_has_an_arrow_for_a_score_below_half_of_the_best():
     scores = {"b": SCORES["b"], "c": {"value": 0.37, "low": 0.3, "high": 0.4}}
-    for metric, x, text in ((F1, 0.5, "0.370"), (CER, 0.37, "")):
+    for metric, x, text in ((F1, 0.5, "◂ 0.370"), (CER, 0.37, "")):
         traces = figures.forest(metric, {"test": scores}, figures.chips(scores)).data
         assert [(t.x[0], t.text) for t in traces] == [(0.75, ""), (x, text)]
 

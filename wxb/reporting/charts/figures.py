@@ -78,12 +78,11 @@ def forest(
                     "arrayminus": [score["value"] - score["low"]],
                     **{"color": chip.colour, "thickness": 1.5, "width": 3, "visible": not below},
                 },
-                mode="markers+text",
-                text=rounded(score["value"], metric) if below and not index else "",
+                mode="text" if below else "markers",
+                text=f"◂ {rounded(score['value'], metric)}" if below and not index else "",
                 textposition="middle right",
-                cliponaxis=not below,
                 marker={
-                    "symbol": ("triangle-left" if below else symbol(index)) + "-open" * (index > 0),
+                    "symbol": symbol(index) + "-open" * (index > 0),
                     **{"color": chip.colour, "size": 8, "line": {"width": 1.5}},
                 },
                 hovertemplate=f"{escape_label(name)} on {escape_label(test_set)}<br>{metric.title}"
@@ -198,8 +197,8 @@ def matrix(
         figure.update_layout({axis: {**ticks, "showgrid": False, "tickfont": {"size": 10}}})
     figure.update_xaxes(title=names[1], tickangle=-90)
     figure.update_yaxes(title={"text": names[0], "standoff": 8}, autorange="reversed")
-    if len(columns) > 24:  # as tables do, it scrolls sideways
-        figure.update_layout(minreducedwidth=90 + 10 * len(columns))
+    if len(columns) > 12:  # as tables do, it scrolls sideways
+        figure.update_layout(minreducedwidth=130 + 12 * len(columns))
     return figure
 
 

@@ -180,10 +180,8 @@ def _answer(comparison: Mapping[str, Any]) -> str:
         pair = pair if pair.value > 0 else pair.swapped()
         found = f"{pair.a} is significantly ahead of {pair.b}"
     low, high = (signed(bound, metric) for bound in (pair.low, pair.high))
-    p = p_value(pair.corrected)
-    return (
-        f"{found}: {signed(pair.value, metric)} {metric.title} ({low} to {high}; corrected p {p})."
-    )
+    p = f"corrected p {p_value(pair.corrected)}"
+    return f"{found}: {signed(pair.value, metric)} {metric.title} ({low} to {high}; {p})."
 
 
 def _tested(comparison: Mapping[str, Any]) -> list[str]:
