@@ -47,6 +47,7 @@ const draw = async (element) => {
   const source = element.querySelector("script");
   if (!source || element.closest("details:not([open])")) return;
   const { data, layout } = JSON.parse(source.textContent);
+  delete layout.minreducedwidth; // the page's: plotly would leave no room for labels
   element.replaceChildren();
   if (innerWidth < 640) {
     // On a phone, markers would hide their intervals, and names of rows take the width.
