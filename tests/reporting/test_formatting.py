@@ -16,16 +16,7 @@ from wxb.reporting.formatting import (
 @pytest.mark.parametrize(
     ("format_number", "texts"),
     [
-        (
-            duration,
-            {
-                59.94: "59.9 s",
-                59.96: "1 min 00 s",
-                3599.7: "1 h 00 min",
-                7620: "2 h 07 min",
-                273_600: "3 d 04 h",
-            },
-        ),
+        (duration, {7.5: "7.5 s", 59.96: "1 min 00 s", 3599.7: "1 h 00 min", 273_600: "3 d 04 h"}),
         (amount, {0: "0", 999: "999", 61_440: "61.4 k", 1_417_643: "1.42 M", 8.03e9: "8.03 B"}),
         (size, {0: "0 B", 1023: "1023 B", 1024: "1.0 KiB", 2**52: "4,096.0 TiB"}),
     ],
@@ -37,8 +28,7 @@ def test_numbers_have_units(format_number, texts):
 def test_values_have_the_decimals_of_their_metric():
     assert rounded(12.345, BLEU) == "12.3"
     ends = {"value": 0.2, "low": 0.125, "high": 1.25}
-    assert interval(ends, CER) == "0.125–1.250"
-    assert with_interval(ends) == "0.200 (0.125–1.250)"
+    assert with_interval(ends, CER) == f"0.200 ({interval(ends)})" == "0.200 (0.125–1.250)"
     assert with_interval(ends, BLEU, " ± 0.1") == "0.2 ± 0.1 (0.1–1.2)"
 
 

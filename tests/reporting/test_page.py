@@ -11,7 +11,9 @@ import pytest
 
 from stages import report
 from tests.reporting.conftest import BLEU, CER, HOME
+from wxb.core import paths
 from wxb.core.errors import WxbError
+from wxb.core.files import write_json
 from wxb.core.params import load, read_yaml
 from wxb.lessons import Lesson
 from wxb.lessons import assemble as assemble_lesson
@@ -137,6 +139,16 @@ def test_the_best_of_each_row_are_marked_and_counted():
     text, table = parts.by_category("F1", systems, "by_type", "f1")
     assert [[c.note for c in row[2:]] for row in table.rows] == [[parts.BEST, ""], ["", ""]]
     assert text.endswith(": x 1.")
+
+
+def test_records_are_counted_by_split_and_errors_by_language(tree):
+    study = report.gather(tree(TWO).params, "ner")
+    write_json(paths.CLEAN / "pii" / paths.PROFILE, {"splits": {"situations": {"labelled": 9000}}})
+    assert "situations 9,000 (each scene is new)." in report.page.data_text(study)
+    rows = [row._replace(language=row.id[:2]) for row in study.predictions[TWO[1]]]
+    (section,) = report.page.languages(study._replace(predictions={TWO[1]: rows}))
+    counts = [[*map(int, fold.blocks[0].rows[0][1:])] for fold in section.blocks[1:]]
+    assert [*map(sum, zip(*counts, strict=True))] == [*study.systems[TWO[1]]["errors"].values()]
 
 
 def test_every_pair_is_once_in_the_triangle(compared):

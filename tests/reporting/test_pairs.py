@@ -76,10 +76,8 @@ def test_a_claim_has_the_leaders_and_how_far_they_are_ahead(
 ):
     content = compared(scores, noise=noise)
     assert pairs.leaders(content) == best
-    assert numbers(pairs.claim(content))[: len(expected)] == expected
+    assert numbers(pairs.claim(content)) == expected
     assert pairs.claim(content).startswith(" and ".join(best))
-    if "c" in scores:
-        assert numbers(pairs.claim(content))[2:] == []  # not ahead of all others
 
 
 @given(st.lists(st.floats(0, 1), min_size=2, max_size=8), st.floats(0, 0.5))
@@ -110,8 +108,8 @@ def test_the_claim_names_experiments_that_are_not_ahead_of_a_baseline(
     made = with_baselines(scores, baselines, metric)
     assert pairs.leaders(made) == (["b"] if metric is CER else ["a"])
     sentence = f"{behind} not ahead of the baseline near ({baselines.get('near', 0):.3f})."
-    assert pairs.claim(made).endswith(sentence) is (behind is not None)
-    assert ("baseline" in pairs.claim(made)) is (behind is not None)
+    said = pairs.claim(made).partition(" others, by 0.400 or more. ")[2]
+    assert said == (sentence if behind else "")
 
 
 @pytest.mark.parametrize(

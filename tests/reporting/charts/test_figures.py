@@ -34,7 +34,7 @@ def test_forest_has_a_marker_of_each_test_set_in_the_rows_of_experiments_and_gre
     assert other.marker.symbol == f"{figures.symbol(1)}-open"
     assert other.marker.color == ours[0].marker.color
     assert (other.x, other.error_x.array) == ((0.25,), (pytest.approx(0.05),))
-    assert ours[0].y[0] < 0 < other.y[0] < 0.5  # below the marker of the first test set
+    assert ours[0].y[0] < 0 < other.y[0] < 0.5
 
 
 def test_forest_has_an_arrow_for_a_score_below_half_of_the_best():
