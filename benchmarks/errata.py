@@ -37,7 +37,7 @@ from wxb.corpora.records import Record
 from wxb.metrics.intervals import Groups, paired_difference
 from wxb.project import benchmarks
 from wxb.tasks.ner.metrics import Scorer
-from wxb.tasks.ner.record import Labelling
+from wxb.tasks.ner.record import LABELLING
 
 app = typer.Typer(pretty_exceptions_enable=False, add_completion=False)
 
@@ -71,7 +71,7 @@ def main(
     if len(corpora) > 1:
         raise typer.BadParameter(f"{', '.join(names)} have {len(corpora)} corpora; expected one")
     path = paths.CLEAN / corpora.pop() / "test.parquet"
-    test = [*clean.read_labelled(path, Labelling())][:records]
+    test = [*clean.read_labelled(path, LABELLING)][:records]
     pairs: list[tuple[Pair, list[str]]] = []
     first: dict[str, str] = {}  # the first experiment of each method
     for name in names:

@@ -32,7 +32,7 @@ from wxb.corpora.text.encoded import IGNORED
 from wxb.corpora.text.tokenizers import load as load_tokenizer
 from wxb.tasks.ner.metrics import counts
 from wxb.tasks.ner.models.bio import OUTSIDE
-from wxb.tasks.ner.record import Labelling
+from wxb.tasks.ner.record import LABELLING
 from wxb.tasks.ner.tagging import TaggingMethod
 from wxb.training.backbones import tuning
 from wxb.training.backbones.tuning import add_noise
@@ -129,7 +129,7 @@ def train(params: Params, name: str, form: Form, limit: int, seed: int) -> Any:
         items[split] = method.items(
             paths.FEATURES / name / f"{split}.arrow",
             targets / f"{split}.arrow",
-            clean.read_labelled(path, Labelling()),
+            clean.read_labelled(path, LABELLING),
         )[:size]
     if form.item:
         items["train"] = [form.item(item) for item in items["train"]]

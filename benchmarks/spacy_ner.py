@@ -35,7 +35,7 @@ from wxb.metrics import evaluation
 from wxb.project import benchmarks
 from wxb.reporting.charts.pairs import test_sets
 from wxb.tasks.ner import metrics
-from wxb.tasks.ner.record import Labelling
+from wxb.tasks.ner.record import LABELLING
 
 app = typer.Typer(pretty_exceptions_enable=False, add_completion=False)
 
@@ -144,7 +144,7 @@ def _ends(interval: Mapping[str, float]) -> list[float]:
 def _labelled(corpus: str, split: str) -> list[Record]:
     path = Path("data/clean", corpus, f"{split}.parquet")
     require_output(path, f"preprocess@{corpus}")
-    return [*clean.read_labelled(path, Labelling())]
+    return [*clean.read_labelled(path, LABELLING)]
 
 
 def _tests(folder: Path) -> list[str]:

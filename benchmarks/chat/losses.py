@@ -22,7 +22,7 @@ from wxb.metrics.intervals import Groups, Interval, intervals
 from wxb.project import benchmarks, trained
 from wxb.tasks.chat import metrics
 from wxb.tasks.chat.models.predictor import Replier
-from wxb.tasks.chat.record import Labelling
+from wxb.tasks.chat.record import LABELLING
 from wxb.tasks.chat.record.conversation import from_text
 from wxb.tasks.methods import batches_by_length
 
@@ -44,7 +44,7 @@ def main(
         corpus = paths.CLEAN / params.block("experiments", name).corpus
         predictor = trained.load(name)
         for split in clean.SPLITS:
-            records = [*clean.read_labelled(corpus / f"{split}.parquet", Labelling())]
+            records = [*clean.read_labelled(corpus / f"{split}.parquet", LABELLING)]
             rows.append(
                 {
                     "experiment": name,

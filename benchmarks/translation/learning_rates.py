@@ -25,7 +25,7 @@ from wxb.corpora import clean
 from wxb.corpora.text.tokenizers import load as load_tokenizer
 from wxb.models.seq2seq import State
 from wxb.project import benchmarks
-from wxb.tasks.translation.record import Labelling
+from wxb.tasks.translation.record import LABELLING
 from wxb.tasks.translation.seq2seq import Seq2SeqMethod
 
 RATES = (1e-3, 2e-3, 4e-3, 8e-3, 1.6e-2, 3.2e-2)
@@ -75,7 +75,7 @@ def train(name: str, learning_rate: float, epochs: int) -> Training:
         split: method.items(
             paths.FEATURES / experiment / f"{split}.arrow",
             paths.TARGETS / experiment / f"{split}.arrow",
-            clean.read_labelled(corpus / f"{split}.parquet", Labelling()),
+            clean.read_labelled(corpus / f"{split}.parquet", LABELLING),
         )
         for split in ("train", "valid")
     }

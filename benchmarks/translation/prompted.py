@@ -27,7 +27,7 @@ from wxb.project import benchmarks, trained
 from wxb.tasks.translation import metrics
 from wxb.tasks.translation.models.predictor import Translator, decode, source_ids
 from wxb.tasks.translation.models.seq2seq import Seq2SeqModel, build_network
-from wxb.tasks.translation.record import Labelling
+from wxb.tasks.translation.record import LABELLING
 from wxb.training.batches import collate
 
 LONGEST = 40  # tokens of a translation, for all systems
@@ -46,7 +46,7 @@ def main(
     torch.set_num_threads(threads)
     predictor = trained.load(experiment)
     corpus = paths.CLEAN / load().block("experiments", experiment).corpus
-    records = [*clean.read_labelled(corpus / "test.parquet", Labelling())]
+    records = [*clean.read_labelled(corpus / "test.parquet", LABELLING)]
     benchmarks.report(prompts(predictor, records), output, {"BLEU (95% interval)": ".1f"})
 
 

@@ -20,7 +20,7 @@ from wxb.project.dag import Change, Staleness
 from wxb.reporting.charts.pairs import claim
 from wxb.tasks.ner import metrics
 from wxb.tasks.ner.metrics import PredictionRow
-from wxb.tasks.ner.record import Labelling, Span
+from wxb.tasks.ner.record import LABELLING, Span
 
 ROOT = Path(__file__).parents[2]
 
@@ -146,7 +146,7 @@ def evaluated(project):
     gold, predicted = (Span(0, 3, "NAME"),), (Span(5, 6, "NAME"),)
     records = [Record(str(number), "Zoë\u2028東京", gold, "en", "") for number in range(2000)]
     (project / "data/clean/pii").mkdir(parents=True)
-    clean.write(project / "data/clean/pii/test.parquet", records, Labelling())
+    clean.write(project / "data/clean/pii/test.parquet", records, LABELLING)
     splits = {"train": {}, "valid": {}, "test": {}}
     (project / "data/clean/pii/profile.json").write_text(json.dumps({"splits": splits}))
     judged = [PredictionRow("0", "Zoë\u2028東京", gold, predicted, (0.5,))]

@@ -14,7 +14,7 @@ from wxb.cli.app import app, main
 from wxb.corpora import clean
 from wxb.corpora.records import Record
 from wxb.project import trained
-from wxb.tasks.ner.record import Labelling, Span
+from wxb.tasks.ner.record import LABELLING, Span
 
 FILES = {
     "a.txt": "Ann, 5 x@y.com\n\nAnn\n",
@@ -149,7 +149,7 @@ def project(tmp_path_factory):
     write(folder / "reports/studies/ner.csv", "altered")
     shutil.copy(ROOT / "reports/studies/ner.json", folder / "reports/studies")
     record = Record("1", "Ann", (Span(0, 3, "NAME"),), None, "1")
-    clean.write(folder / "data/clean/pii/test.parquet", [record], Labelling())
+    clean.write(folder / "data/clean/pii/test.parquet", [record], LABELLING)
     with chdir(folder):
         git("init", "-q")
         commit()

@@ -10,7 +10,7 @@ from wxb.core.errors import WxbError
 from wxb.core.files import write_json
 from wxb.corpora import clean
 from wxb.corpora.records import Record
-from wxb.tasks.ner.record import Labelling, Span
+from wxb.tasks.ner.record import LABELLING, Span
 
 spans = st.none() | st.just(()) | st.just((Span(0, 1, "A"), Span(1, 2, "B")))
 texts = st.text(st.characters(exclude_categories=["Cs"]), min_size=2)
@@ -23,9 +23,9 @@ some_records = st.lists(
 @given(some_records)
 def test_parquet_keeps_records_exactly(tmp_path_factory, records):
     path = tmp_path_factory.getbasetemp() / "clean.parquet"
-    clean.write(path, records, Labelling())
-    assert [*clean.read(path, Labelling())] == records
-    assert [*clean.read_labelled(path, Labelling())] == [r for r in records if r.gold is not None]
+    clean.write(path, records, LABELLING)
+    assert [*clean.read(path, LABELLING)] == records
+    assert [*clean.read_labelled(path, LABELLING)] == [r for r in records if r.gold is not None]
     assert clean.input_texts(path) == [r.input for r in records]
 
 
@@ -57,7 +57,7 @@ def test_the_text_of_gold_with_fields_is_its_field_text(tmp_path):
 
 def test_gold_that_is_not_text_is_an_error(tmp_path):
     path = tmp_path / "gold.parquet"
-    clean.write(path, [Record("1", "a", (Span(0, 1, "A"),), None, "1")], Labelling())
+    clean.write(path, [Record("1", "a", (Span(0, 1, "A"),), None, "1")], LABELLING)
     with pytest.raises(WxbError, match=r"found gold of type .*expected text"):
         clean.gold_texts(path)
 
@@ -66,5 +66,5 @@ def test_the_bytes_of_a_file_do_not_depend_on_the_chunks(tmp_path, monkeypatch):
     records = [Record(str(n), f"text {n} " * 9, (), "en", f"group {n}") for n in range(3000)]
     for name, chunk in (("one", 4096), ("more", 1024)):
         monkeypatch.setattr(clean, "CHUNK", chunk)
-        clean.write(tmp_path / name, records, Labelling())
+        clean.write(tmp_path / name, records, LABELLING)
     assert (tmp_path / "one").read_bytes() == (tmp_path / "more").read_bytes()

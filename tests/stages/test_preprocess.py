@@ -15,7 +15,7 @@ from wxb.core.files import read_json, read_jsonl
 from wxb.core.params import check, read_yaml
 from wxb.corpora import clean
 from wxb.tasks.ner.reading import Reading
-from wxb.tasks.ner.record import Labelling
+from wxb.tasks.ner.record import LABELLING
 
 ROOT = Path(__file__).parents[2]
 DATA = ROOT / "../shared/data"
@@ -44,7 +44,7 @@ def clean_folder(folder, settings):
 
 
 def read_splits(out):
-    return {name: [*clean.read(out / f"{name}.parquet", Labelling())] for name in clean.splits(out)}
+    return {name: [*clean.read(out / f"{name}.parquet", LABELLING)] for name in clean.splits(out)}
 
 
 def rejected(out):

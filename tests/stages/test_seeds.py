@@ -17,7 +17,7 @@ from wxb.corpora.records import Record
 from wxb.metrics import evaluation
 from wxb.tasks.ner import metrics as scorer
 from wxb.tasks.ner.reading import Reading
-from wxb.tasks.ner.record import Labelling, Span
+from wxb.tasks.ner.record import LABELLING, Span
 
 SETTINGS = {
     "encoding": {"max_length": 24, "stride": 8},
@@ -68,7 +68,7 @@ def project(tmp_path_factory):
         corpus.mkdir(parents=True)
         splits = {"train": records[:16], "valid": records[16:], "test": records, "new": records[:5]}
         for name, members in splits.items():
-            clean.write(corpus / f"{name}.parquet", members, Labelling())
+            clean.write(corpus / f"{name}.parquet", members, LABELLING)
         write_json(
             corpus / "profile.json",
             {

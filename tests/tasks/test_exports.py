@@ -17,7 +17,7 @@ from wxb.metrics import evaluation
 from wxb.tasks import exports
 from wxb.tasks.ner import metrics
 from wxb.tasks.ner.metrics import PredictionRow
-from wxb.tasks.ner.record import Labelling, Span
+from wxb.tasks.ner.record import LABELLING, Span
 
 LABELLED = {"id": "1", "input": "Zoë\u2028東京", "language": "en", "gold": "fr"}
 
@@ -52,7 +52,7 @@ def project(tmp_path, monkeypatch):
         clean.write(
             folder / f"{split}.parquet",
             [labelled, Record("8", "raw", None, "en", "raw")],
-            Labelling(),
+            LABELLING,
         )
     prediction = PredictionRow(
         "7", "test record", (Span(0, 4, "SPLIT"),), (Span(5, 11, "NOUN"),), (0.5,)

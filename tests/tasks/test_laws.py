@@ -57,7 +57,7 @@ def trained(request, tmp_path_factory):
 
 
 def headline(scorer, rows):
-    return float(scorer.scores(scorer.sums(rows))[scorer.HEADLINE])
+    return float(scorer.scores(scorer.sums(rows))[scorer.headline.key])
 
 
 def test_the_gold_scores_perfect(trained):

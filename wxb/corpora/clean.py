@@ -61,7 +61,7 @@ def write(path: Path, records: Iterable[Record], labelling: Labelling) -> None:
 
     Arrow holds them in a tenth of the memory that Python needs, so rows are converted in chunks.
     """
-    schema = pa.schema({**COLUMNS, "gold": labelling.GOLD})
+    schema = pa.schema({**COLUMNS, "gold": labelling.stored})
     remaining, tables = iter(records), [schema.empty_table()]
     while chunk := [*islice(remaining, CHUNK)]:
         rows = [{name: getattr(record, name) for name in schema.names} for record in chunk]

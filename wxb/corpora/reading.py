@@ -47,14 +47,8 @@ class Reading(ABC):
         return formats.raw_records(file)
 
     def input_of(self, raw: Mapping[str, Any], corpus: Any) -> str:
-        """The input of a raw record, labelled or not, for predictions.
-
-        Raises RecordError if it has none.
-        """
-        text = required_field(raw, corpus.fields.input)
-        if not isinstance(text, str):
-            raise RecordError("wrong type", f"{corpus.fields.input!r} is {text!r}, expected text")
-        return text
+        """The input of a raw record, labelled or not. Raises RecordError if it has none."""
+        return required_text(raw, corpus.fields.input)
 
     @abstractmethod
     def gold(self, raw: Mapping[str, Any], text: str, corpus: Any) -> tuple[Any, tuple[str, ...]]:
@@ -105,8 +99,8 @@ class Reading(ABC):
         return self.leakage_text(record)
 
     def labels(self, records: Sequence[Record]) -> list[str]:
-        """The labels of records, such as types or classes, sorted; none by default."""
-        return []
+        """The labels of records, sorted: by default all gold that is text."""
+        return sorted({record.gold for record in records if isinstance(record.gold, str)})
 
     def describe(self, records: Sequence[Record]) -> dict[str, Any]:
         """Counts of the gold of labelled records, for profile.json; none by default."""
@@ -177,7 +171,7 @@ def _check(
 
 def _record(raw: Any, corpus: Corpus, task: Reading, origin: str) -> Record:
     fields = corpus.fields
-    text = required_text(raw, fields.input)
+    text = task.input_of(raw, corpus)
     if "\0" in text:
         raise RecordError("NUL character", f"at offset {text.index(chr(0))}")
     if len(text) > corpus.max_characters:

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 from pydantic import TypeAdapter
@@ -82,13 +82,13 @@ def check_encodable(*parts: str) -> None:
         raise RecordError("lone surrogate", f"{character!a} cannot be written as UTF-8") from None
 
 
-class Labelling:
+class Labelling(NamedTuple):
     """The type of gold, in Parquet and in Python."""
 
-    GOLD: ClassVar[pa.DataType]  # named tuples are stored as structs
-    TYPE: ClassVar[Any] = Any  # parses what Parquet returns, and the JSON of predictions
+    stored: pa.DataType  # named tuples are stored as structs
+    type: Any = Any  # parses what Parquet returns, and the JSON of predictions
 
     def parse(self, values: Sequence[Any]) -> list[Any]:
         """Gold from values of Parquet; None stays None."""
-        gold: TypeAdapter[Any] = TypeAdapter(self.TYPE)
+        gold: TypeAdapter[Any] = TypeAdapter(self.type)
         return [None if value is None else gold.validate_python(value) for value in values]

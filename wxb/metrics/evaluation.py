@@ -47,11 +47,11 @@ def evaluate(
     groups = Groups.from_records(statistics, names)
     numbers = further or [{} for _ in runs]
     details = [{**scorer.details(run), **more} for run, more in zip(runs, numbers, strict=True)]
-    by_run = scorer.scores(groups.total())[scorer.HEADLINE].tolist()
+    by_run = scorer.scores(groups.total())[scorer.headline.key].tolist()
     by_metric = intervals(groups, scorer.scores, scorer.METRICS)
     scores = {
         **{key: _rounded(interval) for key, interval in by_metric.items()},
-        f"{scorer.HEADLINE}_by_run": [round(value, DIGITS) for value in by_run],
+        f"{scorer.headline.key}_by_run": [round(value, DIGITS) for value in by_run],
         **{key: _mean([each[key] for each in details]) for key in details[0]},
     }
     content = json.dumps([(row.id, row.input, row.gold) for row in runs[0]])
@@ -63,7 +63,7 @@ def metrics(scorer: Scorer, evaluation: Evaluation) -> dict[str, float]:
 
     The headline has an interval, and with several runs a standard deviation over them.
     """
-    scores, key = evaluation.scores, scorer.HEADLINE
+    scores, key = evaluation.scores, scorer.headline.key
     result = {metric.key: scores[metric.key]["value"] for metric in scorer.METRICS}
     result |= {f"{key}_{end}": scores[key][end] for end in ("low", "high")}
     by_run = scorer.scores(evaluation.groups.total())[key].tolist()
@@ -117,7 +117,7 @@ def _on_test_set(
             }
             for metric in scorer.METRICS
         },
-        "headline": scorer.HEADLINE,
+        "headline": scorer.headline.key,
         "signature": scorer.SIGNATURE,
         "unit": scorer.UNIT,
         "counts": dict(scorer.COUNTS),

@@ -40,17 +40,18 @@ class Scorer(ABC):
     """The metrics of a task. The defaults are for gold and predictions that are plain JSON."""
 
     METRICS: ClassVar[Sequence[Metric]]  # the metrics with intervals, in the order of tables
-    HEADLINE: ClassVar[str]  # the key of the metric that ranks and tests systems
+    HEADLINE: ClassVar[str] = ""  # key of the metric that ranks and tests systems; empty: the first
     SIGNATURE: ClassVar[str]  # how the headline is computed, such as sacrebleu's signature
-    UNIT: ClassVar[str]  # what `support` counts, in the plural: spans, records, words
-    COUNTS: ClassVar[Mapping[str, str]]  # keys of details shown as numbers: titles of columns
+    UNIT: ClassVar[str] = "records"  # what `support` counts, in the plural: spans, words
+    # Keys of details shown as numbers: titles of columns.
+    COUNTS: ClassVar[Mapping[str, str]] = {"support": "records"}
     SHARES: ClassVar[Mapping[str, str]] = {}  # keys of details shown as shares, in a second table
     ROW: ClassVar[type] = PredictionRow  # a named tuple with at least its fields
 
     @property
     def headline(self) -> Metric:
-        """The metric whose key is HEADLINE."""
-        return next(metric for metric in self.METRICS if metric.key == self.HEADLINE)
+        """The metric that ranks and tests systems."""
+        return next((m for m in self.METRICS if m.key == self.HEADLINE), self.METRICS[0])
 
     def vocabulary(self, records: Iterable[Record]) -> Any:
         """Words or mentions of the training records, for `fields`; None by default."""
@@ -76,12 +77,12 @@ class Scorer(ABC):
     def scores(self, sums: Sums) -> Mapping[str, NDArray[Any]]:
         """The METRICS by key, each (...), from sums of statistics, (...) or (..., K)."""
 
-    @abstractmethod
     def details(self, rows: Sequence[Any]) -> dict[str, Any]:
-        """Numbers and tables besides the METRICS, as JSON, of one run; the number `support` too.
+        """Numbers and tables besides the METRICS, as JSON, of one run; by default only `support`.
 
         Numbers of several runs are averaged; tables are those of the first.
         """
+        return {"support": len(rows)}
 
     def sums(self, rows: Sequence[Any]) -> dict[str, Any]:
         """The sums of the statistics of rows: a number or (K,) by name."""

@@ -27,16 +27,20 @@ T = TypeVar("T")
 
 
 class Part(Generic[T]):
-    """An instance of a class in a module of a task, or the module; None if optional and missing."""
+    """A module of a task, or a constant in it, or an instance of a class in it.
 
-    def __init__(self, module: str, cls: str | None = None, *, optional: bool = False) -> None:
-        self.module, self.cls, self.optional = module, cls, optional
+    None if the module is optional and missing.
+    """
+
+    def __init__(self, module: str, name: str | None = None, *, optional: bool = False) -> None:
+        self.module, self.attribute, self.optional = module, name, optional
 
     def __get__(self, task: Task, owner: type[Task]) -> T:
         if self.optional and not has_module(task.name, self.module):
             return cast("T", None)
         part: Any = module(task.name, self.module)
-        return cast("T", getattr(part, self.cls)() if self.cls else part)
+        value = getattr(part, self.attribute) if self.attribute else part
+        return cast("T", value() if isinstance(value, type) else value)
 
 
 @dataclass(frozen=True)
@@ -45,7 +49,7 @@ class Task:
 
     name: str
 
-    record: ClassVar[Part[Labelling]] = Part("record", "Labelling")
+    record: ClassVar[Part[Labelling]] = Part("record", "LABELLING")
     reading: ClassVar[Part[Reading]] = Part("reading", "Reading")
     metrics: ClassVar[Part[Scorer]] = Part("metrics", "Scorer")
     page: ClassVar[Part[Page]] = Part("page", "Page", optional=True)
@@ -54,8 +58,12 @@ class Task:
     new: ClassVar[Part[Any]] = Part("new", optional=True)
 
     def method(self, name: str) -> type[Method]:
-        """The class of one of its methods, by name."""
-        return cast("type[Method]", module(self.name, name).METHOD)
+        """The class of one of its methods, by name: the only `Method` that its module defines."""
+        from wxb.tasks.methods import Method
+
+        part = module(self.name, name)
+        classes = (value for value in vars(part).values() if isinstance(value, type))
+        return next(c for c in classes if issubclass(c, Method) and c.__module__ == part.__name__)
 
 
 def get(name: str) -> Task:

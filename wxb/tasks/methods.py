@@ -1,8 +1,8 @@
 """The base classes of methods and of their predictors, which stages call.
 
-A method is a module `wxb/tasks/<task>/<method>.py` whose `METHOD` is a subclass of `Method`, or of
-`Network` if it trains a network. Functions that need a model import torch, so that the stages
-before training start fast.
+A method is a module `wxb/tasks/<task>/<method>.py` with one subclass of `Method`: of `Network` if
+it trains a network, of `HeadMethod` if this is a backbone with a head. Functions that need a model
+import torch, so that the stages before training start fast.
 """
 
 from abc import ABC, abstractmethod
@@ -15,6 +15,7 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from wxb import tasks
 from wxb.core import paths
 from wxb.core.files import read_json, write_json
 from wxb.core.params.experiments import Prediction
@@ -37,6 +38,7 @@ Chunks = Iterable[Sequence[Record]]
 # The targets of records, the index where each record's begin, and counts of their gold by status.
 Alignment = tuple[*Columns, dict[str, int]]
 History = list[dict[str, float]]  # a row for each logged step
+LENGTHS = ("max_length", "keep")  # settings of `inputs`
 
 
 @dataclass(frozen=True)
@@ -153,6 +155,12 @@ class Predictor(ABC):
                     outputs[index][name] = value
         return outputs
 
+    def text_outputs(self, texts: Sequence[str], *, caption: str) -> list[dict[str, NDArray[Any]]]:
+        """The outputs of a network for each text, truncated as the settings say."""
+        lengths = {key: self.settings[key] for key in LENGTHS if key in self.settings}
+        items = inputs(tokenizers.encode(self.tokenizer, texts), self.tokenizer, **lengths)
+        return self.outputs(items, caption=caption)
+
     def batch(self, items: Items, *, side: Literal["left", "right"] = "right") -> dict[str, Any]:
         """A batch of items as `wxb.training.batches.collate` makes it, on the model's device."""
         from wxb.training.batches import collate
@@ -236,7 +244,10 @@ class Method(ABC):
 
 
 class Network(Method):
-    """A method that trains a network with the Trainer; by default on texts with one label each."""
+    """A method that trains a network with the Trainer; by default on texts with a label or number.
+
+    Without labels, gold is a number: then define METRIC and `compute_metrics`.
+    """
 
     TARGETS: ClassVar[Sequence[str]] = ("labels",)  # the columns of an item that are not inputs
     METRIC: ClassVar[str] = "accuracy"  # picks the best checkpoint, by its highest value
@@ -247,16 +258,22 @@ class Network(Method):
         write_encoded(path, (tokenizers.encode(self.tokenizer, chunk) for chunk in texts))
 
     def targets(self, path: Path, chunks: Chunks) -> Alignment:
-        """The index of each label; one that training lacks is IGNORED and counts as lost."""
-        index_of = {label: index for index, label in enumerate(self.labels)}
-        gold = [index_of.get(record.gold, IGNORED) for records in chunks for record in records]
-        lost = gold.count(IGNORED)
+        """The index of each label, or each number, if there are no labels.
+
+        A label that training lacks is IGNORED and counts as lost.
+        """
+        gold = [record.gold for records in chunks for record in records]
+        if self.labels:
+            index_of = {label: index for index, label in enumerate(self.labels)}
+            gold = [index_of.get(label, IGNORED) for label in gold]
+        lost = gold.count(IGNORED) if self.labels else 0
         counts = {"gold": len(gold), "kept": len(gold) - lost, "lost": lost}
-        return {"labels": np.array(gold, np.int64)}, np.arange(len(gold) + 1), counts
+        dtype = np.int64 if self.labels else np.float32
+        return {"labels": np.array(gold, dtype)}, np.arange(len(gold) + 1), counts
 
     def items(self, features: Path, targets: Path, records: Iterable[Record]) -> Any:
         """The `input_ids` and the index of the label of each record, whose texts are not read."""
-        settings = self.experiment.encoding.model_dump(include={"max_length", "keep"})
+        settings = self.experiment.encoding.model_dump(include={*LENGTHS})
         items = inputs(read_encoded(features), self.tokenizer, **settings)
         labels = read_columns(targets, ["labels"])[0]["labels"]
         if len(items) != len(labels):
@@ -271,9 +288,9 @@ class Network(Method):
     def summarize(logits: Any, labels: Any) -> Any:
         """The part of a batch's output that `compute_metrics` needs.
 
-        By default the class (...) with the highest of logits (..., K).
+        By default the class (...) with the highest of logits (..., K); else the output itself.
         """
-        return logits.argmax(-1)
+        return logits.argmax(-1) if logits.ndim > labels.ndim else logits
 
     @staticmethod
     def compute_metrics(predicted: Any, labels: Any) -> dict[str, float]:
@@ -310,6 +327,40 @@ class Network(Method):
             summarize=self.summarize,
         )
         return model, history
+
+
+class HeadPredictor(Predictor):
+    """A trained backbone with the head of its method."""
+
+    @classmethod
+    def load_model(cls, folder: Path, settings: Mapping[str, Any], tokenizer: Any) -> Any:
+        """Load the model that `save` wrote to a folder."""
+        from wxb.training.backbones.headed import WithHead
+
+        method: Any = tasks.get(settings["task"]).method(settings["method"])
+        head = partial(method.HEAD, len(settings["labels"]), **settings["head"])
+        return WithHead.from_pretrained(folder, head=head, four_bit=settings["four_bit"])
+
+
+class HeadMethod(Network):
+    """Trains a backbone and `HEAD(classes, width, **model)`, with the experiment's `model`.
+
+    The head is a module. It gets hidden states (B, T, width), their mask (B, T) and, in training,
+    labels (B,), and returns outputs by name, with a `loss` if it gets labels.
+    """
+
+    HEAD: ClassVar[Callable[..., Any]]
+
+    def model(self, backbone: Path) -> Any:
+        """The backbone with a random head."""
+        from wxb.training.backbones.headed import WithHead
+
+        head = partial(self.HEAD, len(self.labels), **self.experiment.model.model_dump())
+        return WithHead.from_backbone(backbone, self.experiment.tuning, head=head)
+
+    def shape(self, targets: Path) -> dict[str, Any]:
+        """The settings of the head."""
+        return {"head": self.experiment.model.model_dump()}
 
 
 def inputs(encoded: Encoded, tokenizer: Any, max_length: int, keep: str = "start") -> LazyItems:

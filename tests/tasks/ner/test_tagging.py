@@ -28,7 +28,7 @@ from wxb.tasks.ner.models.tagger import Tagger
 from wxb.tasks.ner.models.windowed import Status, count_statuses
 from wxb.tasks.ner.models.words import continues_word
 from wxb.tasks.ner.params import Encoding, WordFeatures
-from wxb.tasks.ner.record import Labelling, Span, f1
+from wxb.tasks.ner.record import LABELLING, Span, f1
 from wxb.tasks.ner.tagging import TaggingMethod, _decided
 from wxb.training.batches import collate
 
@@ -271,7 +271,7 @@ def test_evaluation_decodes_as_the_predictor_does(tmp_path, monkeypatch):
     splits = {name: records_of(TEXTS, gold) for name in ("train", "valid", "test", "new")}
     splits["new"] = splits["new"][:1]
     for name, records in splits.items():
-        clean.write(corpus / f"{name}.parquet", records, Labelling())
+        clean.write(corpus / f"{name}.parquet", records, LABELLING)
     profile = {"splits": {key: {} for key in splits}, "test_groups": {}, "nearness": {}}
     profile |= {"records": {"raw": len(TEXTS)}, "rejects": {}, "fields_not_read": {}}
     for name in ("test", "new"):

@@ -7,6 +7,7 @@ from pydantic import Field, PositiveInt, model_validator
 
 from wxb.core import paths
 from wxb.core.params.section import Fraction, Name, PositiveFloat, Section, Seed
+from wxb.core.params.training import Training
 
 Kind = TypeVar("Kind", bound=str)
 
@@ -106,6 +107,13 @@ class Experiment(Section):
     def checkpoint_faults(self, config: Any, generation: Mapping[str, Any]) -> Iterable[str]:
         """Why a checkpoint does not fit, by its configurations; messages begin with the key."""
         return ()
+
+
+class Network(Experiment):
+    """A network that is trained on tokens in steps."""
+
+    encoding: Encoding
+    training: Training
 
 
 class Untuned(Experiment):

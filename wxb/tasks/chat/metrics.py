@@ -45,7 +45,6 @@ class Scorer(scorer.Scorer):
         Metric("chrf", "chrF", high=100.0, decimals=1),
         Metric("ended", "ended by itself"),
     )
-    HEADLINE = "exact"
     SIGNATURE = "exact match of checkable questions, ignoring case, width and a final full stop"
     UNIT = "questions"
     COUNTS: ClassVar = {"correct": "correct", "in_format": "in format"}

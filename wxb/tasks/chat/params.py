@@ -5,7 +5,6 @@ from typing import Annotated, Literal
 from pydantic import Field, PositiveInt
 
 from wxb.core.params import corpora, experiments
-from wxb.core.params.training import Training
 
 
 class Fields(corpora.Fields):
@@ -51,7 +50,7 @@ class Prediction(experiments.Prediction):
     shots: Annotated[int, Field(ge=0)] = 0  # validation questions with answers in the prompt
 
 
-class Sft(experiments.Experiment):
+class Sft(experiments.Network):
     """Supervised fine-tuning of a decoder on conversations."""
 
     weights = "decoder"
@@ -59,7 +58,6 @@ class Sft(experiments.Experiment):
     task: Literal["chat"]
     method: Literal["sft"]
     encoding: Encoding
-    training: Training
     prediction: Prediction = Prediction()
 
     @property

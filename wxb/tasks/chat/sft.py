@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from wxb.core.errors import WxbError
 from wxb.corpora.records import Record
@@ -20,7 +19,7 @@ from wxb.corpora.text.templates import Template, Tokens, message
 from wxb.tasks.chat.models import predictor
 from wxb.tasks.chat.params import Sft
 from wxb.tasks.chat.record.conversation import from_text
-from wxb.tasks.methods import Network, summarize_tokens
+from wxb.tasks.methods import Alignment, Chunks, Items, Network, summarize_tokens
 
 if TYPE_CHECKING:
     from wxb.training.backbones.generator import Generator
@@ -49,7 +48,7 @@ class SftMethod(Network):
         template = Template.add(self.tokenizer, self.experiment.encoding.template)
         object.__setattr__(self, "template", template)
 
-    def encode(self, chunks: Iterable[Sequence[Record]], path: Path, *, caption: str) -> None:
+    def encode(self, chunks: Chunks, path: Path, *, caption: str) -> None:
         """Write the tokens of each conversation with its answer, and a mask of the assistant's.
 
         Drops the oldest turns of a long conversation; it has no tokens if its last turn is too
@@ -67,9 +66,7 @@ class SftMethod(Network):
         generated, _ = join_rows([row.generated for row in rows], np.int8)
         return {"ids": ids, "generated": generated}, splits
 
-    def targets(
-        self, path: Path, chunks: Iterable[Sequence[Record]]
-    ) -> tuple[*Columns, dict[str, int]]:
+    def targets(self, path: Path, chunks: Chunks) -> Alignment:
         """The tokens with loss as labels, the others IGNORED, and counts of conversations.
 
         `shortened` conversations lost their oldest turns, `lost` ones have no tokens.
@@ -93,9 +90,7 @@ class SftMethod(Network):
         labels = np.where(has_loss, columns["ids"], IGNORED).astype(np.int32)
         return {"labels": labels}, splits, counts
 
-    def items(
-        self, features: Path, targets: Path, records: Iterable[Record]
-    ) -> list[dict[str, NDArray[Any]]]:
+    def items(self, features: Path, targets: Path, records: Iterable[Record]) -> Items:
         """One item per conversation that is not too long. Raises WxbError if there is none."""
         inputs, splits = read_columns(features, ["ids"])
         labels, _ = read_columns(targets, self.TARGETS)
@@ -126,6 +121,3 @@ class SftMethod(Network):
     def settings(self, targets: Path) -> dict[str, Any]:
         """The lengths, and the name of the template."""
         return {**super().settings(targets), "template": self.template.name}
-
-
-METHOD = SftMethod

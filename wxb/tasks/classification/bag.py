@@ -4,7 +4,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812
 
-from wxb.tasks.classification.models.predictor import ScratchClassifier, ScratchMethod
+from wxb.tasks.classification.models.predictor import ScratchMethod
 
 
 class Bag(nn.Module):
@@ -33,16 +33,7 @@ class Bag(nn.Module):
         return {"logits": logits, "loss": F.cross_entropy(logits, labels)}
 
 
-class BagClassifier(ScratchClassifier):
-    """A trained bag of embeddings."""
-
-    NETWORK = Bag
-
-
 class BagMethod(ScratchMethod):
     """A bag of the words of a vocabulary."""
 
-    PREDICTOR = BagClassifier
-
-
-METHOD = BagMethod
+    NETWORK = Bag

@@ -80,6 +80,3 @@ class BaselineMethod(baselines.BaselineMethod):
         return {
             "lexicon": {word: round(log(counts[word][1] / counts[word][0]), 4) for word in words}
         }
-
-
-METHOD = BaselineMethod

@@ -140,6 +140,3 @@ class EncoderMethod(Network):
     def shape(self, targets: Path) -> dict[str, Any]:
         """The shape of the model."""
         return {"shape": self.experiment.model.model_dump(exclude_none=True)}
-
-
-METHOD = EncoderMethod

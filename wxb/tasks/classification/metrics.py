@@ -32,9 +32,7 @@ class Scorer(scorer.Scorer):
     """The scores of classification."""
 
     METRICS = (Metric("accuracy", "accuracy"), Metric("f1_macro", "macro F1"))
-    HEADLINE = "accuracy"
     SIGNATURE = "accuracy of classes; AUROC of each class against the rest, their mean"
-    UNIT = "records"
     COUNTS: ClassVar = {"correct": "correct"}
     SHARES: ClassVar = {"auroc": "AUROC"}
     ROW = PredictionRow

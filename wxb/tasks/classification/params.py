@@ -156,6 +156,13 @@ class Encoder(experiments.Experiment):
         return self
 
 
+class Scratch(experiments.Untuned, experiments.Network):
+    """A network over words, trained from scratch."""
+
+    task: Literal["classification"]
+    encoding: Encoding
+
+
 class RecurrentModel(Section):
     """The sizes of a bidirectional LSTM."""
 
@@ -165,14 +172,11 @@ class RecurrentModel(Section):
     dropout: Fraction = 0.0
 
 
-class Recurrent(experiments.Untuned):
+class Recurrent(Scratch):
     """A bidirectional LSTM, trained from scratch."""
 
-    task: Literal["classification"]
     method: Literal["recurrent"]
-    encoding: Encoding
     model: RecurrentModel = RecurrentModel()
-    training: Training
 
 
 class BagModel(Section):
@@ -183,14 +187,11 @@ class BagModel(Section):
     dropout: Fraction = 0.0
 
 
-class Bag(experiments.Untuned):
+class Bag(Scratch):
     """The mean embedding of words and pairs of words, trained from scratch."""
 
-    task: Literal["classification"]
     method: Literal["bag"]
-    encoding: Encoding
     model: BagModel = BagModel()
-    training: Training
 
 
 class Tfidf(experiments.Untuned):

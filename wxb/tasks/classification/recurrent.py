@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from wxb.tasks.classification.models.predictor import ScratchClassifier, ScratchMethod
+from wxb.tasks.classification.models.predictor import ScratchMethod
 
 
 def lstm(words: int, classes: int, **sizes: Any) -> Any:
@@ -12,16 +12,7 @@ def lstm(words: int, classes: int, **sizes: Any) -> Any:
     return LSTMClassifier(words, classes, **sizes)
 
 
-class RecurrentClassifier(ScratchClassifier):
-    """A trained bidirectional LSTM."""
-
-    NETWORK = staticmethod(lstm)
-
-
 class RecurrentMethod(ScratchMethod):
     """A bidirectional LSTM over the vocabulary of a backbone."""
 
-    PREDICTOR = RecurrentClassifier
-
-
-METHOD = RecurrentMethod
+    NETWORK = staticmethod(lstm)

@@ -46,9 +46,7 @@ class TfidfMethod(Method):
 
     targets = Network.targets
 
-    def items(
-        self, features: Path, targets: Path, records: Iterable[Record]
-    ) -> list[tuple[str, int]]:
+    def items(self, features: Path, targets: Path, records: Iterable[Record]) -> Any:
         """Each text with the index of its class."""
         columns, _ = read_columns(targets, ["labels"])
         texts = (record.input for record in records)
@@ -69,6 +67,3 @@ class TfidfMethod(Method):
         fit = fit_regression(features, labels, self.experiment.training, seed=seed, caption=caption)
         model.coef, model.intercept = fit.coef, fit.intercept
         return model, fit.history
-
-
-METHOD = TfidfMethod

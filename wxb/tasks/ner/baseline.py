@@ -57,6 +57,3 @@ class MentionsMethod(baselines.BaselineMethod):
             for mention in sorted(counts)
         }
         return {"types": types, "lengths": sorted({*map(len, types)}, reverse=True)}
-
-
-METHOD = MentionsMethod

@@ -295,6 +295,3 @@ class CrfMethod(Method):
     def settings(self, targets: Path) -> dict[str, Any]:
         """The types of spans, and the features of a word."""
         return {"types": list(self.labels), **self.experiment.model.model_dump()}
-
-
-METHOD = CrfMethod

@@ -255,6 +255,3 @@ class GenerationMethod(WindowedMethod):
         """The number of tokens of the longest training answer; generated ones are no longer."""
         _, splits = read_columns(targets, ["labels"])
         return {"longest": int(np.diff(splits).max())}
-
-
-METHOD = GenerationMethod

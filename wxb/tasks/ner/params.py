@@ -6,7 +6,6 @@ from pydantic import Field, PositiveInt, model_validator
 
 from wxb.core.params import corpora, experiments
 from wxb.core.params.section import Fraction, Label, Section
-from wxb.core.params.training import Training
 
 # What offsets count, and from which end: characters (code points) up to, not including, the end.
 Offsets = Literal["characters", "crlf-as-one", "utf-16", "utf-8", "end-included"]
@@ -120,12 +119,11 @@ class TaggingModel(Section):
     head: Head
 
 
-class Experiment(experiments.Experiment):
+class Experiment(experiments.Network):
     """An experiment of named entity recognition."""
 
     task: Literal["ner"]
     encoding: Encoding
-    training: Training
 
 
 class Tagging(Experiment):

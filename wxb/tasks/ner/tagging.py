@@ -197,6 +197,3 @@ class TaggingMethod(WindowedMethod):
     def shape(self, targets: Path) -> dict[str, Any]:
         """The settings of the model: head, word features, direction, implementation."""
         return dict(self.experiment.model.model_dump())
-
-
-METHOD = TaggingMethod

@@ -53,6 +53,3 @@ class NearestMethod(baselines.BaselineMethod):
             "statistics": [*map_parallel(of_recording, paths, caption)],
             "gold": [record.gold["text"] for record in records],
         }
-
-
-METHOD = NearestMethod

@@ -51,7 +51,6 @@ class Scorer(scorer.Scorer):
         Metric("cer", "CER", lower_is_better=True, high=None),
         Metric("wer", "WER", lower_is_better=True, high=None),
     )
-    HEADLINE = "cer"
     SIGNATURE = (
         f"jiwer {version('jiwer')}; transcripts normalized by the rules of the corpus; a Chinese"
         " character is a word"

@@ -7,7 +7,6 @@ from pydantic import AfterValidator, Field, NonNegativeFloat, PositiveInt, model
 
 from wxb.core.params import corpora, experiments
 from wxb.core.params.section import Fraction, PositiveFloat, Section
-from wxb.core.params.training import Training
 
 POSITIONS = 50  # of Whisper's encoder, per second
 ENGLISH = 51864  # tokens of the English Whispers; the others have more
@@ -142,14 +141,13 @@ class Prediction(experiments.Prediction):
     pause: PositiveFloat = 0.2  # seconds; a pause of this length always separates windows
 
 
-class Seq2Seq(experiments.Experiment):
+class Seq2Seq(experiments.Network):
     """Transcription by a Whisper."""
 
     task: Literal["speech"]
     method: Literal["seq2seq"]
     encoding: Encoding
     model: Seq2SeqModel = Seq2SeqModel()
-    training: Training
     prediction: Prediction = Prediction()
 
     @property

@@ -198,8 +198,6 @@ class WhisperMethod(Network):
         return {"frozen": self.experiment.tuning.frozen}
 
 
-METHOD = WhisperMethod
-
 # The folder of a Whisper of transformers: prompt tokens, configuration and files
 
 

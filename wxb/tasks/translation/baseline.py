@@ -26,6 +26,3 @@ class NearestMethod(baselines.BaselineMethod):
     def gold(self, record: Record) -> str:
         """The first reference."""
         return str(record.gold[0])
-
-
-METHOD = NearestMethod

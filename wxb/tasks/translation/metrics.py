@@ -98,7 +98,6 @@ class Scorer(scorer.Scorer):
         Metric("exact", "exact match"),
         Metric("length_ratio", "length ratio", high=None),
     )
-    HEADLINE = "bleu"
     SIGNATURE = f"sacrebleu {_signature()}"
     UNIT = "sentences"
     COUNTS: ClassVar = {"exact_matches": "exact matches", "support": "sentences"}

@@ -8,7 +8,6 @@ from pydantic import AfterValidator, Field, PositiveInt, model_validator
 
 from wxb.core.params import corpora, experiments
 from wxb.core.params.section import Fraction, Section
-from wxb.core.params.training import Training
 
 
 def _is_script(name: str) -> str:
@@ -138,14 +137,12 @@ class Prediction(experiments.Prediction):
     maps: Annotated[int, Field(ge=0)] = 0
 
 
-class Experiment(experiments.Untuned):
+class Experiment(experiments.Untuned, experiments.Network):
     """An experiment in translation, trained from random weights."""
 
     task: Literal["translation"]
     method: Literal["seq2seq"]
-    encoding: experiments.Encoding
     model: Annotated[Recurrent | Transformer | Decoder, Field(discriminator="kind")]
-    training: Training
     prediction: Prediction = Prediction()
 
     def checkpoint_faults(self, config: Any, generation: Mapping[str, Any]) -> Iterable[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,16 +12,14 @@ from numpy.typing import NDArray
 
 from wxb.core.errors import WxbError
 from wxb.corpora.records import Record
-from wxb.corpora.text.encoded import Columns, join_rows, read_columns, write_chunks
+from wxb.corpora.text.encoded import join_rows, read_columns, write_chunks
 from wxb.corpora.text.tokenizers import special_tokens, token_ids
-from wxb.tasks.methods import Network
+from wxb.tasks.methods import Alignment, Chunks, Items, Network
 from wxb.tasks.translation.models.predictor import Translator, source_ids, special_ids
 from wxb.tasks.translation.params import Experiment
 from wxb.tasks.translation.record.bleu import bleu
 
 if TYPE_CHECKING:
-    import torch
-
     from wxb.tasks.translation.models.seq2seq import Seq2SeqModel
 
 
@@ -46,15 +44,13 @@ class Seq2SeqMethod(Network):
                 " token; for translation, set `tokenizer: {kind: byte-level-bpe, ...}`"
             )
 
-    def encode(self, chunks: Iterable[Sequence[Record]], path: Path, *, caption: str) -> None:
+    def encode(self, chunks: Chunks, path: Path, *, caption: str) -> None:
         """Write the token ids of the sources."""
         texts = ([record.input for record in records] for records in chunks)
         rows = (join_rows(source_ids(self.tokenizer, chunk), np.int32) for chunk in texts)
         write_chunks(path, (({"ids": ids}, splits) for ids, splits in rows))
 
-    def targets(
-        self, path: Path, chunks: Iterable[Sequence[Record]]
-    ) -> tuple[*Columns, dict[str, int]]:
+    def targets(self, path: Path, chunks: Chunks) -> Alignment:
         """The token ids and eos of each reference, and counts of references.
 
         A reference longer than `max_length` has no tokens, and counts as lost.
@@ -72,9 +68,7 @@ class Seq2SeqMethod(Network):
         labels, splits = join_rows(kept, np.int32)
         return {"labels": labels}, splits, account
 
-    def items(
-        self, features: Path, targets: Path, records: Iterable[Record]
-    ) -> list[dict[str, NDArray[Any]]]:
+    def items(self, features: Path, targets: Path, records: Iterable[Record]) -> Items:
         """One item per reference: `input_ids` of its truncated source, and its own `labels`.
 
         The shortest come first. Raises WxbError if all references are too long.
@@ -106,11 +100,6 @@ class Seq2SeqMethod(Network):
         return Seq2SeqModel(network, self.tokenizer, longest=length, shape=shape)
 
     @staticmethod
-    def summarize(statistics: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
-        """The statistics of BLEU, unchanged."""
-        return statistics
-
-    @staticmethod
     def compute_metrics(statistics: NDArray[Any], labels: NDArray[Any]) -> dict[str, float]:
         """BLEU of greedy translations of validation records, with one reference at a time."""
         return {"bleu": float(bleu(statistics.sum(axis=0)))}
@@ -124,6 +113,3 @@ class Seq2SeqMethod(Network):
             "longest": int(np.diff(splits).max()),
             **self.experiment.encoding.model_dump(),
         }
-
-
-METHOD = Seq2SeqMethod

@@ -1,6 +1,6 @@
 """A backbone with modules of a task on top, which are trained with it."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Self
 
@@ -90,3 +90,19 @@ class Headed(tuning.BackboneModel):
         for name, module in self.named_children():
             if name != "backbone" and module.state_dict():
                 yield name, module
+
+
+class WithHead(Headed):
+    """A backbone and a head, which `head(width)` makes; it gets the hidden states and the mask."""
+
+    def __init__(
+        self, backbone: Any, head: Callable[[int], nn.Module], *, tuning: Tuning | None = None
+    ) -> None:
+        super().__init__(backbone, tuning=tuning)
+        self.head = head(backbone.config.hidden_size)
+
+    def forward(
+        self, input_ids: Tensor, attention_mask: Tensor, labels: Tensor | None = None
+    ) -> dict[str, Tensor]:
+        """The outputs of the head for tokens (B, T)."""
+        return self.head(self.hidden(input_ids, attention_mask), attention_mask, labels)

@@ -31,7 +31,7 @@ def records(out):
     return {
         item.id: item
         for split in clean.splits(out)
-        for item in clean.read(out / f"{split}.parquet", record.Labelling())
+        for item in clean.read(out / f"{split}.parquet", record.LABELLING)
     }
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from wxb.corpora import formats, reading
 from wxb.corpora.formats import Raw
-from wxb.corpora.records import Record, RecordError, check_encodable, required_field
+from wxb.corpora.records import Record, RecordError, check_encodable, required_field, required_text
 from wxb.corpora.text.templates import Message, message
 from wxb.tasks.chat.params import Corpus
 from wxb.tasks.chat.record.checking import parse_format
@@ -20,7 +20,7 @@ class Reading(reading.Reading):
     TEST_GROUP = "kind"
 
     def raw_records(self, file: Path, corpus: Corpus) -> Iterator[Raw]:
-        """The records of a file, with the conversation before the answer as input.
+        """The records of a file, with the conversation before the answer as messages.
 
         The content of an invalid record is the RecordError.
         """
@@ -34,8 +34,12 @@ class Reading(reading.Reading):
             yield raw._replace(content=content)
 
     def input_of(self, raw: Mapping[str, Any], corpus: Corpus) -> str:
-        """The conversation before the last answer, or all of it without one."""
-        if (value := raw.get(corpus.fields.messages)) is None:
+        """The conversation before the last answer, or all of it without one; else the text."""
+        fields = corpus.fields
+        value, instruction = raw.get(fields.messages), raw.get(fields.instruction)
+        if value is None and instruction is None and fields.text:
+            return required_text(raw, fields.text)
+        if value is None:
             return to_text(validate(_with_system(_question(raw, corpus), raw, corpus)))
         messages = validate(_with_system(value, raw, corpus))
         return to_text(messages[:-1] if messages[-1]["role"] == "assistant" else messages)
@@ -97,13 +101,13 @@ class Reading(reading.Reading):
 
 
 def _split_answer(content: Mapping[str, Any], corpus: Corpus) -> dict[str, Any]:
-    """A record with its conversation in the input field and its last answer in the output field.
+    """A record with the messages before its last answer, which is in the output field.
 
     The answer of a text for pretraining is None. Raises RecordError.
     """
     fields = corpus.fields
     if fields.text and content.get(fields.text) is not None:
-        return {**content, fields.input: content[fields.text], fields.output: None}
+        return {**content, **dict.fromkeys([fields.messages, fields.instruction, fields.output])}
     messages = content.get(fields.messages)
     if messages is None:
         question, answer = _question(content, corpus), content.get(fields.output)
@@ -119,7 +123,7 @@ def _split_answer(content: Mapping[str, Any], corpus: Corpus) -> dict[str, Any]:
         raise RecordError("too long", f"{size} characters, at most {corpus.max_characters}")
     if "\0" in last["content"]:
         raise RecordError("NUL character", "in the answer")
-    return {**content, fields.input: to_text(question), fields.output: last["content"]}
+    return {**content, fields.messages: question, fields.output: last["content"]}
 
 
 def _question(content: Mapping[str, Any], corpus: Corpus) -> list[Message]:

@@ -1,11 +1,10 @@
-"""The gold of a conversation, which is its last answer, as a Parquet type."""
+"""The gold of a conversation: its last answer, the kind of question, and the answer's format.
+
+The format is None if the answer cannot be checked.
+"""
 
 import pyarrow as pa
 
-from wxb.corpora import records
+from wxb.corpora.records import Labelling
 
-
-class Labelling(records.Labelling):
-    """An answer, its kind of question, and its format; None if it cannot be checked."""
-
-    GOLD = pa.struct([(name, pa.string()) for name in ("text", "kind", "format")])
+LABELLING = Labelling(pa.struct([(name, pa.string()) for name in ("text", "kind", "format")]))

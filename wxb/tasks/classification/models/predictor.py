@@ -8,12 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import softmax
 
+from wxb import tasks
 from wxb.core import pretrained
 from wxb.core.pretrained import WEIGHTS
 from wxb.corpora.records import Record
-from wxb.corpora.text.tokenizers import encode
-from wxb.tasks.classification.params import Encoding
-from wxb.tasks.methods import Network, Predictor, inputs
+from wxb.tasks.methods import Network, Predictor
 
 PROBABILITY = 6  # significant digits
 
@@ -58,9 +57,7 @@ class LogitClassifier(Classifier):
 
     def logits(self, texts: Sequence[str], *, caption: str) -> NDArray[np.float64]:
         """Logits (N, K) of N texts."""
-        lengths = {key: self.settings[key] for key in Encoding.model_fields}
-        items = inputs(encode(self.tokenizer, texts), self.tokenizer, **lengths)
-        logits = [output["logits"] for output in self.outputs(items, caption=caption)]
+        logits = [output["logits"] for output in self.text_outputs(texts, caption=caption)]
         return np.array(logits, np.float64).reshape(-1, len(self.labels))
 
     def calibrate(self, records: Sequence[Record], *, caption: str) -> None:
@@ -76,14 +73,13 @@ class LogitClassifier(Classifier):
 
 
 class ScratchClassifier(LogitClassifier):
-    """A trained network: `NETWORK(words, classes, **model)`, with the experiment's `model`."""
-
-    NETWORK: ClassVar[Callable[..., Any]]
+    """A trained network of a `ScratchMethod`."""
 
     @classmethod
     def load_model(cls, folder: Path, settings: Mapping[str, Any], tokenizer: Any) -> Any:
         """Load the weights that `save_model` wrote."""
-        model = cls.NETWORK(len(tokenizer), len(settings["labels"]), **settings["shape"])
+        method: Any = tasks.get(settings["task"]).method(settings["method"])
+        model = method.NETWORK(len(tokenizer), len(settings["labels"]), **settings["shape"])
         file = folder / WEIGHTS
         pretrained.load_weights(model, pretrained.read_weights(file), file)
         return model
@@ -96,14 +92,15 @@ class ScratchClassifier(LogitClassifier):
 
 
 class ScratchMethod(Network):
-    """Trains the network of its predictor from random weights."""
+    """Trains `NETWORK(words, classes, **model)` from scratch, with the experiment's `model`."""
 
-    PREDICTOR: ClassVar[type[ScratchClassifier]]
+    PREDICTOR = ScratchClassifier
+    NETWORK: ClassVar[Callable[..., Any]]
 
     def model(self, backbone: Path) -> Any:
         """A network with random weights."""
         shape = self.experiment.model.model_dump()
-        return self.PREDICTOR.NETWORK(len(self.tokenizer), len(self.labels), **shape)
+        return type(self).NETWORK(len(self.tokenizer), len(self.labels), **shape)
 
     def shape(self, targets: Path) -> dict[str, Any]:
         """The sizes of the network."""

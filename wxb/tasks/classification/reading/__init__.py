@@ -88,10 +88,6 @@ class Reading(reading.Reading):
         """The text in lower case with its marks, which separate sentences."""
         return super().wording(record)
 
-    def labels(self, records: Sequence[Record]) -> list[str]:
-        """The classes that occur, sorted."""
-        return sorted({record.gold for record in records if record.gold is not None})
-
     def describe(self, records: Sequence[Record]) -> dict[str, Any]:
         """The count of records by class, and the ratio of the largest count to the smallest."""
         counts = Counter(record.gold for record in records)

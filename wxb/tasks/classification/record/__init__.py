@@ -1,11 +1,7 @@
-"""The gold of a text, which is its class."""
+"""The gold of a text: the name of its class."""
 
 import pyarrow as pa
 
-from wxb.corpora import records
+from wxb.corpora.records import Labelling
 
-
-class Labelling(records.Labelling):
-    """The class of a text, as a string."""
-
-    GOLD = pa.string()
+LABELLING = Labelling(pa.string())

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from wxb.corpora import records
+from wxb.corpora.records import Labelling
 
 
 class Span(NamedTuple):
@@ -32,8 +32,7 @@ def f1(gold: Iterable[Iterable[Any]], predicted: Iterable[Iterable[Any]]) -> flo
     return 2 * sum(len(g & p) for g, p in pairs) / total if total else 0.0
 
 
-class Labelling(records.Labelling):
-    """Typed spans of a text."""
-
-    GOLD = pa.list_(pa.struct({"start": pa.int32(), "end": pa.int32(), "type": pa.string()}))
-    TYPE = tuple[Span, ...]
+LABELLING = Labelling(
+    pa.list_(pa.struct({"start": pa.int32(), "end": pa.int32(), "type": pa.string()})),
+    tuple[Span, ...],
+)

@@ -1,4 +1,7 @@
-"""The gold of recordings as a Parquet type, and the normalization of transcripts."""
+"""The gold of recordings, and the normalization of transcripts.
+
+Gold is the transcript, the speaker, the names of the normalization RULES, and measures.
+"""
 
 import unicodedata
 from collections.abc import Callable
@@ -8,20 +11,19 @@ from typing import Any
 import pyarrow as pa
 
 from wxb.core.errors import WxbError
-from wxb.corpora import records
+from wxb.corpora.records import Labelling
 
 MEASURES = ("seconds", "trimmed", "loudness", "clipped", "snr")
 
 
-class Labelling(records.Labelling):
-    """Transcript, speaker, names of the normalization RULES and measures of a recording."""
-
-    GOLD = pa.struct(
+LABELLING = Labelling(
+    pa.struct(
         [
             *((name, pa.string()) for name in ("text", "speaker", "rules")),
             *((name, pa.float64()) for name in MEASURES),
         ]
     )
+)
 
 
 def normalize(text: str, rules: str) -> str:

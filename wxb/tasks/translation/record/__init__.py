@@ -1,12 +1,7 @@
-"""The gold of a source, which is one or more references, and how Parquet stores it."""
+"""The gold of a source: one or more references."""
 
 import pyarrow as pa
 
-from wxb.corpora import records
+from wxb.corpora.records import Labelling
 
-
-class Labelling(records.Labelling):
-    """The references of a source."""
-
-    GOLD = pa.list_(pa.string())
-    TYPE = tuple[str, ...]
+LABELLING = Labelling(pa.list_(pa.string()), tuple[str, ...])
