@@ -19,7 +19,7 @@ class Scorer(scorer.Scorer):
     """Accuracy of labels, and the correlation of two answers that are 1 or -1."""
 
     METRICS = (Metric("accuracy", "accuracy"), Metric("correlation", "correlation", low=-1.0))
-    HEADLINE, SIGNATURE, UNIT, COUNTS = "accuracy", "accuracy", "records", {"correct": "correct"}
+    SIGNATURE, COUNTS = "accuracy", {"correct": "correct"}
 
     def statistics(self, rows):
         is_correct = np.array([row.gold == row.predicted for row in rows], int)
@@ -31,9 +31,8 @@ class Scorer(scorer.Scorer):
 
     def details(self, rows):
         correct = sum(row.gold == row.predicted for row in rows)
-        return {"support": len(rows), "correct": correct, "wrong": 1 - correct / len(rows)} | {
-            "first": {"id": rows[0].id}
-        }
+        numbers = {"correct": correct, "wrong": 1 - correct / len(rows)}
+        return {**super().details(rows), **numbers, "first": {"id": rows[0].id}}
 
 
 def row(index, is_correct, group=""):

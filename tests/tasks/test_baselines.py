@@ -35,12 +35,8 @@ class Case(NamedTuple):
 CLASSES = {"A fine film.": "good", "A dull film.": "bad", "好电影": "good", "坏电影": "bad"}
 CLASSES["A lovely play."] = "good"
 SPANS = {
-    "Ann Lee lives in Bonn.": (
-        Span(0, 3, "GIVENNAME"),
-        Span(4, 7, "SURNAME"),
-        Span(17, 21, "CITY"),
-    ),
-    "王芳住在北京。": (Span(0, 1, "SURNAME"), Span(4, 6, "CITY")),
+    "Ann Lee lives in Bonn.": (Span(0, 3, "FIRST"), Span(4, 7, "LAST"), Span(17, 21, "CITY")),
+    "王芳住在北京。": (Span(0, 1, "LAST"), Span(4, 6, "CITY")),
 }
 PAIRS = {"我有一只猫": ("I have a cat", "I own a cat"), "我有一本书": ("I have a book",)}
 ANSWERS = {"What is 1 plus 2?": "3", "What is 2 plus 2?": "4", "谁写了这本书?": "鲁迅"}
@@ -129,11 +125,9 @@ def test_a_lexicon_needs_two_classes(tmp_path):
 
 
 def test_a_louder_recording_gets_the_same_transcript(tmp_path):
-    case = Case("speech", "nearest", {}, None)
-    records = [
-        tones.record(tmp_path, text, n) for n, text in enumerate(("啊哦", "一一", "哎啊", "哦"))
-    ]
-    predictor, _ = train(tmp_path, case, records)
+    texts = ("啊哦", "一一", "哎啊", "哦")
+    records = [tones.record(tmp_path, text, n) for n, text in enumerate(texts)]
+    predictor, _ = train(tmp_path, Case("speech", "nearest", {}, None), records)
     louder = tones.record(tmp_path, "一一", 9)
     assert predictor.predict([louder.input])[0].text == "一一"
 

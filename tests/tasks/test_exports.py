@@ -49,11 +49,8 @@ def project(tmp_path, monkeypatch):
     for split in SPLITS:
         text = f"{split} record"
         labelled = Record("7", text, (Span(0, len(split), "SPLIT"),), "en", text)
-        clean.write(
-            folder / f"{split}.parquet",
-            [labelled, Record("8", "raw", None, "en", "raw")],
-            LABELLING,
-        )
+        records = [labelled, Record("8", "raw", None, "en", "raw")]
+        clean.write(folder / f"{split}.parquet", records, LABELLING)
     prediction = PredictionRow(
         "7", "test record", (Span(0, 4, "SPLIT"),), (Span(5, 11, "NOUN"),), (0.5,)
     )

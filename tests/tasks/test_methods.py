@@ -113,9 +113,8 @@ def test_a_saved_model_is_loaded_with_its_settings(tokenizer, items, tmp_path):
 
 def test_accuracy_excludes_ignored_labels():
     labels = np.array([1, IGNORED, 0, 2])
-    assert Method.compute_metrics(np.array([1, 1, 1, 2]), labels) == {
-        "accuracy": pytest.approx(2 / 3)
-    }
+    accuracy = Method.compute_metrics(np.array([1, 1, 1, 2]), labels)["accuracy"]
+    assert accuracy == pytest.approx(2 / 3)
 
 
 def test_labels_that_training_lacks_are_lost(tokenizer, tmp_path):
@@ -128,6 +127,13 @@ def test_labels_that_training_lacks_are_lost(tokenizer, tmp_path):
     assert splits.tolist() == [0, 1, 2, 3]
     assert counts == {"gold": 3, "kept": 2, "lost": 1}
     assert [item["labels"] for item in method.items(*files, records)] == [0, IGNORED, 1]
+
+
+def test_numbers_are_their_own_targets(tokenizer, tmp_path):
+    records = [Record(str(n), "a", n, None, "") for n in (0.5, -100.0)]
+    columns, _, counts = Method(Experiment, [], tokenizer).targets(tmp_path, [records])
+    assert columns["labels"].tolist() == [0.5, -100.0]
+    assert counts == {"gold": 2, "kept": 2, "lost": 0}
 
 
 def test_items_are_made_on_access():

@@ -170,6 +170,8 @@ def _check(
 
 
 def _record(raw: Any, corpus: Corpus, task: Reading, origin: str) -> Record:
+    if not isinstance(raw, Mapping):
+        raise RecordError("not a record", f"found a JSON {type(raw).__name__}, expected an object")
     fields = corpus.fields
     text = task.input_of(raw, corpus)
     if "\0" in text:

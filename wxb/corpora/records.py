@@ -58,13 +58,8 @@ def required_field(raw: Mapping[str, Any], field: str) -> Any:
     return raw[field]
 
 
-def required_text(raw: Any, field: str) -> str:
-    """The text of a field of a raw record.
-
-    Raises RecordError if the record is not an object, or the field is missing, no text or blank.
-    """
-    if not isinstance(raw, Mapping):
-        raise RecordError("not a record", f"found a JSON {type(raw).__name__}, expected an object")
+def required_text(raw: Mapping[str, Any], field: str) -> str:
+    """The text of a field of a raw record. Raises RecordError if it is not visible text."""
     text = required_field(raw, field)
     if not isinstance(text, str):
         raise RecordError("wrong type", f"{field!r} is {type(text).__name__}, expected text")

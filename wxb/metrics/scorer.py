@@ -43,8 +43,7 @@ class Scorer(ABC):
     HEADLINE: ClassVar[str] = ""  # key of the metric that ranks and tests systems; empty: the first
     SIGNATURE: ClassVar[str]  # how the headline is computed, such as sacrebleu's signature
     UNIT: ClassVar[str] = "records"  # what `support` counts, in the plural: spans, words
-    # Keys of details shown as numbers: titles of columns.
-    COUNTS: ClassVar[Mapping[str, str]] = {"support": "records"}
+    COUNTS: ClassVar[Mapping[str, str]] = {"support": "records"}  # keys of details: column titles
     SHARES: ClassVar[Mapping[str, str]] = {}  # keys of details shown as shares, in a second table
     ROW: ClassVar[type] = PredictionRow  # a named tuple with at least its fields
 

@@ -37,15 +37,12 @@ def launch(processes: int) -> Iterator[None]:
     At the end, this process waits for the others. If one fails, all are killed and this process
     exits with 1. Nothing is started if WORLD_SIZE is set; WxbError if it differs from `processes`.
     """
-    if "WORLD_SIZE" in os.environ:
-        if count() != processes:
-            raise WxbError(
-                f"found {count()} processes (WORLD_SIZE); expected {processes}"
-                " (`training.processes`), so that each update reads the same records"
-            )
-        yield
-        return
-    if processes == 1:
+    if "WORLD_SIZE" in os.environ and count() != processes:
+        raise WxbError(
+            f"found {count()} processes (WORLD_SIZE); expected {processes}"
+            " (`training.processes`), so that each update reads the same records"
+        )
+    if "WORLD_SIZE" in os.environ or processes == 1:
         yield
         return
     with socket.socket() as listener:

@@ -54,7 +54,7 @@ def test_from_a_file_to_a_study(params):
     assert [backbone.checkpoint for backbone in backbones] == ["minilm", *[None] * 4]
     assert {backbone.corpus for backbone in backbones} == {"post"}
     # With few records the first validation scores are 0, and training must not stop.
-    trained = [block.training for block in blocks if block.max_epochs]
+    trained = [block.training for block in blocks if hasattr(block.training, "epochs")]
     assert all(training.early_stopping_patience >= training.epochs for training in trained)
     rest = iter(params.read_text().splitlines())
     assert all(line in rest for line in before.splitlines())  # in this order
@@ -81,9 +81,8 @@ def test_a_study_has_a_forecast_and_as_many_epochs_as_its_records_need():
     rows = dict(re.findall(r"^(post-\S+) +(< 1 min|\d+ min) ", result.output, re.MULTILINE))
     assert [*rows] == load().studies["post"].experiments
     # 21 of 30 records are for training.
-    experiments = load().experiments
-    epochs = {name: experiments[name].max_epochs for name in rows if experiments[name].max_epochs}
-    assert epochs == {"post-pretrained": 15, "post-encoder": 15, "post-decoder-bidirectional": 10}
+    epochs = {"post-pretrained": 15, "post-encoder": 15, "post-decoder-bidirectional": 10}
+    assert {name: load().experiments[name].training.epochs for name in epochs} == epochs
 
 
 def test_an_experiment_joins_its_study():

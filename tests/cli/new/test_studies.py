@@ -101,7 +101,7 @@ def write_cost(name, seconds, modified):
 def test_the_last_run_with_the_same_settings_says_the_seconds_else_the_template():
     params, row = load(ROOT / PARAMS), {"seconds": 13}
     encoder = params.experiments["ner-encoder"]
-    assert training_seconds(params, "ner-encoder", row, 2000) == 2 * 13 * encoder.max_epochs
+    assert training_seconds(params, "ner-encoder", row, 2000) == 2 * 13 * encoder.training.epochs
     assert training_seconds(params, "ner-mentions", {"seconds": 0.5}, 2000) == 1.0
     Path("data/clean/pii").mkdir(parents=True)
     Path("data/clean/pii/profile.json").write_text(json.dumps(PROFILE))

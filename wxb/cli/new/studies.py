@@ -103,9 +103,9 @@ def training_seconds(params: Params, name: str, row: Mapping[str, Any], records:
         key = max(runs, key=lambda key: paths.cost("train", key).stat().st_mtime)
         last, seconds = params.experiments[key], read_json(paths.cost("train", key))["seconds"]
         splits = read_json(paths.CLEAN / last.corpus / paths.PROFILE)["splits"]
-        trainings = len(params.studies[last.study].seeds) * (last.max_epochs or 1)
+        trainings = len(params.studies[last.study].seeds) * getattr(last.training, "epochs", 1)
         speed = 1000 * seconds / (splits["train"]["labelled"] * trainings)
-    return float(speed * records * (experiment.max_epochs or 1) / 1000)
+    return float(speed * records * getattr(experiment.training, "epochs", 1) / 1000)
 
 
 def _settings(params: Params, name: str) -> tuple[Any, ...]:

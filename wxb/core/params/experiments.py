@@ -94,11 +94,6 @@ class Experiment(Section):
         return []
 
     @property
-    def max_epochs(self) -> int | None:
-        """The maximum number of epochs; None if the method has no epochs."""
-        return getattr(self.training, "epochs", None)
-
-    @property
     def lengths(self) -> dict[str, int]:
         """The tokens that the backbone must be able to read, by the key that sets the number."""
         length = getattr(self.encoding, "max_length", None)
@@ -133,10 +128,7 @@ class Rule(Section, Generic[Kind]):
 
 
 class Baseline(Untuned):
-    """A rule that needs no training, such as the most frequent class.
-
-    A task defines the kinds of `model`. The backbone's tokenizer is not used.
-    """
+    """A rule that needs no training, of a kind that its task defines."""
 
     is_baseline: ClassVar[bool] = True
 

@@ -175,8 +175,7 @@ class TaggingMethod(WindowedMethod):
         return Tagger.from_backbone(
             backbone,
             self.experiment.tuning,
-            bidirectional=shape.bidirectional,
-            native=shape.implementation == "native",
+            {"bidirectional": shape.bidirectional, "native": shape.implementation == "native"},
             tags=len(tag_names(self.labels)),
             settings=shape.head,
             word_features=shape.word_features,

@@ -1,6 +1,6 @@
 """A backbone with modules of a task on top, which are trained with it."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Self
 
@@ -22,25 +22,16 @@ class Headed(tuning.BackboneModel):
 
     @classmethod
     def from_backbone(
-        cls,
-        folder: Path,
-        settings: Tuning,
-        /,
-        *,
-        bidirectional: bool = False,
-        native: bool = False,
-        **shape: Any,
+        cls, folder: Path, settings: Tuning, options: Mapping[str, Any] = {}, /, **shape: Any
     ) -> Self:
         """Load the backbone of a folder for training.
 
-        `shape` are further arguments of the class; `bidirectional` and `native` are those of
-        `load_backbone`. Seed torch before: new weights are random.
+        `options` are further ones of `load_backbone`, `shape` those of the class. Seed torch
+        before: new weights are random.
         """
         from wxb.training.backbones.weights import load_backbone
 
-        backbone = load_backbone(
-            folder, bidirectional=bidirectional, four_bit=settings.four_bit, native=native
-        )
+        backbone = load_backbone(folder, four_bit=settings.four_bit, **options)
         adapted = tuning.adapt(backbone, settings, task_type="FEATURE_EXTRACTION")
         return cls(adapted, tuning=settings, **shape)
 
@@ -95,14 +86,10 @@ class Headed(tuning.BackboneModel):
 class WithHead(Headed):
     """A backbone and a head, which `head(width)` makes; it gets the hidden states and the mask."""
 
-    def __init__(
-        self, backbone: Any, head: Callable[[int], nn.Module], *, tuning: Tuning | None = None
-    ) -> None:
-        super().__init__(backbone, tuning=tuning)
+    def __init__(self, backbone: Any, head: Callable[[int], nn.Module], **options: Any) -> None:
+        super().__init__(backbone, **options)
         self.head = head(backbone.config.hidden_size)
 
-    def forward(
-        self, input_ids: Tensor, attention_mask: Tensor, labels: Tensor | None = None
-    ) -> dict[str, Tensor]:
+    def forward(self, input_ids: Tensor, attention_mask: Tensor, labels: Any = None) -> Any:
         """The outputs of the head for tokens (B, T)."""
         return self.head(self.hidden(input_ids, attention_mask), attention_mask, labels)

@@ -39,9 +39,10 @@ class Reading(reading.Reading):
         source, target = corpus.fields.input, corpus.fields.target
         records: dict[str, Raw] = {}
         for raw in rows:
+            if not isinstance(raw.content, Mapping):  # the caller rejects it
+                yield raw
+                continue
             try:
-                if isinstance(raw.content, RecordError):
-                    raise raw.content
                 text, reference = check_pair(raw.content, corpus)
             except RecordError as error:
                 yield raw._replace(content=error)
@@ -108,7 +109,7 @@ def _documents(references: Mapping[str, Sequence[str]]) -> dict[str, int]:
     return {source: documents.setdefault(root, len(documents)) for source, root in roots.items()}
 
 
-def check_pair(raw: Any, corpus: Corpus) -> tuple[str, str]:
+def check_pair(raw: Mapping[str, Any], corpus: Corpus) -> tuple[str, str]:
     """The stripped source and target of a raw record.
 
     Raises RecordError if they cannot be translations of each other.
