@@ -156,7 +156,7 @@ class Encoder(experiments.Experiment):
         return self
 
 
-class Scratch(experiments.Untuned, experiments.Network):
+class Scratch(experiments.Network, experiments.Untuned):
     """A network over words, trained from scratch."""
 
     task: Literal["classification"]

@@ -137,7 +137,7 @@ class Prediction(experiments.Prediction):
     maps: Annotated[int, Field(ge=0)] = 0
 
 
-class Experiment(experiments.Untuned, experiments.Network):
+class Experiment(experiments.Network, experiments.Untuned):
     """An experiment in translation, trained from random weights."""
 
     task: Literal["translation"]
