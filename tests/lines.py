@@ -9,11 +9,11 @@ ROOT = Path(__file__).parents[1]
 BUDGET = {
     "stages": 598,
     "wxb/core": 2073,
-    "wxb/corpora": 2541,
+    "wxb/corpora": 2532,
     "wxb/metrics": 544,
     "wxb/models": 2623,
     "wxb/training": 1570,
-    "wxb/tasks": 8964,
+    "wxb/tasks": 8924,
     "wxb/reporting": 1511,
     "wxb/project": 2954,
     "wxb/cli": 2529,
