@@ -40,14 +40,6 @@ def test_other_blocks_keep_their_bytes(section):
     assert update(text, parse(PARAMS)) == PARAMS
 
 
-@pytest.mark.parametrize(
-    "text", ['{"a": 1, "s": {"x": {"y": 1}}}', '{"a": 1,\n "s":\n {"x": {"y": 1}}}']
-)
-def test_json_is_edited_too(text):
-    content = {"a": 2, "s": {"x": {"y": 1}, "new": {"z": [1, {"deep": "!"}]}}, "t": {}}
-    assert parse(update(text, content)) == content
-
-
 @pytest.mark.parametrize("empty", ["corpora:", "corpora: {}", "corpora: {}  # none yet"])
 def test_the_first_block_of_a_section(empty):
     text = update(f"{empty}\n\nx: 1", {"corpora": parse(BLOCK), "x": 1})

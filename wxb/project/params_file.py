@@ -49,8 +49,6 @@ def update(text: str, content: Mapping[str, Any]) -> str:
     """
     text += "" if text.endswith("\n") else "\n"
     before, lines = parse_yaml(text), text.splitlines(keepends=True)
-    if YAML().compose(text).flow_style:  # JSON: all is one value
-        return _edited(lines, content)
     for section, (start, stop, blocks) in reversed(_spans(text).items()):
         new, old = content.get(section), before[section]
         if blocks and new and isinstance(new, Mapping):
