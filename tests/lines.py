@@ -15,14 +15,14 @@ BUDGET = {
     "wxb/training": 1570,
     "wxb/tasks": 8924,
     "wxb/reporting": 1511,
-    "wxb/project": 2954,
+    "wxb/project": 2952,
     "wxb/cli": 2529,
     "wxb/lessons": 644,
     "wxb/runtime": 558,
     "wxb/masking": 838,
     "demos": 2086,
     "benchmarks": 4425,
-    "tests": 27875,
+    "tests": 27867,
 }
 
 
