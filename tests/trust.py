@@ -145,7 +145,9 @@ class Trials:
     def __init__(self, folder):
         self.folder, self.after = folder, {}
         self.base = Small(folder / "base")
+        began = time.monotonic()
         self.base.run(*ENGINES[1])
+        self.seconds = (time.monotonic() - began) / 2  # of a run of some stages
         self.expected = self.base.files()
 
     def copy(self, verb=""):
@@ -173,7 +175,10 @@ class Trials:
     def engines(self, rng):
         project = self.copy()
         project.make_stale(rng)
-        what = [project.interrupt(rng, rng.choice(ENGINES), 20) for _ in range(rng.choice([1, 2]))]
+        what = [
+            project.interrupt(rng, rng.choice(ENGINES), self.seconds)
+            for _ in range(rng.choice([1, 2]))
+        ]
         return " + ".join(what) + project.finish(rng, self.expected)
 
     def disks(self, rng):
