@@ -16,13 +16,13 @@ BUDGET = {
     "wxb/tasks": 8924,
     "wxb/reporting": 1511,
     "wxb/project": 2952,
-    "wxb/cli": 2529,
+    "wxb/cli": 2528,
     "wxb/lessons": 644,
     "wxb/runtime": 558,
-    "wxb/masking": 838,
+    "wxb/masking": 832,
     "demos": 2086,
     "benchmarks": 4425,
-    "tests": 27872,
+    "tests": 27849,
 }
 
 

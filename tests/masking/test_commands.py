@@ -58,6 +58,10 @@ def test_a_mapping_undoes_all_formats_of_a_folder(tmp_path, run, write):
         (["--only", "AGE", "--only", "EMAIL"], "Ann <AGE> <EMAIL> Bob"),
         (["--allow", "Ann", "--allow", "/[0-9]/"], "Ann 5 <EMAIL> <NAME>"),
         (["--deny", "@list", "--only", "AGE"], "Ann <AGE> <DENIED> <DENIED>"),
+        (
+            ["--deny", "/(?i)ANN/", "--deny", "/b*/", "--only", "AGE"],
+            "<DENIED> <AGE> x@y.org Bo<DENIED>",
+        ),
     ],
 )
 def test_options_select_spans(run, write, options, masked):
@@ -79,6 +83,7 @@ def test_options_select_spans(run, write, options, masked):
         ({"a.csv": "text,b\nAnn,1\nx,my ann\n"}, [], "masked elsewhere: line 3"),
         ({"a.json": '{"a": "é\\nann", "b": "Ann"}'}, [], "masked elsewhere: line 1"),
         ({"a.txt": "ann Ann"}, ["--allow", "ann"], ""),
+        ({"a.json": '{"a": 57}'}, ["--deny", "57"], "DENIED: line 1"),
         ({"a.txt": "\nann"}, ["--mapping", "m.json"], "masked elsewhere: line 2"),
         ({"a.csv": "text,b\nx,y@x.com\n"}, [], "e-mail address: line 2"),
         ({"a.txt": "ann Ann"}, ["--operators", "fake"], "masked elsewhere: line 1"),

@@ -112,10 +112,16 @@ def test_fields_are_paths_of_keys(fields, texts):
         assert changed(line.encode(), format_, names=fields)[0] == texts
 
 
-def test_fields_of_a_list_may_begin_with_its_brackets(run, write):
-    write(**{"a.json": '[{"text": "Ann", "note": "Eve"}]'})
+def test_a_named_number_is_masked_and_a_field_may_begin_with_brackets(run, write):
+    write(**{"a.json": '[{"text": 57, "note": 58}]'})
     outputs = {run(*MASK, "a.json", "--field", f)[1] for f in ("[].text", ".text", "text")}
-    assert outputs == {'[{"text": "<NAME>", "note": "Eve"}]'}
+    assert outputs == {'[{"text": "<AGE>", "note": 58}]'}
+
+
+def test_a_long_line_of_a_text_is_read_in_parts():
+    source = Source(io.BytesIO(b"x " * 200_000), "a file")
+    blocks = ["".join(text for _, _, text in block.texts) for block in source.blocks()]
+    assert ("".join(blocks), max(map(len, blocks)) < 140_000) == ("x " * 200_000, True)
 
 
 @pytest.mark.parametrize(

@@ -9,9 +9,8 @@ import pytest
 
 from tests.masking.rules import Rules, mapping_of, unmasked
 from wxb.masking.files import Source, rewrite
-from wxb.masking.masker import Masker
+from wxb.masking.masker import Check, Masker
 from wxb.masking.placeholders import Placeholders
-from wxb.masking.verify import Check
 from wxb.tasks.ner.models.predictor import SpanFinder
 
 TEXT = "Ann (44) and Ann, bob@x.org, Zoé 5"

@@ -91,9 +91,8 @@ def mask(
 
     Exit code: 0 success, 1 error or values left in clear, 2 usage, 130 interrupted.
     """
-    from wxb.masking.masker import Masker
+    from wxb.masking.masker import Check, Masker
     from wxb.masking.placeholders import Placeholders
-    from wxb.masking.verify import Check
     from wxb.project import trained
 
     secrets = [operators if Path(operators or "").is_file() else None]

@@ -1,18 +1,24 @@
-"""From predicted spans to edits: which spans are masked, and their replacements."""
+"""From predicted spans to edits: which spans are masked, their replacements, and what is left."""
 
+import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from tempfile import TemporaryFile
 from threading import Lock
 from typing import Any
 
 from wxb import WxbError, progress_callback
 from wxb.core.errors import choices
+from wxb.masking.files import Block, Source
 from wxb.masking.operators import DEFAULT, read_operators
 from wxb.masking.placeholders import BRACKETS, Edit, Placeholders, apply_edits
-from wxb.masking.rules import Listed, find_values
+from wxb.masking.rules import MASKED, WORD, Listed, Values, find_values
 
 TEXTS, CHARACTERS = 256, 100_000  # of a batch
 DENIED = "DENIED"  # the type of values that --deny finds
+HIDDEN = "\ufdd0"  # instead of what was masked: a noncharacter of Unicode
+_ESCAPES = re.compile(r"(?:\\u[0-9a-fA-F]{4})+|\\.")  # of JSON
 _LINE = re.compile(r"\S(?:[^\r\n]*\S)?")  # without blanks at its ends
 Range = tuple[int, int, str]  # of code points, with a type
 _numbering = Lock()  # threads may share placeholders
@@ -122,3 +128,50 @@ def _batches(texts: Iterable[str]) -> Iterator[list[str]]:
             batch = []
     if batch:
         yield batch
+
+
+class Check:
+    """Finds values in clear: those of rules, denied ones, and values masked elsewhere.
+
+    Masked files are kept in a temporary file until `report`.
+    """
+
+    def __init__(self, masker: Masker) -> None:
+        self.masker, self.values, self.words = masker, Values(), set[str]()
+        self._add([*masker.mapping.values.values(), *masker.mapping.fakes.values()])
+        self.file = TemporaryFile("w+", encoding="utf-8")  # noqa: SIM115
+
+    def _add(self, values: Iterable[str]) -> None:
+        for value in values:
+            if len(value) > 2 or not value.isascii():  # else a word or a number
+                self.values.add(value)
+                self.words.update(w for w in WORD.findall(value) if len(w) > 2 and w[0].isupper())
+
+    def add(self, source: Source, block: Block, rows: Sequence[list[Edit]]) -> None:
+        """Add a block of a file and the edits of its texts."""
+        for (_, _, text), row in zip(block.texts, rows, strict=True):
+            self._add(text[edit.start : edit.end] for edit in row)
+        hidden = ([edit._replace(new=HIDDEN) for edit in row] for row in rows)
+        clear = source.edited(block, hidden)
+        if source.format in ("json", "jsonl"):
+            clear = _ESCAPES.sub(lambda e: json.loads(f'"{e[0]}"').replace("\n", " "), clear)
+        self.file.write(json.dumps([source.name, block.line, clear]) + "\n")
+
+    def report(self) -> Iterator[str]:
+        """Yield what is left unmasked: a count, then lines by file and kind. Call once."""
+        left: defaultdict[str, list[str]] = defaultdict(list)
+        self.file.seek(0)
+        for name, line, content in map(json.loads, self.file):
+            spans = {*find_values(content), *self.values.find(content)}
+            spans |= {(*w.span(), MASKED) for w in WORD.finditer(content) if w[0] in self.words}
+            spans |= {(*span, DENIED) for span in self.masker.denied.find(content)}
+            for start, end, kind in sorted(spans):
+                if content[start:end] not in self.masker.allowed:
+                    number = line + content.count("\n", 0, start)
+                    left[f"{name}: {kind}"].append(str(number))
+        self.file.close()
+        if left:
+            yield f"left in clear: {sum(map(len, left.values()))}"
+        for place, numbers in sorted(left.items()):
+            more = f" and {len(numbers) - 20} more" if len(numbers) > 20 else ""
+            yield f"  {place}: line {', '.join(numbers[:20])}{more}"
