@@ -11,9 +11,7 @@ import pytest
 
 from stages import report
 from tests.reporting.conftest import BLEU, CER, HOME
-from wxb.core import paths
 from wxb.core.errors import WxbError
-from wxb.core.files import write_json
 from wxb.core.params import load, read_yaml
 from wxb.lessons import Lesson
 from wxb.lessons import assemble as assemble_lesson
@@ -143,7 +141,7 @@ def test_the_best_of_each_row_are_marked_and_counted():
 
 def test_records_are_counted_by_split_and_errors_by_language(tree):
     study = report.gather(tree(TWO).params, "ner")
-    write_json(paths.CLEAN / "pii" / paths.PROFILE, {"splits": {"situations": {"labelled": 9000}}})
+    study.comparison["records"] = {"train": 10000, "situations": 9000}
     assert "situations 9,000 (each scene is new)." in report.page.data_text(study)
     rows = [row._replace(language=row.id[:2]) for row in study.predictions[TWO[1]]]
     (section,) = report.page.languages(study._replace(predictions={TWO[1]: rows}))

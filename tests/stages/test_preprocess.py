@@ -176,6 +176,7 @@ def test_a_further_test_set_is_grouped_by_the_values_it_holds_out(tmp_path):
         "test": None,
         "situations": "scene",
     }
+    assert facts["test"]["records"]["situations"] == len(members)
     assert facts["test"]["nearness"] == read_json(out / "profile.json")["nearness"]["test"]
     assert not any("warnings" in fact for fact in facts.values())
 

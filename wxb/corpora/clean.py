@@ -34,14 +34,15 @@ def test_sets(folder: Path) -> list[str]:
 def test_set_facts(folder: Path) -> dict[str, dict[str, Any]]:
     """Facts about the test sets of a clean corpus that studies report, by name of the set.
 
-    `grouped_by` is the field of the groups, None if they have none. `nearness`
-    is as in `profile.nearness`. `test` has the `warnings` of the corpus, if any.
+    `grouped_by` is the field of the groups, None if they have none. `nearness` is as in
+    `profile.nearness`. `test` has the labelled `records` of each split, and the `warnings`, if any.
     """
     profile = read_json(folder / "profile.json")
     facts = {
         name: {"grouped_by": profile["test_groups"][name], "nearness": profile["nearness"][name]}
         for name in test_sets(folder)
     }
+    facts["test"]["records"] = {n: split["labelled"] for n, split in profile["splits"].items()}
     facts["test"] |= {"warnings": texts} if (texts := warnings(profile)) else {}
     return facts
 

@@ -14,7 +14,7 @@ from markupsafe import Markup
 
 from wxb.core import paths
 from wxb.core.errors import WxbError
-from wxb.core.files import publish, read_json
+from wxb.core.files import publish
 from wxb.core.params import Params
 from wxb.core.params.section import flatten
 from wxb.reporting import costs, formatting, tables
@@ -104,10 +104,9 @@ def _line(study: Study, name: str) -> str:
 def data_text(study: Study) -> str:
     """The labelled records of each split; further test sets with the field that they hold out."""
     name = study.params.experiments[pairs.trained(study.comparison)[0]].corpus
-    corpus, profile = study.params.corpora[name], paths.CLEAN / name / paths.PROFILE
-    splits = read_json(profile)["splits"] if profile.exists() else {}
+    corpus, records = study.params.corpora[name], study.comparison.get("records", {})
     fields = {k: f" (each {by} is new)" for k, (by, _) in corpus.split.held_out_fields.items()}
-    counts = [f"{k} {split['labelled']:,}{fields.get(k, '')}" for k, split in splits.items()]
+    counts = [f"{k} {number:,}{fields.get(k, '')}" for k, number in records.items()]
     kind = "Synthetic records" if corpus.generate else "Records"
     return f"{kind}: {', '.join(counts)}." if counts else ""
 
