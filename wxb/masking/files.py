@@ -126,7 +126,7 @@ def format_of(path: Path, default: Format | None = None) -> Format | None:
     """The format of a file by its suffix. Raises WxbError for an unknown one without a default."""
     suffix = path.suffix.lower()
     if suffix and suffix not in SUFFIXES and not default:
-        raise WxbError(f"{path}: unknown suffix; choose --format, or export it as CSV, JSON or text")
+        raise WxbError(f"{path}: unknown suffix; choose --format, or convert it to text or CSV")
     return SUFFIXES.get(suffix, default)
 
 
