@@ -92,39 +92,30 @@ METHODS = {
 }
 
 
-def settings(method, checkpoint, **changes):
+def settings(method, checkpoint, *, objective="none", pretraining_length=None, **changes):
     """The parameters of a study with one experiment on a checkpoint, checked."""
     task, name = method.split("/")
+    base = {"corpus": "c", "objective": objective, "checkpoint": str(checkpoint)}
+    if pretraining_length:
+        optimisation = {"steps": 1, "batch_size": 1, "learning_rate": 1e-3}
+        base["pretraining"] = {**optimisation, "max_length": pretraining_length}
     training = {"epochs": 1, "batch_size": 8, "learning_rate": 1e-3}
     block = {"model": {}, "tuning": {}, "prediction": {}, "training": training, **METHODS[method]}
     for section, values in changes.items():
         block[section] = {**block[section], **values}
     if task == "translation":
         del block["tuning"]
-    fields = {"id": None}
-    corpus = {
-        "task": task,
-        "path": "data.json",
-        "fields": fields,
-        "split": {"test": 0.25, "valid": 0.25},
-    }
+    source = {"path": "data.json", "fields": {"id": None}}
+    corpus = {"task": task, **source, "split": {"test": 0.25, "valid": 0.25}}
     if task == "ner":
         block["encoding"] = {"stride": 8, **block["encoding"]}
-        block["model"] = block["model"] or {}
+    names = {"study": "s", "corpus": "c", "backbone": "b", "task": task, "method": name}
     return params.check(
         {
-            "seed": 1,
-            "threads": 1,
-            "portable": False,
+            **{"seed": 1, "threads": 1, "portable": False, "lessons": {}},
             "corpora": {"c": corpus},
-            "backbones": {"b": {"corpus": "c", "objective": "none", "checkpoint": str(checkpoint)}},
-            "experiments": {
-                "e": {
-                    **{"study": "s", "corpus": "c", "backbone": "b", "task": task},
-                    **{"method": name, **block},
-                }
-            },
+            "backbones": {"b": base},
+            "experiments": {"e": {**names, **block}},
             "studies": {"s": {"task": task, "title": "t", "seed": 1, "experiments": ["e"]}},
-            "lessons": {},
         }
     )

@@ -58,6 +58,10 @@ def test_each_method_takes_its_architectures(saved, name):
         else:
             with pytest.raises(WxbError, match=r"^experiments\.e\.method: found "):
                 require(method, saved / name)
+    for objective, is_accepted in (("mlm+nsp", name == "bert"), ("causal-lm", is_causal)):
+        fault = r"pretraining\.max_length: found 129" if is_accepted else "objective: found "
+        with pytest.raises(WxbError, match=rf"^backbones\.b\.{fault}"):
+            require(TRANSLATION, saved / name, objective=objective, pretraining_length=129)
 
 
 @pytest.mark.parametrize(
@@ -126,8 +130,21 @@ def test_the_vocabularies_of_tokenizer_and_model_are_compared(copy, vocabulary):
 def test_an_adapter_is_no_checkpoint(copy):
     folder = copy("llama")
     (folder / "adapter_config.json").write_text("{}")
-    with pytest.raises(WxbError, match="found an adapter"):
-        require(CHAT, folder)
+    for file in ("model.safetensors", "config.json", "tokenizer.json"):  # with them, then without
+        with pytest.raises(WxbError, match="found an adapter"):
+            require(CHAT, folder)
+        (folder / file).unlink()
+
+
+def test_a_tokenizer_gives_the_tokens_of_tokenizer_json(copy):
+    """transformers may build it by the defaults of its class instead."""
+    folder, lower_case = copy("gpt2"), {"normalizer": {"type": "Lowercase"}}
+    file, settings = folder / "tokenizer.json", folder / "tokenizer_config.json"
+    write_json(file, {**read_json(file), **lower_case})
+    require(TAGGING, folder)
+    write_json(settings, {**read_json(settings), "tokenizer_class": "GPT2Tokenizer"})
+    with pytest.raises(WxbError, match=r"checkpoint: found other tokens .*GPT2Tokenizer"):
+        require(TAGGING, folder)
 
 
 @pytest.mark.parametrize("method", [TAGGING, CHAT])

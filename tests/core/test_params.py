@@ -152,8 +152,12 @@ def test_a_misspelt_key_is_an_error_with_the_nearest_valid_one(key, slip, data):
             CONTENT["lessons"]["gates"],
             "lessons.ner: writes the files of studies.ner",
         ),
-        ("lessons.index", CONTENT["lessons"]["gates"], "lessons.index: the name is taken"),
-        ("studies.All", CONTENT["studies"]["ner"], "studies.All: the name is taken"),
+        (
+            "lessons.index",
+            CONTENT["lessons"]["gates"],
+            "lessons.index: writes the files of the project",
+        ),
+        ("studies.All", CONTENT["studies"]["ner"], "studies.All: writes the files of the project"),
         ("corpora.PII", CONTENT["corpora"]["pii"], "corpora.PII: writes the files of corpora.pii"),
         ("corpora.-x", CONTENT["corpora"]["pii"], "corpora.-x: a name is made of"),
         (f"corpora.{'x' * 101}", CONTENT["corpora"]["pii"], "x: a name is made of 1 to 100"),
@@ -265,7 +269,7 @@ def test_a_file_that_is_not_yaml_is_an_error(tmp_path, text):
 
 def test_a_missing_file_is_an_error_with_the_working_folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(ParamsError, match=r"^params\.yaml: no such file in .*project's root"):
+    with pytest.raises(ParamsError, match=r"^params\.yaml: No such file .*project's root"):
         load()
 
 

@@ -7,12 +7,14 @@ import pytest
 import torch
 from torch import nn
 
+from tests import checkpoints
+from wxb.core.errors import WxbError
 from wxb.core.files import read_json
 from wxb.core.params.experiments import Encoding, Prediction, Tuning
 from wxb.corpora.records import Record
 from wxb.corpora.text import tokenizers
 from wxb.corpora.text.encoded import IGNORED, write_columns
-from wxb.tasks import methods
+from wxb.tasks import method_of, methods
 
 TEXTS = ["one two three four five six", "two", "", "six five"]
 BATCH = 3
@@ -56,6 +58,7 @@ class Method(methods.Network):
 
 class Experiment:
     task, method, encoding, tuning = "adding", "sum", Encoding(max_length=5), Tuning()
+    weights = None
 
 
 @pytest.fixture(scope="module")
@@ -145,3 +148,10 @@ def test_items_are_made_on_access():
     assert [item["index"] for item in items[1:]] == [1, 2]
     with pytest.raises(IndexError):
         items[3]
+
+
+@pytest.mark.parametrize("method", ["ner/generation", "chat/sft"])
+def test_a_decoder_needs_an_end_of_text(method):
+    experiment = checkpoints.settings(method, "some/name").experiments["e"]
+    with pytest.raises(WxbError, match="backbone 'b' has no end of text"):
+        method_of(experiment, [], checkpoints.tokenizer("[CLS] $A [SEP]"))

@@ -1,6 +1,7 @@
 """Pretraining: items of both objectives, their loss, and metrics."""
 
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -67,11 +68,8 @@ def test_both_objectives_read_the_same_documents_at_the_same_step():
 
 @each_objective
 def test_an_item_is_a_function_of_seed_and_index(objective):
-    longer, shorter, another_seed = (
-        items(objective, length=40),
-        items(objective, length=23),
-        items(objective, length=40, seed=2),
-    )
+    longer, shorter = (items(objective, length=length) for length in (40, 23))
+    another_seed = items(objective, length=40, seed=2)
     backwards = {index: shorter[index] for index in reversed(range(23))}
     assert all(same(longer[index], backwards[index]) for index in range(23))
     assert not all(same(longer[index], another_seed[index]) for index in range(40))
@@ -105,6 +103,10 @@ def test_causal_items_are_documents_between_special_tokens():
     assert item["input_ids"][-1] == DECODER.eos_token_id
     assert DECODER.decode(item["input_ids"][1:-1]) in TEXTS
     assert np.array_equal(item["labels"], item["input_ids"])
+    bare = SimpleNamespace(backend_tokenizer=DECODER.backend_tokenizer, bos_token_id=None)
+    bare.eos_token_id = DECODER.eos_token_id  # as of Qwen's checkpoints
+    items_ = STREAMS["causal-lm"](TEXTS, bare, length=1, max_length=64, seed=1)
+    assert np.array_equal(items_[0]["input_ids"], item["input_ids"][1:])
 
 
 def test_half_of_the_pairs_follow_each_other():
@@ -226,10 +228,7 @@ def test_measure_equals_a_computation_item_by_item(objective, batch_size):
 
 @each_objective
 def test_loss_and_gradients_equal_transformers(objective):
-    model, dataset = (
-        model_of(objective).double().eval(),
-        items(objective, length=6),
-    )
+    model, dataset = model_of(objective).double().eval(), items(objective, length=6)
     batch = collate([dataset[index] for index in range(6)], TOKENIZERS[objective].pad_token_id)
     losses, gradients = [], []
     for objective_or_model in (Objective(model), model):

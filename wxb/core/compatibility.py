@@ -4,7 +4,7 @@ The stages `check`, `tokenizer` and `train` call this module: an experiment may 
 backbone's tokenizer was made.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +14,7 @@ from wxb.core.files import read_json
 from wxb.core.params import Params
 from wxb.core.params.experiments import Experiment
 
-# The classes of checkpoints that a method can load, by `Experiment.weights`.
-EXPECTED = {
-    "hidden states": "an encoder or a decoder, but not both",
-    "decoder": "a causal language model, such as LlamaForCausalLM",
-    "whisper": "WhisperForConditionalGeneration",
-}
+SAMPLE = "Zoë paid 1,234.50 in Łódź. Isn't it CHEAP?"  # its tokens differ by case, accents, digits
 # Models whose first position comes after that of padding.
 OFFSET = (
     *("camembert", "data2vec-text", "ibert", "longformer", "luke", "mpnet", "roberta"),
@@ -41,10 +36,14 @@ def require(params: Params, name: str, folder: Path, tokenizer: Any = None) -> N
     config: Any = pretrained.config(folder)
     file = folder / "generation_config.json"
     generation = read_json(file) if file.is_file() else {}
-    faults = [f"backbones.{name}.checkpoint: {f}" for f in _checkpoint_faults(config, tokenizer)]
+    found = [*_checkpoint_faults(folder, config, tokenizer)]
+    if not found and (settings := backbone.pretraining):
+        lengths = {"pretraining.max_length": settings.max_length}
+        found = [*_misfits("objective", backbone.objective, lengths, config)]
+    faults = [f"backbones.{name}.{fault}" for fault in found]
     for key, experiment in params.experiments.items():
         if not faults and params.backbone_of(experiment) is backbone:
-            found = _faults(experiment, config) or experiment.checkpoint_faults(config, generation)
+            found = _faults(experiment, config, generation)
             faults += [f"experiments.{key}.{fault}" for fault in found]
     if faults:
         raise WxbError("\n".join(faults))
@@ -69,61 +68,67 @@ def positions(config: Any) -> int | None:
     return longest if longest > 0 else None  # -1: XLNet
 
 
-def _checkpoint_faults(config: Any, tokenizer: Any) -> Iterator[str]:
+def _checkpoint_faults(folder: Path, config: Any, tokenizer: Any) -> Iterator[str]:
     if quantized := getattr(config, "quantization_config", None):
         yield (
-            f"found weights in the format {dict(quantized).get('quant_method', 'bitsandbytes')!r};"
+            f"checkpoint: found {dict(quantized).get('quant_method', 'bitsandbytes')!r} weights;"
             " expected full precision: name the original checkpoint, and set `tuning.four_bit`"
         )
     if config.get_text_config() is not config:
         yield (
-            f"found {config.model_type!r}, a model of several kinds of input; expected one of text:"
-            " save its language model with `save_pretrained`, and name that folder"
+            f"checkpoint: found {config.model_type!r}, a model of several kinds of input; expected"
+            " one of text: save its language model with `save_pretrained`, and name that folder"
         )
     elif tokenizer is not None:
         vocabulary, added = tokenizer.get_vocab(), tokenizer.get_added_vocab()
         special = {*tokenizer.all_special_tokens}
         ids = [i for token, i in vocabulary.items() if token not in added or token in special]
+        cure = "copy tokenizer.json and tokenizer_config.json from the original checkpoint"
         if max(ids) >= config.vocab_size or len(ids) < config.vocab_size / 2:
             yield (
-                f"found a tokenizer with {len(ids)} tokens, ids up to {max(ids)}, and `vocab_size`"
-                f" {config.vocab_size}; expected equal vocabularies: copy tokenizer.json and"
-                " tokenizer_config.json from the original checkpoint"
+                f"checkpoint: found a tokenizer with {len(ids)} tokens, ids up to {max(ids)}, and"
+                f" `vocab_size` {config.vocab_size}; expected equal vocabularies: {cure}"
+            )
+        file, backend = folder / "tokenizer.json", tokenizer.backend_tokenizer
+        saved = type(backend).from_file(str(file)) if file.is_file() else backend
+        ours, theirs = (t.encode(SAMPLE, add_special_tokens=False).ids for t in (backend, saved))
+        if ours != theirs:
+            yield (
+                f"checkpoint: found other tokens by {type(tokenizer).__name__} than by"
+                f" tokenizer.json; correct `tokenizer_class` or its settings, or {cure}"
             )
 
 
-def _faults(experiment: Experiment, config: Any) -> list[str]:
-    """Why the architecture of a checkpoint does not fit an experiment that loads its weights."""
-    weights, backbone = experiment.weights, f"backbone {experiment.backbone!r}"
-    if weights is None:
-        return []
+def _misfits(key: str, use: str, lengths: Mapping[str, int], config: Any) -> Iterator[str]:
+    """Why a checkpoint does not fit `key`, which needs `Experiment.weights` or an objective."""
     architecture = (config.architectures or ["no architecture"])[0]
-    has_two_stacks = any(
-        getattr(config, name, None)
-        for name in ("is_encoder_decoder", "decoder_layers", "num_decoder_layers")
-    )
+    stacks = ("is_encoder_decoder", "decoder_layers", "num_decoder_layers")
+    has_two_stacks = any(getattr(config, name, None) for name in stacks)
     is_causal = architecture.endswith(("ForCausalLM", "LMHeadModel"))
-    fits = {
-        "hidden states": not has_two_stacks,
-        "decoder": is_causal and not has_two_stacks and config.model_type not in ("xlm", "xlnet"),
-        "whisper": config.model_type == "whisper",
-    }
-    if not fits[weights]:
-        return [
-            f"method: found {experiment.method!r} with {architecture} in {backbone}; expected"
-            f" {EXPECTED[weights]}: choose another checkpoint or method"
-        ]
-    faults = []
-    longest = positions(config)
-    for key, length in experiment.lengths.items():
-        if longest and length > longest:
-            faults.append(f"{key}: found {length} tokens; {backbone} has {longest} positions")
-    if lora := experiment.tuning.lora:
+    is_decoder = is_causal and not has_two_stacks and config.model_type not in ("xlm", "xlnet")
+    fits, expected = {
+        "hidden states": (not has_two_stacks, "an encoder or a decoder, but not both"),
+        "decoder": (is_decoder, "a causal language model, such as LlamaForCausalLM"),
+        "mlm+nsp": (config.model_type == "bert", "BERT"),
+        "whisper": (config.model_type == "whisper", "WhisperForConditionalGeneration"),
+    }["decoder" if use == "causal-lm" else use]
+    if not fits:
+        yield f"{key}: found {architecture}; expected {expected}: choose other weights or {key}"
+    for key, length in lengths.items() if fits else ():
+        if length > (longest := positions(config) or length):
+            yield f"{key}: found {length} tokens; expected {longest} at most, its positions"
+
+
+def _faults(experiment: Experiment, config: Any, generation: Mapping[str, Any]) -> list[str]:
+    """Why a checkpoint does not fit an experiment, which may load its weights."""
+    weights, lengths = experiment.weights, experiment.lengths
+    faults = [*_misfits("method", weights, lengths, config)] if weights else []
+    if not faults and (lora := experiment.tuning.lora):
         import torch
         from transformers import AutoModel, AutoModelForCausalLM
 
         cls = AutoModelForCausalLM if weights == "decoder" else AutoModel
         with torch.device("meta"):  # no memory for weights
             fault = pretrained.target_fault(cls.from_config(config), lora.target_modules)
-        faults += [fault] if fault else []
-    return faults
+        faults = [fault] if fault else []
+    return faults or [*experiment.checkpoint_faults(config, generation)]

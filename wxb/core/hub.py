@@ -14,6 +14,7 @@ from safetensors import SafetensorError
 
 from wxb.core.errors import WxbError, error_line
 from wxb.core.packages import GGUF, PACKAGES, package_source, require_gguf
+from wxb.core.pretrained import ADAPTER
 
 # The files that transformers reads at the top of a repository. Python files and pickles (*.bin,
 # *.pth) can run code, so they are never downloaded.
@@ -43,7 +44,8 @@ def checkpoint(
                 raise WxbError(f"{name} does not exist; correct `checkpoint`")
             files = [*TOKENIZER_FILES, WEIGHT_FILES] if weights else TOKENIZER_FILES
             source = _snapshot(str(name), revision or "main", files, "model")
-        if weights and source.is_dir() and not any(source.glob(WEIGHT_FILES)):
+        is_adapter = (source / ADAPTER).exists()  # the module `compatibility` names its cure
+        if weights and source.is_dir() and not is_adapter and not any(source.glob(WEIGHT_FILES)):
             raise WxbError(
                 f"{name}: found no model.safetensors; other formats (pytorch_model.bin) can run"
                 " code: choose a revision with safetensors, or convert weights that you trust with"

@@ -173,7 +173,7 @@ def require_complete(file: Path, **faults: Iterable[str]) -> None:
         if listed := sorted(names):
             more = f" and {len(listed) - SHOWN} more" if len(listed) > SHOWN else ""
             raise WxbError(
-                f"{file}: {fault} tensors: {', '.join(listed[:SHOWN])}{more}; train the model again"
+                f"{file}: {fault} tensors: {', '.join(listed[:SHOWN])}{more}; replace or retrain it"
             )
 
 

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from wxb import tasks
 from wxb.core import paths
+from wxb.core.errors import WxbError
 from wxb.core.files import read_json, write_json
 from wxb.core.params.experiments import Prediction
 from wxb.core.progress import track
@@ -181,8 +182,12 @@ class Method(ABC):
     PREDICTOR: ClassVar[type[Predictor]]
 
     def __post_init__(self) -> None:
-        """Add the tokens of the method to the tokenizer, in place; none by default."""
-        return
+        """Add the method's tokens to the tokenizer; that of a decoder needs an end of text."""
+        if self.experiment.weights == "decoder" and self.tokenizer.eos_token_id is None:
+            raise WxbError(
+                f"the tokenizer of backbone {self.experiment.backbone!r} has no end of text; use"
+                " `tokenizer: {kind: byte-level-bpe, ...}` or a decoder's checkpoint"
+            )
 
     def encode(self, chunks: Chunks, path: Path, *, caption: str) -> None:
         """Write the encoded inputs of records to the file `path`, whose stem is the split's name.

@@ -76,10 +76,11 @@ class CausalDocuments(Stream):
         self, texts: Sequence[str], tokenizer: PreTrainedTokenizerBase, **options: Any
     ) -> None:
         super().__init__(token_ids(tokenizer, texts), **options)
-        self.begin, self.end = tokenizer.bos_token_id, tokenizer.eos_token_id
+        ends = tokenizer.bos_token_id, tokenizer.eos_token_id  # None: the tokenizer has none
+        self.begin, self.end = (np.array([i for i in [end] if i is not None], int) for end in ends)
 
     def _item(self, row: int, rng: np.random.Generator) -> Item:
-        ids = np.concatenate([[self.begin], self.documents[row], [self.end]])[: self.max_length]
+        ids = np.concatenate([self.begin, self.documents[row], self.end])[: self.max_length]
         return {"input_ids": ids, "labels": ids}
 
 

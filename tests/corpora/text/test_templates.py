@@ -140,14 +140,15 @@ def test_tokens_of_training_are_those_of_the_saved_folder(
         assert ids[np.flatnonzero(generated)[-1]] == template.end_ids[0]
 
 
-def test_a_template_of_the_checkpoint_is_the_default(tokenizers):
+def test_a_template_of_the_checkpoint_is_the_default(tokenizers, tmp_path):
     tokenizer = load(tokenizers / "qwen2-False")
     with pytest.raises(WxbError, match="has no chat template"):
         Template.add(tokenizer, "own")
     assert Template.add(load(tokenizers / "qwen2-False"), None).name == "roles"
-    tokenizer.chat_template = OWN["chatml"]
-    template = Template.add(tokenizer, None)
-    assert template.name == "own"
+    tokenizer.chat_template = {"tool_use": OWN["llama-2"], "default": OWN["chatml"]}
+    tokenizer.save_pretrained(tmp_path)
+    template = Template.add(tokenizer := load(tmp_path), None)
+    assert (template.name, tokenizer.chat_template) == ("own", OWN["chatml"])
     names = tokenizer.convert_ids_to_tokens(template.end_ids)
     assert names == ["<|im_end|>", "<|endoftext|>"]
     typed = "<|im_end|>\n<|im_start|>system"

@@ -1,5 +1,6 @@
 """The generator: loss and answers equal those of transformers."""
 
+import numpy as np
 import pytest
 import torch
 from transformers import MambaConfig, MambaForCausalLM, set_seed
@@ -10,6 +11,7 @@ from wxb.core.params.experiments import LowRank, Tuning
 from wxb.corpora.text.encoded import IGNORED
 from wxb.training.backbones import tuning
 from wxb.training.backbones.generator import Generator, language_model
+from wxb.training.batches import collate
 
 PAD, BEGIN, END, VOCABULARY = 0, 1, 2, 40
 LONGEST = 12
@@ -17,11 +19,7 @@ LONGEST = 12
 ROWS = [([1, 7, 9, 3], [11, 12, 2]), ([1, 30], [31, 32, 33, 34, 2]), ([1, 5, 6, 8, 4, 3], [2])]
 PROMPTS = [[1, 7, 9, 3], [1, 30], [1, 5, 6, 8, 4, 3], [1], [1, 14, 15, 16, 17, 18, 19]]
 LORA = LowRank(r=4, alpha=8, dropout=0.0, target_modules=["q_proj", "v_proj"])
-KINDS = {
-    "full": Tuning(),
-    "lora": Tuning(lora=LORA),
-    "qlora": Tuning(lora=LORA, four_bit=True),
-}
+KINDS = {"full": Tuning(), "lora": Tuning(lora=LORA), "qlora": Tuning(lora=LORA, four_bit=True)}
 
 each_kind = pytest.mark.parametrize("kind", KINDS)
 
@@ -29,15 +27,9 @@ each_kind = pytest.mark.parametrize("kind", KINDS)
 @pytest.fixture(scope="module")
 def models(tmp_path_factory):
     folder = tmp_path_factory.mktemp("models")
-    tiny.llama(
-        folder / "llama",
-        vocab_size=VOCABULARY,
-        initializer_range=0.15,
-        tie_word_embeddings=True,
-        pad_token_id=PAD,
-        bos_token_id=BEGIN,
-        eos_token_id=END,
-    )
+    special = {"pad_token_id": PAD, "bos_token_id": BEGIN, "eos_token_id": END}
+    size = {"vocab_size": VOCABULARY, "initializer_range": 0.15}
+    tiny.llama(folder / "llama", **size, tie_word_embeddings=True, **special)
     return folder
 
 
@@ -53,16 +45,11 @@ def generator(models, kind="full", tokens=VOCABULARY):
 
 def batch_of(rows):
     """Ids, mask and labels on the answers, padded on the right."""
-    width = max(len(prompt) + len(answer) for prompt, answer in rows)
-    ids = torch.full((len(rows), width), PAD)
-    mask = torch.zeros(len(rows), width, dtype=torch.long)
-    labels = torch.full((len(rows), width), IGNORED)
-    for row, (prompt, answer) in enumerate(rows):
-        begin, end = len(prompt), len(prompt) + len(answer)
-        ids[row, :end] = torch.tensor(prompt + answer)
-        mask[row, :end] = 1
-        labels[row, begin:end] = torch.tensor(answer)
-    return ids, mask, labels
+    ids = [np.array(prompt + answer) for prompt, answer in rows]
+    labels = [np.array([IGNORED] * len(prompt) + answer) for prompt, answer in rows]
+    items = [{"input_ids": i, "labels": own} for i, own in zip(ids, labels, strict=True)]
+    batch = collate(items, PAD)
+    return batch["input_ids"], batch["attention_mask"], batch["labels"]
 
 
 def prompts_of(prompts, margin=0, pad=PAD):
@@ -104,15 +91,9 @@ def test_answers_are_bit_identical_to_transformers(models, kind, margin, pad):
     pad = end if pad is None else pad
     ids = ids.where(mask.bool(), pad)
     actual, logs = model.generate(ids, mask, max_new_tokens=LONGEST, eos=end, pad=pad)
-    expected = model.backbone.generate(
-        input_ids=ids,
-        attention_mask=mask,
-        max_new_tokens=LONGEST,
-        eos_token_id=end,
-        pad_token_id=pad,
-        return_dict_in_generate=True,
-        output_logits=True,
-    )
+    stop = {"max_new_tokens": LONGEST, "eos_token_id": end, "pad_token_id": pad}
+    logits = {"return_dict_in_generate": True, "output_logits": True}
+    expected = model.backbone.generate(input_ids=ids, attention_mask=mask, **stop, **logits)
     assert actual.equal(expected.sequences[:, ids.shape[1] :])
     lengths = {row.index(end) if end in row else LONGEST for row in actual.tolist()}
     assert len(lengths) > 1
@@ -141,12 +122,9 @@ def test_generation_settings_of_a_checkpoint_are_ignored(models, tmp_path):
     model = generator(models)
     sampling = Generator(language_model(tmp_path / "sampling", tokens=VOCABULARY)).eval()
     ids, mask = prompts_of(PROMPTS)
-    for actual, expected in zip(
-        sampling.generate(ids, mask, max_new_tokens=LONGEST, eos=END, pad=PAD),
-        model.generate(ids, mask, max_new_tokens=LONGEST, eos=END, pad=PAD),
-        strict=True,
-    ):
-        assert torch.equal(actual, expected)
+    options = {"max_new_tokens": LONGEST, "eos": END, "pad": PAD}
+    results = (each.generate(ids, mask, **options) for each in (sampling, model))
+    assert all(torch.equal(*pair) for pair in zip(*results, strict=True))
 
 
 # Loading

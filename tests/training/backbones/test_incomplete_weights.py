@@ -1,6 +1,7 @@
 """Weights of trained models and backbones that are missing, unexpected or not finite."""
 
 import shutil
+from functools import partial
 
 import pytest
 import torch
@@ -29,18 +30,15 @@ def add(tensors, name):
     tensors[name.replace("1.", "7.") if "1." in name else f"more.{name}"] = tensors[name].clone()
 
 
-def set_value(value):
-    def change(tensors, name):
-        tensors[name].view(-1)[0] = value
-
-    return change
+def set_value(value, tensors, name):
+    tensors[name].view(-1)[0] = value
 
 
 CHANGES = {
     "missing": remove,
     "unexpected": add,
-    "nan": set_value(torch.nan),
-    "infinite": set_value(torch.inf),
+    "nan": partial(set_value, torch.nan),
+    "infinite": partial(set_value, torch.inf),
 }
 
 

@@ -99,6 +99,8 @@ def test_a_checkpoint_keeps_its_weights_and_heads(model_type, tmp_path):
         weights = model.state_dict()
         assert weights.keys() == expected.state_dict().keys()
         assert all(torch.equal(weights[k], value) for k, value in expected.state_dict().items())
+    saved.half().save_pretrained(tmp_path / "full")  # the last settings are those of pretraining
+    assert initial_model(settings, FakeTokenizer(vocabulary=60)).dtype == torch.float32
 
 
 def test_a_packaged_checkpoint_loads_without_network(tmp_path, monkeypatch):

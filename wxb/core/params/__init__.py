@@ -87,12 +87,9 @@ def read_yaml(path: Path) -> Any:
     """The content of a YAML file. Raises ParamsError if it is missing or not valid YAML."""
     try:
         return parse_yaml(path.read_bytes(), path)
-    except FileNotFoundError:
-        raise ParamsError(
-            f"{path}: no such file in {Path.cwd()}; run this from the project's root"
-        ) from None
     except OSError as error:
-        raise ParamsError(f"{path}: cannot be read ({error.strerror})") from None
+        fault = f"{path}: {error.strerror} in {Path.cwd()}; run this from the project's root"
+        raise ParamsError(fault) from None
 
 
 def parse_yaml(text: str | bytes, path: Path = PARAMS) -> Any:
@@ -180,17 +177,12 @@ def _reference_errors(params: Params) -> Iterator[str]:
     for name, study in params.studies.items():
         yield from _study_errors(name, study, params.experiments)
     yield from find_errors(params.resources, params)
-    # Their files would overwrite, or mix with, those of the project.
-    taken = {"studies": ("all", "index", paths.LESSONS, paths.PRETRAIN), "lessons": ("index",)}
-    for section, reserved in taken.items():
-        for name in getattr(params, section):
-            if name.casefold() in reserved:
-                yield f"{section}.{name}: the name is taken; choose another"
+    taken = ("all", "index", paths.LESSONS, paths.PRETRAIN)
     for sections in (("corpora",), ("backbones", "experiments"), ("studies", "lessons")):
-        blocks: dict[str, str] = {}
+        blocks = dict.fromkeys(taken if "studies" in sections else (), "the project")
         for key in (f"{section}.{n}" for section in sections for n in getattr(params, section)):
             if (other := blocks.setdefault(key.partition(".")[2].casefold(), key)) != key:
-                yield f"{key}: writes the files of {other}, whose name is the same but for case"
+                yield f"{key}: writes the files of {other}; choose another name (in any case)"
 
 
 def _unknown(key: str, kind: str, value: str, known: Iterable[str]) -> str:

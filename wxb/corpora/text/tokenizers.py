@@ -108,9 +108,8 @@ def _alphabet(tokenizer: Tokenizer, texts: Iterable[str]) -> list[str]:
     """The characters at the start (`a`) and inside (`##a`) of words, sorted."""
     symbols: set[str] = set()
     for text in texts:
-        for word, _ in tokenizer.pre_tokenizer.pre_tokenize_str(
-            tokenizer.normalizer.normalize_str(text)
-        ):
+        normalized = tokenizer.normalizer.normalize_str(text)
+        for word, _ in tokenizer.pre_tokenizer.pre_tokenize_str(normalized):
             symbols.add(word[0])
             symbols.update(f"##{character}" for character in word[1:])
     return sorted(symbols)
@@ -171,11 +170,10 @@ class SavedTokenizer:
                 f"{folder}: expected the tokenizer.json and tokenizer_config.json that a stage"
                 f" wrote; found: {error}"
             ) from error
-        tokens = {key: value for key, value in config.items() if key.endswith("_token") and value}
         self.special_tokens_map: dict[str, str] = {
             key: value["content"] if isinstance(value, dict) else value
-            for key, value in tokens.items()
-            if isinstance(value, (dict, str))
+            for key, value in config.items()
+            if key.endswith("_token") and value and isinstance(value, (dict, str))
         }
         self.unk_token_id, self.eos_token_id = self._id("unk_token"), self._id("eos_token")
         self.pad_token_id = self._id("pad_token", self.eos_token_id)
@@ -211,6 +209,8 @@ def load(folder: str | Path) -> Any:
         tokenizer = None if is_slow else pretrained.tokenizer(checkpoint)
     if tokenizer is None or not tokenizer.is_fast:
         raise WxbError(f"{folder}: a tokenizer without character offsets; expected tokenizer.json")
+    if isinstance(tokenizer.chat_template, dict):  # others are for tools
+        tokenizer.chat_template = tokenizer.chat_template.get("default")
     if tokenizer.pad_token is None:
         tokenizer.pad_token = tokenizer.eos_token
     if tokenizer.pad_token is None:

@@ -36,15 +36,8 @@ class SftMethod(Network):
     summarize = staticmethod(summarize_tokens)
 
     def __post_init__(self) -> None:
-        """Add the chat template and its markers.
-
-        Raises WxbError for a tokenizer without an end of text.
-        """
-        if self.tokenizer.eos_token_id is None:
-            raise WxbError(
-                f"the tokenizer of backbone {self.experiment.backbone!r} has no end of text; for"
-                " chat, use `tokenizer: {kind: byte-level-bpe, ...}` or a decoder's checkpoint"
-            )
+        """Add the chat template and its markers."""
+        super().__post_init__()
         template = Template.add(self.tokenizer, self.experiment.encoding.template)
         object.__setattr__(self, "template", template)
 

@@ -186,6 +186,7 @@ class GenerationMethod(WindowedMethod):
 
     def __post_init__(self) -> None:
         """Add one token for each marker, with `encoding.special_tokens`."""
+        super().__post_init__()
         if self.experiment.encoding.special_tokens:
             markers = [answers.BOUNDARY, answers.SEPARATOR, *map(answers.opening, self.labels)]
             self.tokenizer.backend_tokenizer.add_special_tokens(

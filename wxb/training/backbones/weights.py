@@ -58,7 +58,7 @@ def initial_model(backbone: Backbone, tokenizer: PreTrainedTokenizerBase) -> Pre
             model = pretrained.model(cls, folder, new_heads=has_objective, config=config)
             if len(tokenizer) > model.config.vocab_size:  # added tokens
                 model.resize_token_embeddings(len(tokenizer))
-            return model
+            return model.float() if has_objective else model  # half loses small updates
     assert backbone.architecture is not None
     cls = CLASSES[backbone.architecture.model_type]
     return cls.from_config(configuration(backbone.architecture, tokenizer))
@@ -79,8 +79,7 @@ def configuration(architecture: Architecture, tokenizer: PreTrainedTokenizerBase
     shape = {k: v for k, v in architecture.model_dump().items() if v is not None}
     dropout = shape.pop("dropout")
     names = {"bert": ("hidden_dropout_prob", "attention_probs_dropout_prob")}
-    for name in names.get(architecture.model_type, ("attention_dropout",)):
-        shape[name] = dropout
+    shape |= dict.fromkeys(names.get(architecture.model_type, ("attention_dropout",)), dropout)
     return AutoConfig.for_model(
         **shape,
         vocab_size=len(tokenizer),
