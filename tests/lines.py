@@ -14,7 +14,7 @@ BUDGET = {
     "wxb/models": 2623,
     "wxb/training": 1570,
     "wxb/tasks": 8923,
-    "wxb/reporting": 1511,
+    "wxb/reporting": 1510,
     "wxb/project": 2952,
     "wxb/cli": 2528,
     "wxb/lessons": 644,
@@ -22,7 +22,7 @@ BUDGET = {
     "wxb/masking": 832,
     "demos": 2086,
     "benchmarks": 4425,
-    "tests": 27847,
+    "tests": 27846,
 }
 
 

@@ -82,9 +82,8 @@ def _words(vocabulary: int, texts: Sequence[str], special: list[str]) -> Tokeniz
 def _wordpiece(vocabulary: int, texts: Sequence[str], special: list[str]) -> Tokenizer:
     tokenizer = Tokenizer(models.WordPiece(unk_token="[UNK]"))
     tokenizer.normalizer = normalizers.BertNormalizer(lowercase=False, strip_accents=False)
-    tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
-        [pre_tokenizers.BertPreTokenizer(), pre_tokenizers.Digits(individual_digits=True)]
-    )
+    words, digits = pre_tokenizers.BertPreTokenizer(), pre_tokenizers.Digits(individual_digits=True)
+    tokenizer.pre_tokenizer = pre_tokenizers.Sequence([words, digits])
     # The trainer numbers characters in the order of a hash map, which differs between runs.
     # Sorted special tokens for all characters make training reproducible.
     reserved = special + _alphabet(tokenizer, texts)
