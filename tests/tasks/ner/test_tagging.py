@@ -272,7 +272,8 @@ def test_evaluation_decodes_as_the_predictor_does(tmp_path, monkeypatch):
     splits["new"] = splits["new"][:1]
     for name, records in splits.items():
         clean.write(corpus / f"{name}.parquet", records, LABELLING)
-    profile = {"splits": {key: {} for key in splits}, "test_groups": {}, "nearness": {}}
+    labelled = {key: {"labelled": len(records)} for key, records in splits.items()}
+    profile = {"splits": labelled, "test_groups": {}, "nearness": {}}
     profile |= {"records": {"raw": len(TEXTS)}, "rejects": {}, "fields_not_read": {}}
     for name in ("test", "new"):
         profile["test_groups"][name], profile["nearness"][name] = None, {}
