@@ -14,7 +14,7 @@ BUDGET = {
     "wxb/models": 2623,
     "wxb/training": 1570,
     "wxb/tasks": 8923,
-    "wxb/reporting": 1510,
+    "wxb/reporting": 1513,
     "wxb/project": 2952,
     "wxb/cli": 2528,
     "wxb/lessons": 644,

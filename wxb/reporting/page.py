@@ -32,8 +32,11 @@ def assemble(study: Study, task: Page) -> str:
     """The page of a study as HTML: the answer to its question, the scores, then all else."""
     comparison = study.comparison
     answer, *rest = pairs.conclusions(comparison)
-    best, metric = pairs.ranked(comparison)[0], pairs.headline(comparison)
-    score = formatting.with_interval(study.systems[best][metric.key], metric)
+    metric, best = pairs.headline(comparison), []
+    for test_set, results in pairs.test_sets(comparison).items():
+        name = pairs.ranked(results)[0]
+        score = formatting.with_interval(results["systems"][name][metric.key], metric)
+        best.append(f"{name} on {test_set}, {metric.title} {score}")
     return render(
         comparison["title"],
         answer,
@@ -46,7 +49,7 @@ def assemble(study: Study, task: Page) -> str:
             *published(study),
         ],
         notes=[
-            f"Best score of all: {best}, {metric.title} {score}.",
+            f"Best scores: {'; '.join(best)}.",
             *(f"Check the data: {warning}." for warning in comparison.get("warnings", [])),
         ],
         legend=study.chips,

@@ -20,7 +20,7 @@ from wxb.core.params import Params
 from wxb.metrics import Metric
 from wxb.metrics.scorer import Scorer
 from wxb.reporting.charts.figures import Chip, Curve, chips, to_json
-from wxb.reporting.charts.pairs import baselines
+from wxb.reporting.charts.pairs import baselines, ranked
 from wxb.reporting.formatting import SHARE, Cell, Table, rounded, words
 
 DEEPEST = 62  # percent of colour in the cell of a perfect score, so that text on it stays legible
@@ -73,13 +73,13 @@ class Study(NamedTuple):
 
     @property
     def systems(self) -> Mapping[str, Any]:
-        """The systems of the comparison on `test`, by experiment."""
-        return self.comparison["systems"]
+        """The systems of the comparison on `test` by experiment, the best first."""
+        return {name: self.comparison["systems"][name] for name in ranked(self.comparison)}
 
     @property
     def chips(self) -> dict[str, Chip]:
         """The character and the colour of each experiment; baselines are grey."""
-        return chips(self.systems, baselines(self.comparison))
+        return chips(self.comparison["systems"], baselines(self.comparison))
 
 
 class Page:
