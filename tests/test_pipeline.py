@@ -132,7 +132,8 @@ class TestPipeline:
         # This process imports the code that the project has a copy of.
         monkeypatch.setattr("wxb.cli.app.require_own_code", lambda: None)
         readme = "".join((ROOT / page).read_text() for page in COMMANDS)
-        readme = readme.replace("ner-decoder-bidirectional", "ner-encoder")  # the only tagger here
+        # The only tagger here.
+        readme = re.sub("ner-(crf|decoder-bidirectional)", "ner-encoder", readme)
         commands = defaultdict(str)  # comments of each
         for block in re.findall(r"```sh\n(.*?)```", readme, re.DOTALL):
             for command, comment in re.findall(r"^(\w.*?)(?: *# (.*))?$", block, re.MULTILINE):

@@ -25,6 +25,11 @@ def test_a_text_a_file_and_standard_input(tmp_path, run, write):
     assert [path.name for path in (tmp_path / "out").iterdir()] == ["b.txt"]
 
 
+def test_a_text_without_names_is_unmasked_too(run):
+    assert run(*MASK, "--mapping", "m.json", "none") == (0, "none\n", "")
+    assert run("unmask", "--mapping", "m.json", "none") == (0, "none\n", "")
+
+
 FILES = {
     "a.txt": "Ann and Bob, <NAME_1>\r\n",
     "empty.txt": "",

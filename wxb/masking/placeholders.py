@@ -75,7 +75,7 @@ class Placeholders:
         self.add_types(label for label, _, _ in names)
         for (label, _, number), value in zip(names, content.placeholders.values(), strict=True):
             self._add(label, int(number), value)
-        self._saved = len(self.values) + len(self.fakes)
+        self._saved = len(self.values) + len(self.fakes) if path and path.exists() else -1
 
     def add_types(self, types: Iterable[str]) -> None:
         """Find placeholders of these types, too: call it before `escape`."""
@@ -129,7 +129,7 @@ class Placeholders:
         return self._by_name.get((label.replace("\\", "").casefold(), int(number)))
 
     def save(self) -> None:
-        """Replace the file atomically if there is more to keep; only its owner may read it."""
+        """Replace the file atomically if it lacks something; only its owner may read it."""
         size = len(self.values) + len(self.fakes)
         if self.path and self._saved != size:
             with publish(self.path) as (draft,):

@@ -18,7 +18,7 @@ def rows(right, number=200):
 def test_classes_and_confusions_with_the_first_errors():
     study = study_of(Scorer(), {"count": rows(150), "net": rows(200)})
     classes, errors = Page().sections(study)
-    assert [[name, count, net] for name, count, _, net in classes.blocks[1].rows] == [
+    assert [[name, count, net] for name, count, net, _ in classes.blocks[1].rows] == [
         ["a", "100", "1.000"],
         ["b", "100", "1.000"],
     ]
