@@ -16,7 +16,6 @@ from wxb.cli.app import app
 
 # The pages whose commands need neither files of the user nor a cluster.
 COMMANDS = [
-    "README.md",
     *(f"docs/{page}.md" for page in ("using-models", "pipeline", "reproducing")),
     *(f"docs/{page}.md" for page in ("your-data", "architectures", "python", "method", "params")),
 ]
