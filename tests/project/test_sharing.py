@@ -54,6 +54,13 @@ def test_scores_and_data_are_those_of_the_reports(project):
     exec(re.search(r"```python\n(.*?)```", text, re.DOTALL)[1], {})
 
 
+def test_a_model_without_a_network_names_no_library(project):
+    (project / "models/ner-encoder/config.json").unlink()  # a conditional random field has none
+    text = sharing.card(params.load(), "ner-encoder")
+    assert ModelCard(text).data.library_name is None
+    assert "transformers" not in text
+
+
 def test_several_seeds_share_the_first_model(project, tmp_path):
     one = params.load()
     study = one.studies["ner"].model_copy(update={"seed": [4, 5]})
@@ -104,7 +111,7 @@ def test_every_task_has_cards(project, monkeypatch, task):
     monkeypatch.setattr(tasks.Task, "card", part, raising=False)
     text = sharing.card(params.load(), "ner-encoder")
     assert ModelCard(text).data.pipeline_tag == part.HUB_TASK
-    assert all(t in text.partition("## Use")[2] for t in (part.EXAMPLE, "transformers", "peft"))
+    assert all(t in text.partition("## Use")[2] for t in (part.EXAMPLE, "transformers"))
     json.loads(part.EXAMPLE)
 
 
