@@ -18,6 +18,7 @@ from wxb.cli.app import app
 COMMANDS = [
     *(f"docs/{page}.md" for page in ("using-models", "pipeline", "reproducing")),
     *(f"docs/{page}.md" for page in ("your-data", "architectures", "python", "method", "params")),
+    "README.md",  # masks what the others wrote
 ]
 # Words of the comment on a command, and what its output must have.
 PROMISES = {
