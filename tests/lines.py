@@ -8,14 +8,14 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 BUDGET = {
     "stages": 598,
-    "wxb/core": 2072,
+    "wxb/core": 2073,
     "wxb/corpora": 2532,
     "wxb/metrics": 544,
     "wxb/models": 2623,
     "wxb/training": 1570,
     "wxb/tasks": 8923,
     "wxb/reporting": 1513,
-    "wxb/project": 2952,
+    "wxb/project": 2950,
     "wxb/cli": 2528,
     "wxb/lessons": 644,
     "wxb/runtime": 558,

@@ -14,12 +14,9 @@ from tests.project_copy import ROOT
 from tests.small_project import LOCAL, REPRODUCIBLE, STAGES, SmallProject, stages_run
 from wxb.cli.app import app
 
-# The pages whose commands need neither files of the user nor a cluster.
-COMMANDS = [
-    *(f"docs/{page}.md" for page in ("using-models", "pipeline", "reproducing")),
-    *(f"docs/{page}.md" for page in ("your-data", "architectures", "python", "method", "params")),
-    "README.md",  # masks what the others wrote
-]
+# The pages that need neither files of the user nor a cluster; README masks what they write.
+PAGES = "using-models pipeline reproducing your-data architectures python method params"
+COMMANDS = [*(f"docs/{page}.md" for page in PAGES.split()), "README.md"]
 # Words of the comment on a command, and what its output must have.
 PROMISES = {
     "its page": r"reports/gates\.html",

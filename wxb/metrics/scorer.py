@@ -50,7 +50,7 @@ class Scorer(ABC):
     @property
     def headline(self) -> Metric:
         """The metric that ranks and tests systems."""
-        return next((m for m in self.METRICS if m.key == self.HEADLINE), self.METRICS[0])
+        return {metric.key: metric for metric in self.METRICS}[self.HEADLINE or self.METRICS[0].key]
 
     def vocabulary(self, records: Iterable[Record]) -> Any:
         """Words or mentions of the training records, for `fields`; None by default."""

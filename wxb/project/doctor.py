@@ -132,8 +132,8 @@ def disk() -> Iterator[Finding]:
     """Free space for the project."""
     free = shutil.disk_usage(".").free
     remedy = "wxb clean, then dvc gc --workspace" if free < DISK else ""
-    level: Level = "problem" if remedy else "ok"
-    yield Finding("disk", level, f"{size(free)} free for {Path.cwd()}", remedy)
+    message = f"{size(free)} free for {Path.cwd()}"
+    yield Finding("disk", "problem" if remedy else "ok", message, remedy)
 
 
 def table(findings: Iterable[Finding]) -> RenderableType:

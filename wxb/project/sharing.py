@@ -124,14 +124,9 @@ def merge(experiment: str | Path, output: Path) -> None:
     model.backbone = tuning.merge_adapter(model.backbone, folder)
     with publish(output) as (draft,):
         draft.mkdir()
-        for file in folder.iterdir():
-            if (
-                file.is_file()
-                and file.suffix != ".safetensors"
-                and file.name not in (ADAPTER, tuning.BASE)
-            ):
+        for file in filter(Path.is_file, folder.iterdir()):
+            if file.suffix != ".safetensors" and file.name not in (ADAPTER, tuning.BASE):
                 shutil.copyfile(file, draft / file.name)
         model.save_pretrained(draft)
-        write_json(
-            draft / paths.SETTINGS, {**read_json(folder / paths.SETTINGS), "four_bit": False}
-        )
+        settings = {**read_json(folder / paths.SETTINGS), "four_bit": False}
+        write_json(draft / paths.SETTINGS, settings)

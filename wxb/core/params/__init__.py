@@ -88,8 +88,9 @@ def read_yaml(path: Path) -> Any:
     try:
         return parse_yaml(path.read_bytes(), path)
     except OSError as error:
-        fault = f"{path}: {error.strerror} in {Path.cwd()}; run this from the project's root"
-        raise ParamsError(fault) from None
+        is_missing = isinstance(error, FileNotFoundError)
+        advice = "; run this from the project's root" if is_missing else ""
+        raise ParamsError(f"{path}: {error.strerror} in {Path.cwd()}{advice}") from None
 
 
 def parse_yaml(text: str | bytes, path: Path = PARAMS) -> Any:
