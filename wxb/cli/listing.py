@@ -10,7 +10,7 @@ from rich.text import Text
 from wxb.core import paths
 from wxb.project.inventory import Facts, headlines
 from wxb.reporting import formatting
-from wxb.reporting.terminal import grid, table
+from wxb.reporting.terminal import table
 
 MISSING = {
     "pretrained": "no model",
@@ -61,7 +61,7 @@ def details(name: str, section: str, facts: Facts, unknown: str) -> Iterator[Ren
     text = state(facts) + (f" ({unknown})" if unknown else "") + users
     yield title.append(text, style="not bold")
     if facts["changes"]:
-        yield grid(_by_stage(facts["changes"]), title="Changed since the last run, by stage")
+        yield table((), _by_stage(facts["changes"]), title="Changed since the last run, by stage")
     for test_set, metrics in _by_test_set(facts.get("metrics", {})).items():
         yield metrics_table(f"Metrics{test_set and f' on {test_set}'}", metrics)
     if facts["members"]:
@@ -78,14 +78,14 @@ def details(name: str, section: str, facts: Facts, unknown: str) -> Iterator[Ren
         for title_, key in (("Rejected records", "rejects"), ("Repaired", "repaired")):
             if counts := profile.get(key):
                 rows = [(reason, f"{count:,}") for reason, count in counts.items()]
-                yield grid(rows, title=title_, numbers=True)
+                yield table((), rows, title=title_, numbers=True)
     if facts["alignment"]:
         yield _splits("Alignment", facts["alignment"])
     texts = {key: formatting.value(value) for key, value in facts["settings"].items()}
     defaults = [(key, texts.pop(key)) for key in facts["defaults"]]
-    yield grid(texts.items(), title="Settings")
+    yield table((), texts.items(), title="Settings")
     if defaults:
-        yield grid(defaults, title="Defaults, which params.yaml does not set")
+        yield table((), defaults, title="Defaults, which params.yaml does not set")
 
 
 def _by_test_set(metrics: Mapping[str, float]) -> dict[str, dict[str, float]]:
@@ -111,7 +111,7 @@ def metrics_table(title: str, metrics: Mapping[str, float]) -> RenderableType:
         elif not any(key in (f"{each}_low", f"{each}_high") for each in main):
             text = f"{value:,}" if isinstance(value, int) else formatting.rounded(value)
             rows.append((formatting.words(key), text))
-    return grid(rows, title=title)
+    return table((), rows, title=title)
 
 
 def state(facts: Facts) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -15,7 +14,7 @@ from wxb.core.errors import WxbError, choices, require_output
 from wxb.core.packages import package_files
 from wxb.core.params import load
 from wxb.reporting.formatting import rounded
-from wxb.reporting.terminal import grid, show, show_json
+from wxb.reporting.terminal import show, show_json, table
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -67,9 +66,8 @@ def search(
         usage_error("QUERY", "is empty; expected words to look for")
     if file and corpus:
         usage_error("--corpus", "does not go with --file, which is searched instead")
-    lines = enumerate(decode(file).split("\n"), start=1) if file else ()
+    lines = enumerate(decode(file).split("\n"), start=1) if file else enumerate(_texts(corpus))
     places = [(number, line.strip()) for number, line in lines if line.strip()]
-    places = places if file else [*enumerate(_texts(corpus))]
     texts = [text for _, text in places]
     folder = encoder_folder(encoder)
     with hub.checkpoint(folder):
@@ -91,10 +89,10 @@ def search(
     if as_json:
         show_json(rows)
     else:
-        show(grid((rounded(row["cosine"]), row["text"]) for row in rows))
+        show(table((), [(rounded(row["cosine"]), row["text"]) for row in rows]))
 
 
-def embed(backbone: Any, tokenizer: Any, texts: Sequence[str]) -> Tensor:
+def embed(backbone: Any, tokenizer: Any, texts: list[str]) -> Tensor:
     """Unit vectors (N, H): means over the tokens of each text, special ones included.
 
     Reimers and Gurevych 2019 (Sentence-BERT, section 3). Shows progress.

@@ -23,7 +23,6 @@ from wxb.core.progress import Progress
 
 FOLDER = Path(".wxb/downloads")  # the cache
 MIRROR = "WXB_DOWNLOADS"  # environment variable: a folder to search before the network
-LOCKS = Path(".wxb/locks")
 
 TIMEOUT = 30.0  # seconds to wait for a connection, and for each chunk
 RETRIES = 5
@@ -48,20 +47,17 @@ def fetch(download: Download, folder: Path, *, caption: str) -> None:
     name = download.sha256 or hashlib.sha256(str(download.address).encode()).hexdigest()
     part = FOLDER / f"{name}.part"
     FOLDER.mkdir(parents=True, exist_ok=True)
-    with FileLock(LOCKS / f"{name}.lock", fallback_to_soft=False):  # two corpora may share a file
-        if not download.sha256:
-            part.unlink(missing_ok=True)
-        while True:
-            is_resumed = part.exists()
-            if not is_resumed or sha256(part) != download.sha256:
+    with FileLock(
+        f".wxb/locks/{name}.lock", fallback_to_soft=False
+    ):  # two corpora may share a file
+        for is_resumed in [True, False] if download.sha256 and part.exists() else [False]:
+            if not is_resumed:
+                part.unlink(missing_ok=True)  # without a hash, or with bytes of two versions
+            if not (is_resumed and sha256(part) == download.sha256):
                 _download(download, part, caption)
-            digest = sha256(part)
-            if digest == download.sha256:
+            if (digest := sha256(part)) == download.sha256:
                 shutil.copyfile(part, folder / download.file)
                 return
-            if not is_resumed:
-                break
-            part.unlink()  # bytes of two versions
         cached = part.replace(part.with_name(f"{digest}.part"))
     raise WxbError(
         f"{download.address}: found sha256 {digest}, expected {download.sha256 or 'a pinned hash'};"

@@ -124,8 +124,7 @@ def dvc() -> Iterator[Finding]:
     except WxbError as error:
         remedy = "dvc status" if isinstance(error, engines.PlanError) else ""  # others name theirs
         last = Finding("DVC", "problem", str(error), remedy)
-    yield from (Finding("DVC", "note", sentence) for sentence in repairs)
-    yield last
+    yield from [*(Finding("DVC", "note", sentence) for sentence in repairs), last]
 
 
 def disk() -> Iterator[Finding]:
@@ -140,7 +139,7 @@ def table(findings: Iterable[Finding]) -> RenderableType:
     """The findings as a table, each remedy on a line of its own."""
     from rich.text import Text
 
-    from wxb.reporting.terminal import grid
+    from wxb.reporting import terminal
 
     rows: list[Row] = []
     for finding in findings:
@@ -148,4 +147,4 @@ def table(findings: Iterable[Finding]) -> RenderableType:
         rows.append((level, Text(finding.name, style="bold"), finding.message))
         if finding.remedy:
             rows.append(("", "", Text(f"-> {finding.remedy}", style="cyan")))
-    return grid(rows)
+    return terminal.table((), rows)

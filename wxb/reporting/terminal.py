@@ -28,23 +28,15 @@ def show_json(content: object) -> None:
 def table(
     header: Sequence[str], rows: Rows, *, title: str = "", numbers: bool = False
 ) -> RenderableType:
-    """A table with a header. Only the first column, of names, is never wrapped.
+    """A table. With a header, the first column, of names, is never wrapped.
 
     `numbers` right-aligns all columns but the first.
     """
     part = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
+    if not header:
+        part = Table(box=None, show_header=False, pad_edge=False)
     for index, name in enumerate(header):
         part.add_column(Text(name), no_wrap=index == 0)
-    return _filled(part, rows, title, numbers)
-
-
-def grid(rows: Rows, *, title: str = "", numbers: bool = False) -> RenderableType:
-    """A table without a header, such as names and values; `numbers` as in `table`."""
-    part = Table(box=None, show_header=False, pad_edge=False)
-    return _filled(part, rows, title, numbers)
-
-
-def _filled(part: Table, rows: Rows, title: str, numbers: bool) -> RenderableType:
     for row in rows:
         part.add_row(*(Text(cell) if isinstance(cell, str) else cell for cell in row))
     for column in part.columns:
