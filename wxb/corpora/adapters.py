@@ -78,11 +78,14 @@ def _label_studio(record: Content, annotator: str | None) -> Content:
                 for r in regions
                 if r.get("type") == "textarea"
             }
-            results[name] = mentions, classes, texts
-    if any(result != results[name] for result in results.values()):
+            result = mentions, classes, texts
+            if results.setdefault(name, result) != result:
+                raise RecordError(ANNOTATORS, f"two annotations of {name} differ; keep one")
+    first, *others = results.values() or [None]
+    if any(result != first for result in others):
         raise RecordError(ANNOTATORS, f"found {', '.join(sorted(results))}; name one")
-    if results:
-        task["spans"], classes, texts = results[name]
+    if first:
+        task["spans"], classes, texts = first
         task |= {"label": _only(classes), **texts}
     return task
 

@@ -62,17 +62,17 @@ def divide(
         unique, surplus = truncate(unique, limit)
         splits |= _divide_by_share(unique, split, wording, seed)
         rejects = [*rejects, *surplus]
-        groups = len({record.group for record in unique})
+        parts = counted(len({*units(unique, _group, wording)}), "parts")
         source = (
-            f"{counted(len(unique), 'records')} in {counted(groups, 'groups')} were divided, same"
-            " wordings together"
+            f"{counted(len(unique), 'records')} have {parts} to divide, as those of one group, or"
+            " alike but for digits and case, stay together"
         )
     splits = {name: splits[name] for name in ("train", "valid", *split.test_sets)}
     for name, records in splits.items():
         if not any(record.gold is not None for record in records):
             raise SplitError(
                 f"the {name} split has no labelled record: {source};"
-                " change `split` of the corpus or add records",
+                " add other records, or change `split` of the corpus",
                 rejects,
             )
     return splits, rejects

@@ -144,9 +144,14 @@ def _table(file: Path, parsed: str | None, columns: Sequence[str] | None) -> Ite
                     " the columns with --columns if the file has no header"
                 )
             continue
+        if not first and [*names] == cells:
+            raise WxbError(f"{file}: its first line is a header; leave --columns out")
         content: Any = _parse_cell(dict(zip(names, cells, strict=False)), parsed)
         if len(cells) != len(names):
-            content = RecordError("broken CSV", f"found {len(cells)} cells, expected {len(names)}")
+            detail = f"found {len(cells)} cells, expected {len(names)}"
+            if not any(cells[len(names) :]) and len(cells) > len(names):
+                detail += "; rows end with a delimiter, so add one to the header"
+            content = RecordError("broken CSV", detail)
         elif len(lines) > 1 and all(x.count(delimiter) == len(names) - 1 for x in lines):
             rows = [line.strip("\r\n").split(delimiter) for line in lines]
             is_known = {r[0] for r in rows[1:]} <= first or {r[-1] for r in rows[:-1]} <= last

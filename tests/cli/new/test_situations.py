@@ -110,9 +110,12 @@ CASES = [
     Case("the end is included", {"own.jsonl": spans(lambda x: f"So {x} left.", last=-1)},
          f"So [{LAST}](NAME) left.", {"offsets": "end-included"}),
     refused("no unit fits", {"own.jsonl": spans(lambda x: f"So {x} left.", lambda x: len(x) + 2)},
-         r"(?s)--offsets: 12 of 12 .*\n  .*\n  .*\n  .*--repair"),
+         r"(?s)--offsets: 12 of 12 .*\n  .*\n  .*\n  .*Correct"),
     Case("no unit fits, named", {"own.jsonl": spans(lambda x: f"So {x} left.", last=1)},
          f"So [{LAST}](NAME) left.", {"offsets": "characters"}, {}, {"offsets": "characters"}),
+    refused("no values", {"own.jsonl": spans(lambda x: x)}, "fields.value", repair=""),
+    refused("a second header", {"own.tsv": classes("\t")}, "leave --columns", columns="text,label"),
+    refused("one cell more", {"own.csv": "a,b\n" + "x,y,\n" * COUNT}, "to the header"),
     Case("a value with other white space", {"own.json": json.dumps([
         {"text": f"{x}  Lee left.", "spans": [
             {"start": 0, "end": len(x) + 5, "label": "NAME", "value": f"{x} Lee"}]}
@@ -151,8 +154,10 @@ CASES = [
          "WebAnno TSV; export"),
     refused("two annotators", {"own.json": studio(3, 7)}, "--annotator: found 1, 2"),
     refused("an empty annotation", {"own.json": studio(0, 7)}, "--annotator: found 1, 2"),
-    Case("two annotators, one named", {"own.json": studio(3, 7)}, f"[{LAST} Lee](NAME) left.",
-         {"annotator": "2"}, {}, {"annotator": "2"}),
+    *(Case(f"two annotators, {name} named", {"own.json": studio(3, 7)}, f"[{LAST[:3]}{right}",
+           {"annotator": name}, {}, {"annotator": name})
+      for name, right in {"1": f"](NAME){LAST[3:]} Lee left.", "2": " Lee](NAME) left."}.items()),
+    refused("two by one", {"own.json": studio(3, 7).replace('by": 2', 'by": 1')}, "keep one"),
     *(refused(f"labels by {key}", {"own.jsonl": as_lines(
         {"text": f"{x} left.", "label": name, key: name} for x in NAMES for name in "ab")},
         "--annotator: found a, b") for key in ("annotator", "_session_id", "worker_id")),
@@ -265,9 +270,7 @@ def test_the_report_shows_conflicts_unread_fields_and_three_records():
     lines = [line.rstrip() for line in console.file.getvalue().splitlines()]
     shown = [line.partition("  ")[2].strip() for line in lines]
     (conflict,) = (line for line in lines if line.startswith("in conflict"))
-    assert re.search(
-        r"5: duplicate text, other label \(.*record 13.*record 14.*record 15", conflict
-    )
+    assert re.search(r"5: duplicate text, other label \(.*record 13.* 14.* 15", conflict)
     assert conflict.count("which is 'a'") == 3
     assert f"likes {len(rows)}" in shown
     assert [line for line in shown if " -> " in line] == [f"{x} left. -> a" for x in NAMES[:3]]

@@ -9,6 +9,8 @@ from glob import escape
 from pathlib import Path
 from typing import NamedTuple
 
+from pydantic import ValidationError
+
 from wxb import tasks
 from wxb.cli.options import visible_files
 from wxb.core.errors import WxbError, choices
@@ -58,10 +60,13 @@ def new_corpus(
     resolved, root = path.resolve(), Path.cwd()
     inside = resolved.relative_to(root) if resolved.is_relative_to(root) else path
     content: Content = {"task": task, "path": inside.as_posix(), **found, **options}
-    if path.is_dir():
-        files_read = data_files(path, corpus_class(task).model_validate(content))
-        content["split"] = _with_published_splits(found["split"], path, files_read)
-    corpus = corpus_class(task).model_validate(content)
+    try:
+        if path.is_dir():
+            files_read = data_files(path, corpus_class(task).model_validate(content))
+            content["split"] = _with_published_splits(found["split"], path, files_read)
+        corpus = corpus_class(task).model_validate(content)
+    except ValidationError as error:  # flags that the fields do not go with
+        raise FlagError(f"{path}: {error.errors()[0]['msg']}") from None
     trial = read_records(path, corpus)
     if not trial.records:
         first, *_ = trial.rejects

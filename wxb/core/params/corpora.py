@@ -180,6 +180,8 @@ class Corpus(Section):
         """What to do if most records are rejected for `reason`, for an error message."""
         if reason == "too long":
             return "raise its limit: `max_characters`, or the seconds of a recording"
+        if reason == "near duplicate":
+            return "add records that differ in more than digits and case"
         return f"compare `{self.format_key}` of the corpus with the file"
 
     @model_validator(mode="after")

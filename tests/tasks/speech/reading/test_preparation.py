@@ -78,10 +78,7 @@ def test_every_recording_is_kept_or_rejected_with_a_reason(folder):
         "short.wav": "too short",
         "blank.wav": "blank sentence",
         "number.wav": "wrong type",
-        "empty.wav": "not readable",
-        "text.wav": "not readable",
-        "cut.flac": "not readable",
-        "sound.m4a": "not readable",
+        **dict.fromkeys(("empty.wav", "text.wav", "cut.flac", "sound.m4a"), "not readable"),
         "missing.wav": "missing file",
         "../outside.wav": "outside the corpus",
     }

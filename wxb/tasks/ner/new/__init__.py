@@ -121,8 +121,8 @@ def _offsets(files: Files, fields: Mapping[str, str]) -> Content:
         )
         raise FlagError(
             f"--offsets: {len(wrong[best])} of {len(spans)} spans do not fit their texts, in any of"
-            f" {', '.join(scores)}:\n  {shown}\nCorrect the offsets, name what they count, or find"
-            " spans by their values with --repair"
+            f" {', '.join(scores)}:\n  {shown}\nCorrect the offsets, or name what they count"
+            + (", or find spans by their values with --repair" if "value" in fields else "")
         )
     return {} if best == usual else {"offsets": best}
 

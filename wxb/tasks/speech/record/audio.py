@@ -67,6 +67,8 @@ def read(source: Path | bytes, *, longest: float | None = None) -> NDArray[np.fl
     name, _, part = (str(source) if isinstance(source, Path) else "").partition(PART)
     try:
         content = source if isinstance(source, bytes) else Path(name).read_bytes()
+        if not content:
+            raise RecordError("not readable", "found 0 bytes; copy the recording again")
         with soundfile.SoundFile(BytesIO(content)) as sound:
             count, rate, size = sound.frames, sound.samplerate, SIZE.search(sound.extra_info)
             if part:
@@ -82,7 +84,8 @@ def read(source: Path | bytes, *, longest: float | None = None) -> NDArray[np.fl
     except FileNotFoundError:
         raise RecordError("missing file", f"found no {source!s}") from None
     except (OSError, soundfile.LibsndfileError) as error:
-        problem = getattr(error, "error_string", error)  # without the address of BytesIO
+        # Without the address of BytesIO.
+        problem = str(getattr(error, "error_string", error)).rstrip(".")
         advice = "convert the recording, as with: ffmpeg -i in.m4a out.flac"
         raise RecordError("not readable", f"{problem}; {advice}") from None
     if not count:
