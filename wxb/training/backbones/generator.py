@@ -78,8 +78,8 @@ class Generator(tuning.BackboneModel):
     ) -> Continuation:
         """Generate answers by greedy search, up to any `eos` or `max_new_tokens`.
 
-        Tokens and log-probabilities equal those of transformers' `generate`. A backbone whose
-        cache `decoder_step` does not support reads all tokens again at each step.
+        Tokens and log-probabilities equal those of transformers' `generate`, but for rounding. A
+        backbone whose cache `decoder_step` does not support reads all tokens again at each step.
         """
         return complete(
             partial(self.backbone, use_cache=True, logits_to_keep=1),
