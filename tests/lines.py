@@ -15,7 +15,7 @@ BUDGET = {
     "wxb/training": 1570,
     "wxb/tasks": 8926,
     "wxb/reporting": 1505,
-    "wxb/project": 2949,
+    "wxb/project": 2950,
     "wxb/cli": 2531,
     "wxb/lessons": 644,
     "wxb/runtime": 558,

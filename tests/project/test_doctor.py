@@ -105,9 +105,9 @@ def test_line_ends_of_windows_are_named(folder):
     git("init", "-q")
     Path("code.py").write_text("x = 1\n")
     git("add", "code.py")
-    assert levels(doctor.git) == []
+    assert levels(doctor.line_ends) == []
     Path("code.py").write_text("x = 1\r\n")
-    (finding,) = doctor.git()
+    (finding,) = doctor.line_ends()
     assert (finding.level, "code.py" in finding.message) == ("problem", True)
 
 

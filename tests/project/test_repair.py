@@ -43,7 +43,7 @@ def test_an_rwlock_that_dvc_is_writing_is_left_alone(toy_project):
 
     RWLOCK.write_text("{")
     with make_lock(f"{RWLOCK}.lock"):
-        assert list(repair.rwlock()) == []
+        assert list(repair.release_rwlock()) == []
     assert RWLOCK.read_text() == "{"
 
 

@@ -52,6 +52,6 @@ def test_portable_is_an_error_if_torch_uses_other_kernels(project, monkeypatch):
         monkeypatch.setattr(
             torch.backends.cpu, "get_cpu_capability", lambda value=capability: value
         )
-        kernels.check(params)
+        kernels.require_portable(params)
         with pytest.raises(WxbError, match="portable: false") if is_error else nullcontext():
-            kernels.check(portable)
+            kernels.require_portable(portable)

@@ -63,7 +63,7 @@ def raw_records(
     names = _names_of(file)
     for raw in _unconverted(file, parsed, columns):
         try:
-            yield raw._replace(content=adapt(_with_names(raw.content, names), annotator))
+            yield raw._replace(content=adapt(_names_for_numbers(raw.content, names), annotator))
         except RecordError as error:
             yield raw._replace(content=error)
         except (AttributeError, KeyError, TypeError, ValueError, RecursionError) as error:
@@ -291,7 +291,7 @@ def _open_arrow(file: Path) -> pa.RecordBatchReader:
         return pa.ipc.open_file(pa.memory_map(str(file))).read_all().to_reader()
 
 
-def _with_names(content: Any, names: Names) -> Any:
+def _names_for_numbers(content: Any, names: Names) -> Any:
     """A record with names instead of numbers; -1, which means no class, becomes None."""
     if not names or not isinstance(content, Mapping):
         return content

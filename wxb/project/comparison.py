@@ -215,7 +215,7 @@ def compared_scores(result: str, before: Results, after: Results) -> Iterator[Sc
             verdict = Verdict.OTHER_RECORDS
         elif old == new and len(models) <= 1:
             verdict = Verdict.EQUAL if after.has_run(result, name) else Verdict.NOT_RUN
-        for metric in _metrics(old, new):
+        for metric in _compared_keys(old, new):
             pair = old.get(metric), new.get(metric)
             limits, trainings = bounds.get(metric, {}).get(name), count
             if limits is None and f"{metric}_low" in old:
@@ -232,7 +232,7 @@ def worst(scores: Iterable[Score]) -> dict[tuple[str, str], Verdict]:
     return verdicts
 
 
-def _metrics(before: Metrics, after: Metrics) -> Sequence[str]:
+def _compared_keys(before: Metrics, after: Metrics) -> Sequence[str]:
     """The metrics with an interval; of results without one those that differ, or the first."""
     keys = [*{**before, **after}]
     differing = [key for key in keys if before.get(key) != after.get(key)]

@@ -42,7 +42,7 @@ class Finding(NamedTuple):
 
 def examine() -> Iterator[Finding]:
     """Run all checks; one that raises an exception is a problem itself."""
-    for check in (python, packages, torch, git, dvc, disk):
+    for check in (python, packages, torch, line_ends, dvc, disk):
         try:
             yield from check()
         except Exception as error:
@@ -97,7 +97,7 @@ def package_notes() -> Iterator[str]:
             yield f"packages: {finding.message}; `wxb doctor` says more"
 
 
-def git() -> Iterator[Finding]:
+def line_ends() -> Iterator[Finding]:
     """Files whose lines end otherwise than in git, as `core.autocrlf` makes them: other bytes."""
     from wxb.project import revisions
 

@@ -139,15 +139,15 @@ def repaired(
     and WxbError for a merge conflict and for linked folders.
     """
     require_usable()
-    for sentence in repair.rwlock():
+    for sentence in repair.release_rwlock():
         report(sentence)
     with exclude_runs(consequence) as repo:
         if repo is None:
             raise unreadable(f"{Path.cwd()} has no folder .dvc")
-        for sentence in chain(repair.run_cache(repo), repair.lockfile()):
+        for sentence in chain(repair.clean_run_cache(repo), repair.restore_lockfile()):
             report(sentence)
         dag.require_no_links(repo.index.stages)
-        for sentence in repair.cache(repo):
+        for sentence in repair.refill_cache(repo):
             report(sentence)
         yield repo
 
@@ -173,7 +173,7 @@ def exclude_runs(consequence: str = "no run started") -> Iterator["Repo | None"]
         try:
             with suppress(NotDvcRepoError):
                 repo = stack.enter_context(Repo())
-                repair.plain_locks(repo)
+                repair.remove_plain_locks(repo)
                 stack.enter_context(repo.lock)
             yield repo
         except LockError as error:

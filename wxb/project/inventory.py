@@ -85,8 +85,8 @@ class Inventory(NamedTuple):
                 member: self._brief("experiments", member)
                 for member in getattr(block, "experiments", [])
             },
-            "profile": _read(paths.CLEAN / corpus / paths.PROFILE),
-            "alignment": _read(alignment) if section == "experiments" else {},
+            "profile": _json(paths.CLEAN / corpus / paths.PROFILE),
+            "alignment": _json(alignment) if section == "experiments" else {},
             "settings": settings,
             "defaults": [key for key in settings if key not in set_keys],
         }
@@ -124,7 +124,7 @@ def _description(name: str, block: Section) -> tuple[Facts, dict[str, bool]]:
     """What a block is, with its metrics; and which of its outputs exist, by the order of stages."""
     match block:
         case Corpus():
-            profile = _read(paths.CLEAN / name / paths.PROFILE)
+            profile = _json(paths.CLEAN / name / paths.PROFILE)
             # Lists of a task, such as the labels of its records.
             lists = {key: value for key, value in profile.items() if isinstance(value, list)}
             labelled = {key: s["labelled"] for key, s in profile.get("splits", {}).items()}
@@ -135,7 +135,7 @@ def _description(name: str, block: Section) -> tuple[Facts, dict[str, bool]]:
             facts = {
                 "origin": shape.model_type if shape else block.checkpoint or "only a tokenizer",
                 **block.model_dump(include={"objective", "corpus"}),
-                "metrics": _read(metrics),
+                "metrics": _json(metrics),
             }
             outputs = {"pretrained": paths.MODELS / name, "measured": metrics}
         case Experiment():
@@ -143,7 +143,7 @@ def _description(name: str, block: Section) -> tuple[Facts, dict[str, bool]]:
             facts = {
                 **block.model_dump(include={"study", "task", "method", "corpus", "backbone"}),
                 "tuning": tuning_text(block),
-                "metrics": _read(metrics),
+                "metrics": _json(metrics),
             }
             outputs = {"trained": paths.MODELS / name, "scored": metrics}
         case Study():
@@ -151,13 +151,13 @@ def _description(name: str, block: Section) -> tuple[Facts, dict[str, bool]]:
             outputs = {"compared": paths.study(name), "reported": paths.page(name)}
         case Lesson():
             metrics = paths.metrics(paths.LESSONS, name)
-            facts = {"title": block.title, "lesson": block.lesson, "metrics": _read(metrics)}
+            facts = {"title": block.title, "lesson": block.lesson, "metrics": _json(metrics)}
             outputs = {"measured": metrics, "reported": paths.page(name)}
         case _:
             raise TypeError(type(block))
     return facts, {key: path.exists() for key, path in outputs.items()}
 
 
-def _read(path: Path) -> Facts:
+def _json(path: Path) -> Facts:
     """The content of a JSON file; empty if it does not exist."""
     return read_json(path) if path.is_file() else {}

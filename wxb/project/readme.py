@@ -64,6 +64,7 @@ def _block(name: str) -> str:
 PRETRAINED = "pretrained"  # the study of weights that know a language comes first
 TABLES = {  # blocks and their studies; those of CURVE have their own
     PRETRAINED: [PRETRAINED],
+    "generation": ["prompted"],
     "demo": ["ner"],
     "public": ["conll2003", "presidio", "weibo"],
     "studies": ["chat", "news", "reviews", "speech", "translation", "whisper"],

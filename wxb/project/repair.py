@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 LOCK = RWLOCK.with_name("lock")
 
 
-def rwlock() -> Iterator[str]:
+def release_rwlock() -> Iterator[str]:
     """Remove DVC's rwlock if it is damaged, or no process that it names still runs.
 
     DVC respects a lock as long as any process has its PID. Does nothing while DVC writes the file.
@@ -51,12 +51,12 @@ def rwlock() -> Iterator[str]:
         yield f"{RWLOCK} was damaged by a killed run; it was removed"
 
 
-def plain_locks(repo: Repo) -> None:
+def remove_plain_locks(repo: Repo) -> None:
     """Remove the files that plain locks of DVC left, if `core.hardlink_lock` is set.
 
     It takes any existing file for a lock. A file has the PID of its last holder.
     """
-    paths = (LOCK, RWLOCK.with_name("rwlock.lock"))  # `rwlock` leaves the second
+    paths = (LOCK, RWLOCK.with_name("rwlock.lock"))  # `release_rwlock` leaves the second
     for path in paths if repo.config["core"].get("hardlink_lock") else ():
         with suppress(OSError, ValueError):  # it does not exist, or is a hard link without a PID
             pid = int(path.read_text(encoding="utf-8"))
@@ -64,7 +64,7 @@ def plain_locks(repo: Repo) -> None:
                 path.unlink()
 
 
-def run_cache(repo: Repo) -> Iterator[str]:
+def clean_run_cache(repo: Repo) -> Iterator[str]:
     """Remove empty folders of DVC's run cache.
 
     DVC leaves one if it is killed while it saves a finished stage. DVC 3.67 then looks for the
@@ -76,7 +76,7 @@ def run_cache(repo: Repo) -> Iterator[str]:
             yield f"{folder} was left empty by a killed run; it was removed"
 
 
-def lockfile() -> Iterator[str]:
+def restore_lockfile() -> Iterator[str]:
     """Replace the bad records of dvc.lock by those of the commit HEAD; all if it is not YAML.
 
     A record that HEAD lacks comes back from DVC's run cache in the next run. An old record does no
@@ -104,7 +104,7 @@ def lockfile() -> Iterator[str]:
     )
 
 
-def cache(repo: Repo) -> Iterator[str]:
+def refill_cache(repo: Repo) -> Iterator[str]:
     """Put outputs back into DVC's cache from the workspace if their hashes are those of dvc.lock.
 
     Without this, DVC would run their stages again.

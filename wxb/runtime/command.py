@@ -60,7 +60,7 @@ def run(verb: str, main: Main, doc: str | None) -> None:
             publish_checks.append(partial(engine.require_running, stage, process))
             publish_checks.append(partial(inputs.require_unchanged, stage, before))
             params = load()
-            kernels.check(params)
+            kernels.require_portable(params)
             with gpus.reserve(params.processes(stage)):
                 numbers = main(params, name)
             cost = {**costs.process_cost(time.monotonic() - start), **(numbers or {})}

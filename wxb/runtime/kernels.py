@@ -38,7 +38,7 @@ def prepare() -> None:
     os.environ.setdefault("TORCHDYNAMO_DISABLE", "1")
 
 
-def check(params: Params) -> None:
+def require_portable(params: Params) -> None:
     """Raise WxbError if `portable` is set and torch is imported with other kernels than AVX2."""
     torch = sys.modules.get("torch")
     capability = torch.backends.cpu.get_cpu_capability() if torch is not None else "AVX2"

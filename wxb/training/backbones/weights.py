@@ -124,7 +124,7 @@ def load_backbone(
     logging.disable_progress_bar()  # not earlier: downloads show theirs
     model = pretrained.model(cls, folder, **options)
     if four_bit:
-        _keep_scales(model)
+        _forbid_repacking(model)
     if bidirectional:
         # transformers passes this to every layer. Otherwise the flag of the layer would apply in a
         # batch without padding, for which no mask is made.
@@ -132,7 +132,7 @@ def load_backbone(
     return Native.from_transformers(model) if native else model
 
 
-def _keep_scales(model: PreTrainedModel) -> None:
+def _forbid_repacking(model: PreTrainedModel) -> None:
     """Stop bitsandbytes from repacking the weights of a model at its first evaluation.
 
     On CPUs with AVX512-BF16, repacking rounds the scales permanently: training would continue with
