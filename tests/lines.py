@@ -22,7 +22,7 @@ BUDGET = {
     "wxb/masking": 832,
     "demos": 2086,
     "benchmarks": 4425,
-    "tests": 27827,
+    "tests": 27829,
 }
 
 
