@@ -13,7 +13,7 @@ BUDGET = {
     "wxb/metrics": 544,
     "wxb/models": 2624,
     "wxb/training": 1570,
-    "wxb/tasks": 8926,
+    "wxb/tasks": 8924,
     "wxb/reporting": 1505,
     "wxb/project": 2950,
     "wxb/cli": 2531,

@@ -98,7 +98,7 @@ def test_packages_are_compared_with_the_lock(folder, lock, level, part):
     Path("requirements.txt").write_text(lock.replace("VERSION", metadata.version("pyyaml")))
     (finding,) = doctor.packages()
     assert (finding.level, part in finding.message) == (level, True)
-    assert [part in note for note in doctor.package_notes()] == [True] * (level != "ok")
+    assert [part in note for note in doctor.package_note()] == [True] * (level != "ok")
 
 
 def test_line_ends_of_windows_are_named(folder):

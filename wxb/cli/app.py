@@ -101,7 +101,7 @@ def list_(as_json: AsJson = False) -> None:
     if as_json:
         terminal.show_json({**blocks, "unknown": project.staleness.unknown})
         return
-    terminal.show(*listing.overview(blocks, project.staleness.unknown), *doctor.package_notes())
+    terminal.show(*listing.overview(blocks, project.staleness.unknown), *doctor.package_note())
 
 
 @app.command()

@@ -90,7 +90,7 @@ def torch() -> Iterator[Finding]:
         yield Finding("GPU", "ok", message)
 
 
-def package_notes() -> Iterator[str]:
+def package_note() -> Iterator[str]:
     """A sentence for `wxb list` if packages differ from the lock that results were made with."""
     for finding in packages() if LOCKED.exists() else ():
         if finding.level != "ok":

@@ -94,7 +94,7 @@ def run(verb: str, main: Main, doc: str | None) -> None:
 
 @contextmanager
 def redirect_to(log: Path) -> Iterator[TextIO]:
-    """Redirect standard output and error, including those of C libraries, to a new log.
+    """Redirect standard output and error, also of C libraries, to a new log until the process ends.
 
     Yields the terminal, which Progress then prints to.
     """

@@ -26,7 +26,7 @@ from wxb.corpora.layout import SUFFIXES, decode
 from wxb.corpora.records import RecordError
 from wxb.tasks import get
 
-Content = dict[str, Any]  # of a block of `corpora`, without `task` and `path`
+Block = dict[str, Any]  # of a block of `corpora`, without `task` and `path`
 Row = Mapping[str, Any]
 Flags = Mapping[str, str]  # fields or columns that the user named, by flag: {"input": "body"}
 
@@ -133,16 +133,14 @@ class Records(Section):
     unused: list[str] = Field(default=[])
     groups: list[str] | None = None
 
-    def recognize(self, files: Files, flags: Flags) -> Content | None:
+    def recognize(self, files: Files, flags: Flags) -> Block | None:
         """The block for files of this task; None for other files.
 
         Raises FlagError if several fields have known names.
         """
         return self.block(files.rows, flags, files.columns) if files.has_fields else None
 
-    def block(
-        self, rows: Sequence[Row], flags: Flags, columns: Sequence[str] = ()
-    ) -> Content | None:
+    def block(self, rows: Sequence[Row], flags: Flags, columns: Sequence[str] = ()) -> Block | None:
         """As `recognize`, for records."""
         known = self._candidates(rows, flags)
         form = next((form for form in self.forms if all(known.get(key) for key in form)), None)
@@ -155,7 +153,7 @@ class Records(Section):
         for key, usual in (("id", IDS), ("language", LANGUAGES)):
             if key not in fields and (names := named(_others(rows, fields), usual)):
                 fields[key] = names[0]
-        content: Content = {"columns": [*columns]} if columns else {}
+        content: Block = {"columns": [*columns]} if columns else {}
         return {**content, "fields": fields, "split": self._split(rows, fields, flags)}
 
     def _candidates(self, rows: Sequence[Row], flags: Flags) -> dict[str, list[str]]:
@@ -174,7 +172,7 @@ class Records(Section):
             return dict(zip(self.fields, ([name] for name in pair), strict=True))
         return known
 
-    def _split(self, rows: Sequence[Row], fields: Content, flags: Flags) -> Content:
+    def _split(self, rows: Sequence[Row], fields: Block, flags: Flags) -> Block:
         """`split` of the block: shares of records, which stay together by a field, if any."""
         if self.groups == []:
             return SHARES
@@ -242,7 +240,7 @@ def is_split(name: str) -> bool:
     return any(pattern.search(name) for pattern in SPLITS.values())
 
 
-def _others(rows: Sequence[Row], fields: Content | Flags) -> list[str]:
+def _others(rows: Sequence[Row], fields: Block | Flags) -> list[str]:
     return [name for name in fields_of(rows) if name not in fields.values()]
 
 

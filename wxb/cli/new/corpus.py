@@ -20,7 +20,7 @@ from wxb.corpora import reading
 from wxb.corpora.layout import data_files, has_records, is_description, refuse_html
 from wxb.corpora.records import Record, Reject
 from wxb.tasks import recognition
-from wxb.tasks.recognition import SPLITS, Content, Files, FlagError, Flags, is_split
+from wxb.tasks.recognition import SPLITS, Block, Files, FlagError, Flags, is_split
 
 # Formats that are refused, with what to do.
 BRAT = "brat's annotations; convert them to columns by brat's tools/anntoconll.py"
@@ -42,7 +42,7 @@ class Trial(NamedTuple):
 
 def new_corpus(
     path: Path, task: str | None = None, flags: Flags | None = None
-) -> tuple[Content, Trial]:
+) -> tuple[Block, Trial]:
     """The block of a file or folder, and the records that it reads.
 
     `task`: by default the only one that fits. `flags`: what the user named. Raises FlagError if a
@@ -59,7 +59,7 @@ def new_corpus(
         raise FlagError(f"--{useless[0]} is for {OWN_FLAGS[useless[0]]}; found records of {task}")
     resolved, root = path.resolve(), Path.cwd()
     inside = resolved.relative_to(root) if resolved.is_relative_to(root) else path
-    content: Content = {"task": task, "path": inside.as_posix(), **found, **options}
+    content: Block = {"task": task, "path": inside.as_posix(), **found, **options}
     try:
         if path.is_dir():
             files_read = data_files(path, corpus_class(task).model_validate(content))
@@ -78,7 +78,7 @@ def new_corpus(
     return content, trial
 
 
-def _recognize(files: Files, task: str | None, flags: Flags) -> tuple[str, Content]:
+def _recognize(files: Files, task: str | None, flags: Flags) -> tuple[str, Block]:
     """The task of some files and their block. Raises FlagError if none or several fit."""
     known = recognition.tasks()
     if task is not None and task not in known:
@@ -88,7 +88,7 @@ def _recognize(files: Files, task: str | None, flags: Flags) -> tuple[str, Conte
     except FlagError as question:
         raise FlagError(f"{files.path}: {question}") from None
     names = [task] if task else known
-    fits: dict[str, Content | FlagError] = {}
+    fits: dict[str, Block | FlagError] = {}
     for name in names:
         try:
             content = recognition.recognize(name, files, flags)
@@ -143,7 +143,7 @@ def corpus_name(path: Path) -> str:
     return name
 
 
-def _with_published_splits(split: Content, folder: Path, files: Sequence[Path]) -> Content:
+def _with_published_splits(split: Block, folder: Path, files: Sequence[Path]) -> Block:
     """`split` with the splits named by files or folders instead of shares, if there are any."""
     patterns: dict[str, list[str]] = {}
     for file in files:

@@ -4,12 +4,12 @@ from glob import escape
 
 from wxb.tasks import recognition
 from wxb.tasks.classification.reading import FASTTEXT
-from wxb.tasks.recognition import Content, Files, FlagError, Flags, Records
+from wxb.tasks.recognition import Block, Files, FlagError, Flags, Records
 
 UNLABELLED = ("unsup", "unlabeled", "unlabelled")  # names of folders of texts without a class
 
 
-def recognize(files: Files, records: Records, flags: Flags) -> Content | None:
+def recognize(files: Files, records: Records, flags: Flags) -> Block | None:
     """The block for records with a class, lines that begin with `__label__`, or a folder per class.
 
     With the flag `class-per-file`, each file has the records of a class. None for other files.
@@ -29,7 +29,7 @@ def recognize(files: Files, records: Records, flags: Flags) -> Content | None:
     return {"format": "files", "classes": labels, "fields": {"label": None}, "split": split}
 
 
-def _class_per_file(files: Files, records: Records, flags: Flags) -> Content:
+def _class_per_file(files: Files, records: Records, flags: Flags) -> Block:
     """The block for files of records, each with the records of a class."""
     update = {"forms": [["input"]], "fields": {"input": records.fields["input"]}}
     content = records.model_copy(update=update).recognize(files, flags)

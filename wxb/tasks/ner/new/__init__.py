@@ -15,7 +15,7 @@ from wxb.tasks import recognition
 from wxb.tasks.ner.params import Fields, Offsets
 from wxb.tasks.ner.reading import conll, offset
 from wxb.tasks.ner.reading.repair import edges, spelling, to_characters
-from wxb.tasks.recognition import Content, Files, FlagError, Flags, Records, Row
+from wxb.tasks.recognition import Block, Files, FlagError, Flags, Records, Row
 
 # Known keys of spans, by the key of `fields` in params.yaml.
 KEYS = {
@@ -29,7 +29,7 @@ SHARE = 0.99  # of lines or records whose tags are those of a known scheme
 TAG = regex.compile(rf"O|[{''.join(sorted(conll.PREFIXES))}]-.+")
 
 
-def recognize(files: Files, records: Records, flags: Flags) -> Content | None:
+def recognize(files: Files, records: Records, flags: Flags) -> Block | None:
     """The block for records with spans or tags, or for column files; None for other files.
 
     Raises FlagError if spans, their keys or the column of tags are not known.
@@ -40,7 +40,7 @@ def recognize(files: Files, records: Records, flags: Flags) -> Content | None:
     return _spans(files, records, flags) or _tags(files, records, flags)
 
 
-def _spans(files: Files, records: Records, flags: Flags) -> Content | None:
+def _spans(files: Files, records: Records, flags: Flags) -> Block | None:
     spans = {name: _first_span(files, name) for name in recognition.fields_of(files.rows)}
     keys = {name: _keys(span, flags) for name, span in spans.items() if span}
     gold = flags.get("gold")
@@ -86,7 +86,7 @@ def _keys(span: Mapping[str, Any], flags: Flags) -> dict[str, str]:
     return keys
 
 
-def _offsets(files: Files, fields: Mapping[str, str]) -> Content:
+def _offsets(files: Files, fields: Mapping[str, str]) -> Block:
     """`offsets` of the block if they do not count characters, by the spans that fit the texts.
 
     A span fits by its value, else if its ends are at edges of words. Raises FlagError if too few
@@ -134,7 +134,7 @@ def _fit(text: str, start: int, end: int, value: Any) -> tuple[int, int]:
     return (2, 0) if spelling(text[max(0, start) : max(0, end)]) == spelling(value) else (0, 2)
 
 
-def _tags(files: Files, records: Records, flags: Flags) -> Content | None:
+def _tags(files: Files, records: Records, flags: Flags) -> Block | None:
     rows = [row for row in files.rows if any(isinstance(row.get(n), list) for n in conll.TOKENS)]
     lists = [name for name in recognition.fields_of(rows) if isinstance(rows[0].get(name), list)]
     known = [n for n in lists if n in conll.TAGS or n.endswith("ner_tags")] or lists
@@ -160,7 +160,7 @@ def _tags(files: Files, records: Records, flags: Flags) -> Content | None:
     return content
 
 
-def _columns(files: Files, flags: Flags) -> Content | None:
+def _columns(files: Files, flags: Flags) -> Block | None:
     """The block for files with a token and its tag on each line; None for other files.
 
     The column of tags is one whose cells are tags in nearly all lines.

@@ -16,16 +16,16 @@ MIN_POWER = 1e-10
 DYNAMIC_RANGE = 8.0  # powers of ten below the maximum at which features are clipped
 
 
-def log_mel(samples: NDArray[np.float32], bands: int, longest: int) -> NDArray[np.float32]:
-    """The log-mel features (F, bands) of a recording, of `longest` frames at most.
+def log_mel(samples: NDArray[np.float32], bands: int, max_frames: int) -> NDArray[np.float32]:
+    """The log-mel features (F, bands) of a recording, of `max_frames` at most.
 
     Log power in mel bands, as in Radford et al. 2022, section 2.2, and transformers'
     `WhisperFeatureExtractor`, with a window of any length. Frames of silence after a shorter
     recording are equal; only the first is returned. `to_window` repeats it.
     """
-    count = min(longest, (len(samples) + WIDTH // 2) // HOP + 2)
-    whole = np.zeros(longest * HOP, np.float32)
-    whole[: len(samples)] = samples[: longest * HOP]
+    count = min(max_frames, (len(samples) + WIDTH // 2) // HOP + 2)
+    whole = np.zeros(max_frames * HOP, np.float32)
+    whole[: len(samples)] = samples[: max_frames * HOP]
     # Frames at the ends of the window reach beyond it, where samples are reflected.
     padded = np.pad(whole, WIDTH // 2, mode="reflect")[: (count - 1) * HOP + WIDTH]
     frames = sliding_window_view(padded, WIDTH)[::HOP] * HANN

@@ -3,11 +3,11 @@
 from dataclasses import replace
 from pathlib import PurePath
 
-from wxb.tasks.recognition import Content, Files, FlagError, Flags, Records, fields_of
+from wxb.tasks.recognition import Block, Files, FlagError, Flags, Records, fields_of
 from wxb.tasks.speech.record.audio import SUFFIXES
 
 
-def recognize(files: Files, records: Records, flags: Flags) -> Content | None:
+def recognize(files: Files, records: Records, flags: Flags) -> Block | None:
     """The block for a folder with recordings and one or more tables; None for other files.
 
     `manifest` is the only table with transcripts of several. A table without a header, such as

@@ -2,12 +2,12 @@
 
 from dataclasses import replace
 
-from wxb.tasks.recognition import SHARES, Content, Files, Flags, Records
+from wxb.tasks.recognition import SHARES, Block, Files, Flags, Records
 
 TATOEBA = ("source", "target", "license")  # the columns of manythings.org
 
 
-def recognize(files: Files, records: Records, flags: Flags) -> Content | None:
+def recognize(files: Files, records: Records, flags: Flags) -> Block | None:
     """The block for pairs; None for other files.
 
     Files such as `train.en` and `train.zh`, one in each of two languages for every name, have a
