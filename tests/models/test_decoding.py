@@ -153,6 +153,20 @@ def test_greedy_search_takes_the_best_tokens_as_one_beam_does(seed, longest, row
         torch.testing.assert_close(one.scores[:, 0], result.log_probabilities.sum(dim=1) / lengths)
 
 
+def test_a_cache_that_cannot_select_rows_is_not_used():
+    logits, ids = torch.randn(9, 9, generator=torch.Generator().manual_seed(3)), torch.arange(9)
+
+    def tokens(**cache):
+        def forward(input_ids, **_):
+            return SimpleNamespace(logits=logits[input_ids], **cache)
+
+        stop = {"max_new_tokens": 9, "eos_token_id": [1, 2, 3]}
+        return complete(forward, ids[:, None], **stop).tokens
+
+    assert tokens(cache_params=object()).equal(expected := tokens())
+    assert 0 < int((expected[:, 0] <= 3).sum()) < len(ids)  # some rows end before others
+
+
 def test_a_row_ends_with_any_of_several_tokens():
     chain, ends = Chain(1, spread=0.3), [EOS, 3]
     several = beam(chain, 4, beams=3, max_new_tokens=30, eos=ends).tokens.flatten(0, 1)

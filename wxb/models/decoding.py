@@ -194,8 +194,8 @@ class DecoderState(NamedTuple):
 def decoder_step(forward: Callable[..., Any]) -> Step[DecoderState]:
     """Make the step function of a decoder, whose `forward` is called as in transformers.
 
-    The cache is the `past_key_values` of its output, or the `cache_params` of a recurrent model. If
-    the output has neither, every step reads all tokens again.
+    The cache is the `past_key_values` of its output, or the `cache_params` of a recurrent model if
+    they can be reordered. If the output has neither, every step reads all tokens again.
     """
     name = "past_key_values"
 
@@ -211,7 +211,7 @@ def decoder_step(forward: Callable[..., Any]) -> Step[DecoderState]:
             **{name: state.past_key_values},
         )
         past = getattr(output, "past_key_values", None)
-        if past is None and getattr(output, "cache_params", None) is not None:
+        if past is None and hasattr(getattr(output, "cache_params", None), "reorder_cache"):
             past, name = output.cache_params, "cache_params"
         uncached = ids if past is None else ids[:, :0]
         return output.logits[:, -1], DecoderState(F.pad(mask, (0, 1), value=1), uncached, past)
