@@ -65,7 +65,7 @@ def divide(
         parts = counted(len({*units(unique, _group, wording)}), "parts")
         source = (
             f"{counted(len(unique), 'records')} have {parts} to divide, as those of one group, or"
-            " alike but for digits and case, stay together"
+            " that differ only in digits and case, stay together"
         )
     splits = {name: splits[name] for name in ("train", "valid", *split.test_sets)}
     for name, records in splits.items():

@@ -47,9 +47,8 @@ def fetch(download: Download, folder: Path, *, caption: str) -> None:
     name = download.sha256 or hashlib.sha256(str(download.address).encode()).hexdigest()
     part = FOLDER / f"{name}.part"
     FOLDER.mkdir(parents=True, exist_ok=True)
-    with FileLock(
-        f".wxb/locks/{name}.lock", fallback_to_soft=False
-    ):  # two corpora may share a file
+    # Two corpora may share a file.
+    with FileLock(f".wxb/locks/{name}.lock", fallback_to_soft=False):
         for is_resumed in [True, False] if download.sha256 and part.exists() else [False]:
             if not is_resumed:
                 part.unlink(missing_ok=True)  # without a hash, or with bytes of two versions

@@ -60,7 +60,7 @@ class Corpus(corpora.Corpus):
         if wrong_offsets and self.fields.value and self.repair is None:
             return "set `repair: by-value` in the corpus, which finds each span by its value"
         if reason in ("nested spans", "overlapping spans"):
-            return "keep one of spans that share characters, or drop a type: `labels: {TYPE: null}`"
+            return "keep one of overlapping spans, or drop a type: `labels: {TYPE: null}`"
         return super().advice(reason)
 
     @model_validator(mode="after")

@@ -78,7 +78,7 @@ class Generator(tuning.BackboneModel):
     ) -> Continuation:
         """Generate answers by greedy search, up to any `eos` or `max_new_tokens`.
 
-        Tokens and log-probabilities equal those of transformers' `generate`, but for rounding. A
+        Tokens and log-probabilities equal those of transformers' `generate` up to rounding. A
         backbone whose cache `decoder_step` does not support reads all tokens again at each step.
         """
         return complete(
