@@ -157,6 +157,16 @@ class Template:
             generated.append(flags[np.minimum(indices, len(run) - 1)])
         return Tokens(np.array(ids, np.int32), np.concatenate(generated))
 
+    def prompt(self, instruction: str, turns: Sequence[Sequence[str]]) -> NDArray[np.int32]:
+        """The tokens before the next answer, after an instruction and turns.
+
+        A turn is a text and its answer; the last turn has no answer.
+        """
+        turns = [(f"{instruction}\n\n{turns[0][0]}", *turns[0][1:]), *turns[1:]]
+        roles = ("user", "assistant")
+        messages = [m for turn in turns for m in map(message, roles, turn)]
+        return self.tokens(messages, answer_next=True).ids
+
     def truncate(
         self, conversation: Sequence[Message], max_tokens: int, *, answer_next: bool = False
     ) -> Truncation:

@@ -156,6 +156,35 @@ class Encoder(experiments.Experiment):
         return self
 
 
+class PromptEncoding(Encoding):
+    """How texts are truncated, and the prompt before them, in the checkpoint's chat template."""
+
+    instruction: str
+    shots: Annotated[int, Field(ge=0)] = 0  # validation texts with answers before the text
+
+
+class Prompt(experiments.Network):
+    """A decoder that answers an instruction with the name of a class."""
+
+    weights = "decoder"
+
+    task: Literal["classification"]
+    method: Literal["prompt"]
+    encoding: PromptEncoding
+
+    @property
+    def traits(self) -> list[str]:
+        """Its prompt: zero-shot or few-shot without training, else "instruction"."""
+        prompt = "few-shot" if self.encoding.shots else "zero-shot"
+        return [prompt if self.tuning.frozen else "instruction"]
+
+    @model_validator(mode="after")
+    def _shots_replace_training(self) -> Self:
+        if self.encoding.shots and not self.tuning.frozen:
+            raise ValueError("`encoding.shots` needs `tuning: {frozen: true}`")
+        return self
+
+
 class Scratch(experiments.Network, experiments.Untuned):
     """A network over words, trained from scratch."""
 
@@ -210,4 +239,4 @@ class Baseline(experiments.Baseline):
     model: experiments.Rule[Literal["majority", "nearest", "lexicon"]]
 
 
-METHODS = (Encoder, Recurrent, Bag, Tfidf, Baseline)
+METHODS = (Encoder, Prompt, Recurrent, Bag, Tfidf, Baseline)

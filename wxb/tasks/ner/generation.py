@@ -19,7 +19,7 @@ from wxb.corpora.text.encoded import (
     read_columns,
     read_encoded,
 )
-from wxb.corpora.text.templates import OWN, Template, message
+from wxb.corpora.text.templates import OWN, Template
 from wxb.corpora.text.tokenizers import special_tokens, token_ids
 from wxb.corpora.text.windows import Windows, character_range
 from wxb.tasks.methods import LazyItems, summarize_tokens
@@ -104,13 +104,7 @@ def _prompts(
     def prompt(window: int) -> NDArray[np.int32]:
         text = texts[windows.rows[window]]
         first, last = _characters(encoded, windows, window, text)
-        turns = [
-            message(role, content)
-            for example in (*examples, (text[first:last],))
-            for role, content in zip(("user", "assistant"), example, strict=False)
-        ]
-        turns[0]["content"] = f"{instruction}\n\n{turns[0]['content']}"
-        return template.tokens(turns, answer_next=True).ids
+        return template.prompt(instruction, [*examples, (text[first:last],)])
 
     return prompt
 
