@@ -52,6 +52,18 @@ def test_the_first_copy_of_a_text_is_kept():
     assert rejects == [Reject("3", "duplicate text", "same text as 1", "3")]
 
 
+def test_a_limit_draws_from_all_records_by_the_seed():
+    records = [record(i, to_letters(i)) for i in range(200)]  # as if sorted by class
+    drawn = [ids(divide(records, limit=40, seed=seed)[0]) for seed in (1, 1, 2)]
+    kept = [sorted(int(i) for part in splits.values() for i in part) for splits in drawn]
+    assert drawn[0] == drawn[1]
+    assert kept[0] != kept[2]
+    for numbers in kept:
+        assert len(numbers) == 40
+        assert numbers[-1] >= 100  # all of the first half: less likely than 1e-12
+        assert numbers[0] < 100
+
+
 @settings(deadline=None)
 @given(st.lists(st.tuples(st.sampled_from("abcde"), st.booleans())))
 def test_every_record_is_kept_once_or_rejected(items):

@@ -4,6 +4,7 @@ import hashlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import chain
 from operator import attrgetter
 
@@ -35,8 +36,9 @@ def divide(
 
     Test sets that are defined by files keep all records, including duplicates, as published scores
     do. Other records are rejected if they repeat one of those. `limit` is the maximum number of
-    records to divide, or of training records if files define the splits; `split.max_records` are
-    those of the other sets.
+    records to divide, drawn by the seed, as a file may list one class after the other; or that of
+    training records, the first ones, if files define the splits. `split.max_records` are those of
+    the other sets.
 
     Raises SplitError if a split has no labelled record.
     """
@@ -59,7 +61,7 @@ def divide(
         source = "its files were read"
     else:
         unique, rejects = drop_duplicates(members.get(None, []), wording, tests)
-        unique, surplus = truncate(unique, limit)
+        unique, surplus = truncate(unique, limit, seed)
         splits |= _divide_by_share(unique, split, wording, seed)
         rejects = [*rejects, *surplus]
         parts = counted(len({*units(unique, _group, wording)}), "parts")
@@ -152,10 +154,14 @@ def drop_duplicates(
     return list(unique.values()), rejects
 
 
-def truncate(records: list[Record], limit: int | None) -> tuple[list[Record], list[Reject]]:
-    """The first `limit` records, and the others as rejects."""
-    surplus = records[limit:] if limit else []
-    return records[:limit], [Reject(r.id, SURPLUS, "", r.id) for r in surplus]
+def truncate(
+    records: list[Record], limit: int | None, seed: int | None = None
+) -> tuple[list[Record], list[Reject]]:
+    """At most `limit` records, the first or with a seed any, and the others as rejects."""
+    lots = records if seed is None else sorted(records, key=lambda r: _lot(seed, r.input))
+    surplus = {record.id for record in lots[limit:]} if limit else {}
+    kept = [record for record in records if record.id not in surplus]
+    return kept, [Reject(r.id, SURPLUS, "", r.id) for r in records if r.id in surplus]
 
 
 def _divide_by_share(
@@ -182,7 +188,7 @@ def _divide_by_share(
         sizes = Counter(unit_of)
         quota, count = share * len(records), 0
         split_units = set()
-        for unit in sorted(sizes, key=lambda u: hashlib.sha256(f"{seed}:{u}".encode()).digest()):
+        for unit in sorted(sizes, key=partial(_lot, seed)):
             # Take a unit if at least half of it fits.
             if count + sizes[unit] / 2 <= quota:
                 split_units.add(unit)
@@ -190,6 +196,10 @@ def _divide_by_share(
         splits[name] = [r for r, unit in zip(left, unit_of, strict=True) if unit in split_units]
         left = [r for r, unit in zip(left, unit_of, strict=True) if unit not in split_units]
     return {**splits, "train": left}
+
+
+def _lot(seed: int, name: str) -> bytes:
+    return hashlib.sha256(f"{seed}:{name}".encode()).digest()
 
 
 def _value_at(index: int) -> Callable[[Record], str]:

@@ -119,6 +119,11 @@ class Template:
         tokenizer.chat_template = begin + TEMPLATES[template.name]
         return template
 
+    @classmethod
+    def for_prompts(cls, tokenizer: Any) -> Self:
+        """The tokenizer's own template, or `plain`, which is added to it, in place."""
+        return cls.add(tokenizer, OWN if tokenizer.chat_template else "plain")
+
     @property
     def end_ids(self) -> list[int]:
         """The ids that end an answer: its trained end, then those that begin a new message."""

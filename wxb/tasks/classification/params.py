@@ -157,7 +157,10 @@ class Encoder(experiments.Experiment):
 
 
 class PromptEncoding(Encoding):
-    """How texts are truncated, and the prompt before them, in the checkpoint's chat template."""
+    """How texts are truncated, and the prompt before them.
+
+    A prompt is a message in the checkpoint's chat template, or a question if it has none.
+    """
 
     instruction: str
     shots: Annotated[int, Field(ge=0)] = 0  # validation texts with answers before the text

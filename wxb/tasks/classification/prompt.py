@@ -1,12 +1,13 @@
 """Text classification by a prompt: a decoder answers an instruction with the name of a class."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain, islice, zip_longest
 from pathlib import Path
 from typing import Any
 
 from wxb.core.errors import WxbError
 from wxb.corpora.records import Record
-from wxb.corpora.text.templates import OWN, Template
+from wxb.corpora.text.templates import Template
 from wxb.corpora.text.tokenizers import encode, token_ids
 from wxb.tasks.classification.models.predictor import LogitClassifier
 from wxb.tasks.classification.params import Prompt
@@ -21,7 +22,7 @@ def text_of(item: Item, tokenizer: Any) -> str:
 
 def prompted(items: Items, tokenizer: Any, settings: Mapping[str, Any]) -> LazyItems:
     """The same items; their tokens are those of a prompt: instruction, examples and text."""
-    template = Template.add(tokenizer, OWN)
+    template = Template.for_prompts(tokenizer)
 
     def item(index: int) -> Item:
         turns = [*settings.get("examples", ()), (text_of(items[index], tokenizer),)]
@@ -50,21 +51,19 @@ class PromptClassifier(LogitClassifier):
     def calibrate(self, records: Sequence[Record], *, caption: str) -> None:
         """Take the examples from the records, of each class in turn; the others calibrate."""
         of_class = [[r for r in records if r.gold == label] for label in self.labels]
-        shots = range(self.settings["shots"])
-        turns = [(of_class[i % len(of_class)], i // len(of_class)) for i in shots]
-        examples = [rows[index] for rows, index in turns if index < len(rows)]
+        turns = chain.from_iterable(zip_longest(*of_class))
+        examples = [*islice(filter(None, turns), self.settings["shots"])]
         lengths = {key: self.settings[key] for key in LENGTHS}
-        items = inputs(
-            encode(self.tokenizer, [r.input for r in examples]), self.tokenizer, **lengths
-        )
-        self.settings["examples"] = [
-            (text_of(item, self.tokenizer), r.gold) for item, r in zip(items, examples, strict=True)
+        encoded = encode(self.tokenizer, [r.input for r in examples])
+        texts = [
+            text_of(item, self.tokenizer) for item in inputs(encoded, self.tokenizer, **lengths)
         ]
+        self.settings["examples"] = [*zip(texts, [r.gold for r in examples], strict=True)]
         super().calibrate([r for r in records if r not in examples], caption=caption)
 
 
 class PromptMethod(Network):
-    """A decoder that reads the text after an instruction, in its chat template."""
+    """A decoder that reads an instruction and the text as a message."""
 
     experiment: Prompt
     PREDICTOR = PromptClassifier

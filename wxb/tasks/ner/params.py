@@ -159,7 +159,7 @@ class GenerationEncoding(Encoding):
     """Windows of texts, and the form of prompts and answers.
 
     A prompt is the text and `=>`; with an `instruction`, it is the instruction and the text as a
-    message in the chat template of the checkpoint.
+    message in the chat template of the checkpoint, or as a question if it has none.
     """
 
     special_tokens: bool = False  # for markers of answers
