@@ -83,6 +83,7 @@ METHODS = {
     "ner/tagging": {"encoding": {"max_length": 64}, "model": {"head": {"projection": 16}}},
     "ner/generation": {"encoding": {"max_length": 64}},
     "classification/encoder": {"encoding": {"max_length": 64}, "model": {"pooling": "mean"}},
+    "classification/prompt": {"encoding": {"max_length": 64, "instruction": "Long or short?"}},
     "chat/sft": {"encoding": {"max_length": 96}, "prediction": {"max_new_tokens": 16}},
     "translation/seq2seq": {
         "encoding": {"max_length": 32},

@@ -36,6 +36,7 @@ ARCHITECTURES = {
     "ner/tagging": (*ENCODERS, *DECODERS),
     "ner/generation": DECODERS,
     "classification/encoder": (*ENCODERS, *DECODERS),
+    "classification/prompt": DECODERS,
     "chat/sft": DECODERS,
 }
 MODULES = {name: ["query", "value"] for name in ENCODERS}

@@ -16,6 +16,7 @@ from wxb.tasks.classification import bag
 METHODS = {
     "cls": (trained.encoder("cls"), "wordpiece"),
     "mean": (trained.encoder("mean"), "wordpiece"),
+    "prompt": (trained.prompt(), "byte-level-bpe"),
     "recurrent": (trained.scratch("recurrent"), "words"),
     "bag": (trained.scratch("bag"), "words"),
     "tfidf": (trained.tfidf(), "words"),

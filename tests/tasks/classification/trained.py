@@ -30,6 +30,17 @@ def encoder(pooling="cls", **encoding):
     )
 
 
+def prompt(**settings):
+    """A decoder that answers an instruction."""
+    return training_steps.experiment(
+        "classification",
+        "prompt",
+        encoding={"max_length": 24, "instruction": "Good or bad?", **settings},
+        tuning={"frozen": True} if settings else {},
+        training={**TRAINING, "learning_rate": 2e-3},
+    )
+
+
 def regression(**training):
     """An encoder whose linear layer is a logistic regression."""
     return training_steps.experiment(
@@ -65,6 +76,9 @@ def train(experiment, folder: Path, kind="wordpiece"):
     tokenizers.train(kind, 300, texts).save_pretrained(backbone)
     if kind == "wordpiece":
         tiny.bert(backbone, vocab_size=len(SavedTokenizer(backbone)))
+    if kind == "byte-level-bpe":
+        size = len(SavedTokenizer(backbone))
+        tiny.llama(backbone, vocab_size=size, max_position_embeddings=256)
     classifier = tasks.method_of(experiment, LABELS, tokenizers.load(backbone))
     predictor, history, counts = training_steps.train(classifier, backbone, RECORDS, folder)
     assert {"step", "epoch"} <= {*history[-1]}

@@ -111,6 +111,40 @@ class Network(Experiment):
     training: Training
 
 
+class Prompt(Encoding):
+    """A prompt of an instruction and a text: a message in the checkpoint's chat template.
+
+    Without a chat template, it is a question.
+    """
+
+    instruction: str | None = None
+    shots: Annotated[int, Field(ge=0)] = 0  # validation texts with answers before the text
+
+
+class Prompted(Network):
+    """A decoder that answers; with an instruction as a prompt, which needs no training."""
+
+    weights = "decoder"
+
+    encoding: Prompt
+
+    @property
+    def traits(self) -> list[str]:
+        """Its prompt, if it has an instruction: zero-shot or few-shot without training."""
+        prompt = "few-shot" if self.encoding.shots else "zero-shot"
+        return (
+            [prompt if self.tuning.frozen else "instruction"] if self.encoding.instruction else []
+        )
+
+    @model_validator(mode="after")
+    def _shots_replace_training(self) -> Self:
+        if self.encoding.shots and not (self.encoding.instruction and self.tuning.frozen):
+            raise ValueError(
+                "`encoding.shots` needs `encoding.instruction` and `tuning.frozen: true`"
+            )
+        return self
+
+
 class Untuned(Experiment):
     """A model without a backbone, so that `tuning` must be empty."""
 

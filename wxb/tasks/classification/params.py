@@ -156,36 +156,18 @@ class Encoder(experiments.Experiment):
         return self
 
 
-class PromptEncoding(Encoding):
-    """How texts are truncated, and the prompt before them.
-
-    A prompt is a message in the checkpoint's chat template, or a question if it has none.
-    """
+class PromptEncoding(Encoding, experiments.Prompt):
+    """How texts are truncated, and the prompt."""
 
     instruction: str
-    shots: Annotated[int, Field(ge=0)] = 0  # validation texts with answers before the text
 
 
-class Prompt(experiments.Network):
+class Prompt(experiments.Prompted):
     """A decoder that answers an instruction with the name of a class."""
-
-    weights = "decoder"
 
     task: Literal["classification"]
     method: Literal["prompt"]
     encoding: PromptEncoding
-
-    @property
-    def traits(self) -> list[str]:
-        """Its prompt: zero-shot or few-shot without training, else "instruction"."""
-        prompt = "few-shot" if self.encoding.shots else "zero-shot"
-        return [prompt if self.tuning.frozen else "instruction"]
-
-    @model_validator(mode="after")
-    def _shots_replace_training(self) -> Self:
-        if self.encoding.shots and not self.tuning.frozen:
-            raise ValueError("`encoding.shots` needs `tuning: {frozen: true}`")
-        return self
 
 
 class Scratch(experiments.Network, experiments.Untuned):

@@ -155,16 +155,10 @@ class Tagging(Experiment):
         return self
 
 
-class GenerationEncoding(Encoding):
-    """Windows of texts, and the form of prompts and answers.
-
-    A prompt is the text and `=>`; with an `instruction`, it is the instruction and the text as a
-    message in the chat template of the checkpoint, or as a question if it has none.
-    """
+class GenerationEncoding(Encoding, experiments.Prompt):
+    """Windows of texts, and the form of prompts; without an `instruction`, the text and `=>`."""
 
     special_tokens: bool = False  # for markers of answers
-    instruction: str | None = None
-    shots: Annotated[int, Field(ge=0)] = 0  # validation texts with answers before the text
 
 
 class GenerationPrediction(experiments.Prediction):
@@ -173,31 +167,14 @@ class GenerationPrediction(experiments.Prediction):
     batch_size: PositiveInt = 64
 
 
-class Generation(Experiment):
+class Generation(Experiment, experiments.Prompted):
     """An experiment that generates answers."""
 
     is_slow: ClassVar[bool] = True
-    weights = "decoder"
 
     method: Literal["generation"]
     encoding: GenerationEncoding
     prediction: GenerationPrediction = GenerationPrediction()
-
-    @property
-    def traits(self) -> list[str]:
-        """Its prompt, if it has an instruction: zero-shot or few-shot without training."""
-        prompt = "few-shot" if self.encoding.shots else "zero-shot"
-        return (
-            [prompt if self.tuning.frozen else "instruction"] if self.encoding.instruction else []
-        )
-
-    @model_validator(mode="after")
-    def _shots_replace_training(self) -> Self:
-        if self.encoding.shots and not (self.encoding.instruction and self.tuning.frozen):
-            raise ValueError(
-                "`encoding.shots` needs `encoding.instruction` and `tuning.frozen: true`"
-            )
-        return self
 
 
 class CrfModel(Section):
