@@ -2,6 +2,7 @@ import pytest
 
 from tests.reporting.conftest import BLEU, CER
 from wxb.reporting.formatting import (
+    Table,
     amount,
     duration,
     interval,
@@ -40,3 +41,8 @@ def test_differences_have_a_sign_unless_they_round_to_nothing():
 
 def test_small_p_values_are_below_a_bound():
     assert [*map(p_value, (1.0, 0.0114, 0.001, 0.0009))] == ["1.000", "0.011", "0.001", "< 0.001"]
+
+
+def test_a_bar_in_a_cell_is_no_column_of_markdown():
+    (_, _, row) = Table("", ["type"], [["A|B"]]).markdown().splitlines()
+    assert row == r"| A\|B |"

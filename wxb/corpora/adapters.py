@@ -21,7 +21,7 @@ ROLES = {"human": "user", "gpt": "assistant", "chatgpt": "assistant", "bot": "as
 AUTHORS = ("annotator", "annotator_id", "_annotator_id", "_session_id", "worker_id", "rater_id")
 READ = ("cats", "options", "accept", "answer", "label", *AUTHORS)
 MIN_KEYS = {"annotation_id", "annotator"}  # of Label Studio's JSON-MIN and CSV
-ANNOTATORS = "several annotators"  # a reason of rejects
+ANNOTATORS, OTHER = "several annotators", "other annotator"  # reasons of rejects
 LANGUAGE = re.compile(r"[a-z]{2,3}([_-][A-Za-z]{2,4})?")  # a code such as en or zh_TW
 
 
@@ -35,7 +35,7 @@ def adapt(content: Any, annotator: str | None = None) -> Any:
         content = {"text": content[0], **content[1]}
     if isinstance(content, Mapping):
         if annotator and author(content) not in (None, annotator):
-            raise RecordError("other annotator", f"found {author(content)!r}")
+            raise RecordError(OTHER, f"found {author(content)}")
         content = _label_studio_min(_label_studio(content, annotator))
         for adapter in ADAPTERS:
             content = adapter(content)
@@ -63,7 +63,7 @@ def _label_studio(record: Content, annotator: str | None) -> Content:
     ):
         return record
     task = {**record["data"], "id": record.get("id"), "spans": None, "label": None}
-    results: dict[str, tuple[Any, Any, Any]] = {}
+    results, names = dict[str, tuple[Any, Any, Any]](), list[str]()
     annotations = [a for a in record["annotations"] if not a.get("was_cancelled")]
     for annotation in [a for a in annotations if a.get("ground_truth")] or annotations:
         name = annotation.get("completed_by")
@@ -81,6 +81,9 @@ def _label_studio(record: Content, annotator: str | None) -> Content:
             result = mentions, classes, texts
             if results.setdefault(name, result) != result:
                 raise RecordError(ANNOTATORS, f"two annotations of {name} differ; keep one")
+        names.append(name)
+    if names and not results:
+        raise RecordError(OTHER, f"found {', '.join(names)}")
     first, *others = results.values() or [None]
     if any(result != first for result in others):
         raise RecordError(ANNOTATORS, f"found {', '.join(sorted(results))}; name one")

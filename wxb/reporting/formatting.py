@@ -45,7 +45,8 @@ class Table(NamedTuple):
     def markdown(self) -> str:
         """The table in Markdown, without its caption; all columns but the first are numbers."""
         ruled = [self.header, ["---", *["---:"] * (len(self.header) - 1)], *self.rows]
-        return "".join(f"| {' | '.join(row)} |\n" for row in ruled)
+        cells = ([cell.replace("|", r"\|") for cell in row] for row in ruled)
+        return "".join(f"| {' | '.join(row)} |\n" for row in cells)
 
 
 def words(name: str) -> str:

@@ -20,7 +20,7 @@ from ruamel.yaml import YAML
 from wxb.core.errors import WxbError
 from wxb.core.params.section import Section
 from wxb.core.params.tasks import FOLDER, names
-from wxb.corpora.adapters import ANNOTATORS, author
+from wxb.corpora.adapters import ANNOTATORS, OTHER, author
 from wxb.corpora.formats import raw_records
 from wxb.corpora.layout import SUFFIXES, decode
 from wxb.corpora.records import RecordError
@@ -83,9 +83,12 @@ class Files:
         texts = Counter(max(values, key=len, default="") for values in strings)
         if len(authors) > 1 and texts.total() > 1.1 * len(texts):
             raise FlagError(f"--annotator: found {', '.join(sorted(authors))}; name one")
-        for error in self._contents:
-            if isinstance(error, RecordError) and error.reason == ANNOTATORS:
+        errors = [each for each in self._contents if isinstance(each, RecordError)]
+        for error in errors:
+            if error.reason == ANNOTATORS:
                 raise FlagError(f"--annotator: {error.detail}")
+        if not rows and {error.reason for error in errors} == {OTHER}:
+            raise FlagError(f"--annotator: {', '.join(sorted({e.detail for e in errors}))}")
         return rows
 
     @cached_property

@@ -161,6 +161,17 @@ CASES = [
     *(refused(f"labels by {key}", {"own.jsonl": as_lines(
         {"text": f"{x} left.", "label": name, key: name} for x in NAMES for name in "ab")},
         "--annotator: found a, b") for key in ("annotator", "_session_id", "worker_id")),
+    refused("labels by neither", {"own.json": studio(3, 7)}, "--annotator: found 1, 2",
+            annotator="3"),
+    refused("labels by nobody named", {"own.jsonl": as_lines(
+        {"text": f"{x} left.", "label": "a", "worker_id": x[0]} for x in NAMES[:9])},
+        f"--annotator: found {NAMES[0][0]}", annotator="3"),
+    refused("groups of published splits", {f"own/{name}.json": json.dumps(PEOPLE)
+        for name in ("train", "valid", "test")}, "--group: the files", group="id"),
+    refused("only long texts", {"own.json": json.dumps(
+        [{"text": f"{x} {'y ' * 10**5}", "label": "a"} for x in NAMES])}, "max_characters"),
+    refused("only long recordings", {"own/text.csv": table("a.wav", "b.wav"), **{
+        f"own/{x}.wav": sound(200 + 50 * ord(x), seconds=40) for x in "ab"}}, "audio.max_seconds"),
     Case("labels by one of two", {"own.jsonl": as_lines(
         {"text": f"{x} left.", "label": name, "worker_id": name} for x in NAMES for name in "ab")},
         f"{LAST} left. -> b", {"annotator": "b"}, {"other annotator": COUNT}, {"annotator": "b"}),

@@ -20,7 +20,7 @@ from wxb.corpora import reading
 from wxb.corpora.layout import data_files, has_records, is_description, refuse_html
 from wxb.corpora.records import Record, Reject
 from wxb.tasks import recognition
-from wxb.tasks.recognition import SPLITS, Block, Files, FlagError, Flags, is_split
+from wxb.tasks.recognition import NO_GROUP, SPLITS, Block, Files, FlagError, Flags, is_split
 
 # Formats that are refused, with what to do.
 BRAT = "brat's annotations; convert them to columns by brat's tools/anntoconll.py"
@@ -64,6 +64,8 @@ def new_corpus(
         if path.is_dir():
             files_read = data_files(path, corpus_class(task).model_validate(content))
             content["split"] = _with_published_splits(found["split"], path, files_read)
+            if "files" in content["split"] and flags.get("group", NO_GROUP) != NO_GROUP:
+                raise FlagError("--group: the files are the splits; leave it out, or join them")
         corpus = corpus_class(task).model_validate(content)
     except ValidationError as error:  # flags that the fields do not go with
         raise FlagError(f"{path}: {error.errors()[0]['msg']}") from None

@@ -161,6 +161,7 @@ class Corpus(Section):
     split: Split
 
     format_hint: ClassVar[str] = ""  # end of the error for a folder without a supported file
+    limit_key: ClassVar[str] = "max_characters"  # by which inputs are too long
 
     @property
     def format_key(self) -> str:
@@ -179,7 +180,7 @@ class Corpus(Section):
     def advice(self, reason: str) -> str:
         """What to do if most records are rejected for `reason`, for an error message."""
         if reason == "too long":
-            return "raise its limit: `max_characters`, or the seconds of a recording"
+            return f"raise `{self.limit_key}`"
         if reason == "near duplicate":
             return "add records that differ in more than digits and case"
         return f"compare `{self.format_key}` of the corpus with the file"

@@ -75,6 +75,8 @@ class Normalization(Section):
 class Corpus(corpora.Corpus):
     """Recordings of one utterance each, with transcripts in all tables, or in `manifest`."""
 
+    limit_key = "audio.max_seconds"
+
     task: Literal["speech"]
     fields: Fields = Fields()
     generate: Generate | None = None

@@ -177,7 +177,8 @@ def _columns(files: Files, flags: Flags) -> Block | None:
                 raise FlagError(
                     f"--tag: column {column} has O {names[column]['O']:,} times, but also"
                     f" {', '.join(map(repr, odd[:3]))}; expected types after one of"
-                    f" {', '.join(f'{prefix}-' for prefix in sorted(conll.PREFIXES))}"
+                    f" {', '.join(f'{prefix}-' for prefix in sorted(conll.PREFIXES))} (I- before"
+                    " each, if the file has none)"
                 )
         return None
     if len(tags) > 1 and "tag" not in flags:
