@@ -18,10 +18,10 @@ from tests.tasks.translation.translators import (
     tokenizer,
 )
 from wxb.corpora.text.encoded import IGNORED
-from wxb.corpora.text.tokenizers import token_ids
+from wxb.corpora.text.tokenizers import text_of, token_ids
 from wxb.models import decoding
 from wxb.tasks.translation.metrics import bleu_statistics
-from wxb.tasks.translation.models.predictor import decode, source_ids, special_ids
+from wxb.tasks.translation.models.predictor import source_ids, special_ids
 from wxb.tasks.translation.models.seq2seq import pad_left
 from wxb.training.batches import collate
 
@@ -111,10 +111,11 @@ def test_evaluation_mode_scores_greedy_translations(name):
         translator.model, sample["input_ids"], sample["attention_mask"], max_new_tokens=longest
     )
     predicted = [
-        decode(tokenizer(), ids[: ids.index(EOS)] if EOS in ids else ids) for ids in tokens.tolist()
+        text_of(tokenizer(), ids[: ids.index(EOS)] if EOS in ids else ids)
+        for ids in tokens.tolist()
     ]
     references = [
-        [decode(tokenizer(), [i for i in ids if i not in (IGNORED, EOS)])]
+        [text_of(tokenizer(), [i for i in ids if i not in (IGNORED, EOS)])]
         for ids in sample["labels"].tolist()
     ]
     assert output["statistics"].tolist() == bleu_statistics(predicted, references).tolist()

@@ -265,6 +265,11 @@ def token_ids(
     return [np.array(encoding.ids, np.int32) for encoding in encodings]
 
 
+def text_of(tokenizer: AnyTokenizer, ids: Sequence[int] | NDArray[Any]) -> str:
+    """The text of token ids, without special tokens."""
+    return str(tokenizer.backend_tokenizer.decode([int(id_) for id_ in ids]))
+
+
 def backend_of(tokenizer: AnyTokenizer, *, special: bool = False) -> Tokenizer:
     """The library's tokenizer; turns off its padding and truncation."""
     backend: Tokenizer = tokenizer.backend_tokenizer

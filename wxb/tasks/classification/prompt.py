@@ -8,16 +8,10 @@ from typing import Any
 from wxb.core.errors import WxbError
 from wxb.corpora.records import Record
 from wxb.corpora.text.templates import Template
-from wxb.corpora.text.tokenizers import encode, token_ids
+from wxb.corpora.text.tokenizers import encode, text_of, token_ids
 from wxb.tasks.classification.models.predictor import LogitClassifier
 from wxb.tasks.classification.params import Prompt
 from wxb.tasks.methods import LENGTHS, Item, Items, LazyItems, Network, inputs
-
-
-def text_of(item: Item, tokenizer: Any) -> str:
-    """The text of an item without special tokens, truncated as its tokens are."""
-    text: str = tokenizer.backend_tokenizer.decode(item["input_ids"].tolist())
-    return text
 
 
 def prompted(items: Items, tokenizer: Any, settings: Mapping[str, Any]) -> LazyItems:
@@ -25,7 +19,7 @@ def prompted(items: Items, tokenizer: Any, settings: Mapping[str, Any]) -> LazyI
     template = Template.for_prompts(tokenizer)
 
     def item(index: int) -> Item:
-        turns = [*settings.get("examples", ()), (text_of(items[index], tokenizer),)]
+        turns = [*settings.get("examples", ()), (text_of(tokenizer, items[index]["input_ids"]),)]
         return {**items[index], "input_ids": template.prompt(settings["instruction"], turns)}
 
     return LazyItems(range(len(items)), item)
@@ -55,10 +49,10 @@ class PromptClassifier(LogitClassifier):
         examples = [*islice(filter(None, turns), self.settings["shots"])]
         lengths = {key: self.settings[key] for key in LENGTHS}
         encoded = encode(self.tokenizer, [r.input for r in examples])
-        texts = [
-            text_of(item, self.tokenizer) for item in inputs(encoded, self.tokenizer, **lengths)
+        rows = [item["input_ids"] for item in inputs(encoded, self.tokenizer, **lengths)]
+        self.settings["examples"] = [
+            (text_of(self.tokenizer, ids), r.gold) for ids, r in zip(rows, examples, strict=True)
         ]
-        self.settings["examples"] = [*zip(texts, [r.gold for r in examples], strict=True)]
         super().calibrate([r for r in records if r not in examples], caption=caption)
 
 

@@ -18,7 +18,7 @@ from wxb.core.files import read_json, write_json
 from wxb.corpora import clean
 from wxb.corpora.records import Record
 from wxb.corpora.text.encoded import join_rows, read_columns
-from wxb.corpora.text.tokenizers import token_ids
+from wxb.corpora.text.tokenizers import text_of, token_ids
 from wxb.tasks.methods import Alignment, Chunks, Items, LazyItems, Network
 from wxb.tasks.speech.models.features import WIDTH, log_mel, to_window
 from wxb.tasks.speech.models.predictor import Recogniser, read
@@ -76,12 +76,12 @@ class Seq2SeqRecogniser(Recogniser):
         import torch
 
         device = next(self.model.parameters()).device
-        backend, end = self.tokenizer.backend_tokenizer, self.tokenizer.eos_token_id
+        end = self.tokenizer.eos_token_id
         tokens = self.model.generate(
             torch.from_numpy(features).to(device), max_length=self.settings["max_length"], end=end
         )
         rows = [row[: row.index(end)] if end in row else row for row in tokens.tolist()]
-        return [backend.decode(row, skip_special_tokens=True).strip() for row in rows]
+        return [text_of(self.tokenizer, row).strip() for row in rows]
 
 
 class WhisperMethod(Network):

@@ -16,6 +16,7 @@ from wxb.core.progress import track
 from wxb.corpora.records import Record, RecordError
 from wxb.corpora.text.encoded import IGNORED
 from wxb.corpora.text.templates import Message, Template, Truncation, message
+from wxb.corpora.text.tokenizers import text_of
 from wxb.tasks.chat.params import Prediction
 from wxb.tasks.chat.record.conversation import from_text, validate_question
 from wxb.tasks.methods import Predictor, batches_by_length
@@ -184,7 +185,7 @@ class Replier(Responder):
         replies = []
         for ids in tokens.tolist():
             end = next((index for index, id_ in enumerate(ids) if id_ in end_ids), None)
-            text = self.tokenizer.backend_tokenizer.decode(ids[:end], skip_special_tokens=True)
+            text = text_of(self.tokenizer, ids[:end])
             text, found, _ = text.partition(self.template.next_question or "\0")
             count = len(ids) if end is None else end + 1
             has_ended = bool(found) or end is not None

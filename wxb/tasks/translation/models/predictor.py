@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wxb.core.progress import track
-from wxb.corpora.text.tokenizers import special_tokens, token_ids
+from wxb.corpora.text.tokenizers import special_tokens, text_of, token_ids
 from wxb.tasks.methods import Predictor, batches_by_length
 from wxb.tasks.translation.params import Prediction
 
@@ -74,7 +74,10 @@ class Translator(TranslationPredictor):
             sources = [ids[index][:max_length] for index in indices]
             best = zip(*self.search(sources), strict=True)
             for index, source, (target, score) in zip(indices, sources, best, strict=True):
-                text, is_long = decode(self.tokenizer, target), len(ids[index]) > max_length
+                text, is_long = (
+                    text_of(self.tokenizer, target).strip(),
+                    len(ids[index]) > max_length,
+                )
                 attention = self._attention(source, target) if index in mapped else None
                 translations[index] = Translation(text, score, is_long, attention)
         return translations
@@ -106,8 +109,8 @@ class Translator(TranslationPredictor):
             return None
         target_ids = [*target.tolist(), self.settings["special"]["eos"]]
         return {
-            "source": [decode(self.tokenizer, [id_]) for id_ in source.tolist()],
-            "target": [decode(self.tokenizer, [id_]) or "end" for id_ in target_ids],
+            "source": [text_of(self.tokenizer, [id_]).strip() for id_ in source.tolist()],
+            "target": [text_of(self.tokenizer, [id_]).strip() or "end" for id_ in target_ids],
             "weights": weights.round(3).tolist(),
         }
 
@@ -115,11 +118,6 @@ class Translator(TranslationPredictor):
 def source_ids(tokenizer: Any, texts: Sequence[str]) -> list[NDArray[np.int32]]:
     """The token ids of texts; characters that UTF-8 cannot encode become question marks."""
     return token_ids(tokenizer, [text.encode("utf-8", "replace").decode() for text in texts])
-
-
-def decode(tokenizer: Any, ids: Sequence[int] | NDArray[Any]) -> str:
-    """The text of token ids, stripped, without special tokens."""
-    return str(tokenizer.backend_tokenizer.decode([int(id_) for id_ in ids])).strip()
 
 
 def special_ids(tokenizer: Any) -> dict[str, int]:

@@ -15,10 +15,10 @@ from wxb.core import pretrained
 from wxb.core.files import write_json
 from wxb.core.pretrained import CONFIG, WEIGHTS
 from wxb.corpora.text.encoded import IGNORED
+from wxb.corpora.text.tokenizers import text_of
 from wxb.models import decoding, gpt2, seq2seq, transformer
 from wxb.models.decoding import DecoderState, Hypotheses, decoder_step, positions
 from wxb.models.transformer import smoothed_loss
-from wxb.tasks.translation.models.predictor import decode
 from wxb.tasks.translation.record.bleu import bleu_statistics
 
 
@@ -94,10 +94,9 @@ class Seq2SeqModel(nn.Module):
 
     def _texts(self, tokens: Tensor) -> list[str]:
         """The texts of ids (B, T), each up to its eos."""
-        eos, texts = self.model.config.eos, []
-        for ids in tokens.tolist():
-            texts.append(decode(self.tokenizer, ids[: ids.index(eos)] if eos in ids else ids))
-        return texts
+        eos, rows = self.model.config.eos, tokens.tolist()
+        rows = [row[: row.index(eos)] if eos in row else row for row in rows]
+        return [text_of(self.tokenizer, row).strip() for row in rows]
 
     def search(self, input_ids: Tensor, attention_mask: Tensor, **options: Any) -> Hypotheses:
         """The best translations of sources (B, S); see `wxb.models.decoding.search`."""
