@@ -21,7 +21,7 @@ from wxb.project.engines import (
     is_helpful,
     is_reading,
     plan,
-    prepare,
+    repair_and_check,
     require_supported,
     run_folder,
     targets,
@@ -32,7 +32,7 @@ from wxb.core import paths
 from wxb.core.errors import WxbError, storage_error
 from wxb.core.files import read_json, write_json
 from wxb.core.params import load
-from wxb.project.root import require_usable
+from wxb.project.root import require_no_braces_or_conflicts
 
 # Searching imported modules for garbage, also at the exit, takes a quarter of a dry run.
 gc.freeze()
@@ -41,14 +41,14 @@ atexit.register(gc.freeze)
 use_own_python()
 
 try:
-    require_usable()
+    require_no_braces_or_conflicts()
     params = load()
     if workflow.is_main_process:
         with redirect_stderr(io.StringIO()):  # it names the profile once more
             _, arguments = parse_args(sys.argv[1:])
         require_supported(arguments, config)
         if not is_reading(arguments):
-            prepare()
+            repair_and_check()
         # The folder is removed when this variable goes, at the end of the run.
         folder = run_folder("look" if is_reading(arguments) else "run")
         os.environ[RUN] = folder.name

@@ -24,7 +24,7 @@ from wxb.corpora.profile import profile
 from wxb.corpora.records import Record, Reject
 from wxb.project.dag import Change, Staleness, staleness, steps
 from wxb.project.inventory import Inventory
-from wxb.runtime.locks import holders
+from wxb.runtime.locks import running_stages
 from wxb.tasks.ner.reading import Reading
 from wxb.tasks.ner.record import Span
 
@@ -101,7 +101,7 @@ def project(built_project, tmp_path, monkeypatch):
 def inventory(stale=None):
     """The inventory of the working folder; reading its staleness from DVC takes a second."""
     stages = read_yaml(Path("dvc.yaml"))["stages"]
-    return Inventory(load(), stages, stale or staleness(), [*holders()])
+    return Inventory(load(), stages, stale or staleness(), [*running_stages()])
 
 
 def shown(name, stale=None):
@@ -184,7 +184,7 @@ def test_running_stages_are_shown(project):
     (locks / "train@ner-decoder.lock").touch()
     with sleeping_process("stages.train", "ner-encoder") as pid:
         (locks / "train@ner-encoder.lock").write_text(str(pid))
-        assert [*holders()] == ["train@ner-encoder"]
+        assert [*running_stages()] == ["train@ner-encoder"]
         assert states()["ner-encoder"] == "running: train"
 
 

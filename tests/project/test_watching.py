@@ -50,7 +50,7 @@ def run(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(watching, "PAUSE", 0.0)
     monkeypatch.setattr(engines, "plan", Run.plan)
-    monkeypatch.setattr(locks, "holders", lambda: Run.running)
+    monkeypatch.setattr(locks, "running_stages", lambda: Run.running)
     return Run
 
 

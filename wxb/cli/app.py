@@ -183,7 +183,7 @@ def table(
             console.print(Text(content["title"], style="bold"))
             _, header, rows = tables.headline_table(content)
             console.print(terminal.table(header, rows, numbers=True))
-            notes = [tables.caption(content), pairs.claim(content)]
+            notes = [tables.reading_notes(content), pairs.claim(content)]
             console.print(Text("\n".join(filter(None, notes))))
         page = paths.page(name)
         missing = f"{page} does not exist; run `dvc repro {last}`"
@@ -328,7 +328,7 @@ def _check_sources() -> None:
 def _project() -> inventory.Inventory:
     params = load()
     stages = read_yaml(Path("dvc.yaml"))["stages"]
-    return inventory.Inventory(params, stages, dag.staleness(), [*locks.holders()])
+    return inventory.Inventory(params, stages, dag.staleness(), [*locks.running_stages()])
 
 
 def main() -> None:

@@ -61,7 +61,9 @@ def details(name: str, section: str, facts: Facts, unknown: str) -> Iterator[Ren
     text = state(facts) + (f" ({unknown})" if unknown else "") + users
     yield title.append(text, style="not bold")
     if facts["changes"]:
-        yield table((), _by_stage(facts["changes"]), title="Changed since the last run, by stage")
+        yield table(
+            (), _by_first_stage(facts["changes"]), title="Changed since the last run, by stage"
+        )
     for test_set, metrics in _by_test_set(facts.get("metrics", {})).items():
         yield metrics_table(f"Metrics{test_set and f' on {test_set}'}", metrics)
     if facts["members"]:
@@ -200,7 +202,7 @@ def _headline_metrics(lesson: Facts) -> str:
     return ", ".join(texts) or "–"
 
 
-def _by_stage(changes: Sequence[Mapping[str, str]]) -> list[tuple[str, str]]:
+def _by_first_stage(changes: Sequence[Mapping[str, str]]) -> list[tuple[str, str]]:
     """The distinct changes by stage, each at its first stage."""
     by_stage: dict[str, list[str]] = {}
     for what, how in dict.fromkeys((change["what"], change["how"]) for change in changes):

@@ -14,8 +14,8 @@ from wxb.cli.options import (
     ARGUMENT,
     Experiment,
     existing_path,
+    nonempty_path,
     require_value,
-    to_path,
     usage_error,
     visible_files,
 )
@@ -26,7 +26,7 @@ from wxb.masking.files import Format, Source, format_of, rewrite
 
 _LIST = "this value, /regular expression/, or @FILE with one of them per line; repeatable"
 # An empty argument is an error, not the current folder.
-_path: Any = partial(typer.Option, parser=to_path, metavar="<path>")
+_path: Any = partial(typer.Option, parser=nonempty_path, metavar="<path>")
 
 Input = Annotated[str | None, typer.Argument(metavar=f"[{ARGUMENT}]", callback=require_value)]
 Output = Annotated[Path | None, _path(help="of a FOLDER: a folder; default: standard output")]

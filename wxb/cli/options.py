@@ -115,7 +115,7 @@ def _raise(error: OSError) -> None:
     raise error
 
 
-def to_path(value: str) -> Path:
+def nonempty_path(value: str) -> Path:
     """The path in an option. Raises typer's usage error if it is empty, not the current folder."""
     require_value(value)
     return Path(value)

@@ -44,7 +44,7 @@ def publish(*targets: str | Path) -> Iterator[tuple[Path, ...]]:
             yield tuple(drafts)
             for draft in drafts:
                 _share(draft)
-                _sync(draft)
+                _sync_tree(draft)
             for check in publish_checks:
                 check()
             for draft, final in zip(drafts, finals, strict=True):
@@ -135,10 +135,10 @@ def _share(folder: Path) -> None:
             path.chmod(folder.stat().st_mode & 0o666)
 
 
-def _sync(path: Path) -> None:
+def _sync_tree(path: Path) -> None:
     if path.is_dir():
         for child in path.iterdir():
-            _sync(child)
+            _sync_tree(child)
     _fsync(path)
 
 

@@ -45,9 +45,10 @@ PACKAGES: dict[str, tuple[str, dict[str, tuple[str, ...]]]] = {
 }
 
 
-def modules(name: str) -> list[str]:
-    """The modules of the package of a checkpoint in PACKAGES, which has nothing but its files."""
-    return [part.partition("/")[0] for parts in PACKAGES[name][1].values() for part in parts]
+def is_installed(name: str) -> bool:
+    """Whether the package of a checkpoint in PACKAGES is installed."""
+    files = [part for parts in PACKAGES[name][1].values() for part in parts]
+    return all(find_spec(file.partition("/")[0]) for file in files)
 
 
 def package_files(name: str) -> list[Path]:

@@ -8,7 +8,7 @@ from pathlib import Path
 from wxb import WxbError
 
 
-def is_card_number(text: str) -> bool:
+def has_card_checksum(text: str) -> bool:
     """Whether the check digit of a number is valid (Luhn, ISO/IEC 7812-1)."""
     from faker.utils.checksums import luhn_checksum  # slow
 
@@ -16,7 +16,7 @@ def is_card_number(text: str) -> bool:
     return number > 0 and luhn_checksum(number) == 0
 
 
-def is_iban(text: str) -> bool:
+def has_iban_checksum(text: str) -> bool:
     """Whether the checksum of letters and digits in the form of an IBAN is valid (ISO 13616)."""
     characters = text.replace(" ", "")
     return int("".join(str(int(c, 36)) for c in characters[4:] + characters[:4])) % 97 == 1
@@ -28,8 +28,8 @@ _MAIL = rf"[\w.+{INVISIBLE}-]"
 # linear. Phone numbers have a country code.
 RULES: dict[str, tuple[re.Pattern[str], Callable[[str], bool]]] = {
     "e-mail address": (re.compile(rf"(?<!{_MAIL}){_MAIL}+@[\w-]+(?:\.[\w-]+)+"), bool),
-    "card number": (re.compile(r"(?<!\w)\d(?:[ -]?\d){12,18}(?!\w)"), is_card_number),
-    "IBAN": (re.compile(r"(?<!\w)[A-Z]{2}\d{2}(?: ?[A-Z\d]){11,30}(?!\w)"), is_iban),
+    "card number": (re.compile(r"(?<!\w)\d(?:[ -]?\d){12,18}(?!\w)"), has_card_checksum),
+    "IBAN": (re.compile(r"(?<!\w)[A-Z]{2}\d{2}(?: ?[A-Z\d]){11,30}(?!\w)"), has_iban_checksum),
     "phone number": (re.compile(r"(?<!\w)\+\d(?:[ ().-]{0,2}\d){7,14}(?!\w)"), bool),
 }
 # Words; in scripts without spaces each character is one.

@@ -47,7 +47,7 @@ class CNN(nn.Module):
                 f" {height} x {width}"
             )
         self.convolutions = nn.ModuleList(
-            _convolution(inputs, outputs) for inputs, outputs in pairwise([channels, *widths])
+            _he_convolution(inputs, outputs) for inputs, outputs in pairwise([channels, *widths])
         )
         self.dropout = nn.Dropout(dropout)
         features = widths[-1] * (height // halvings) * (width // halvings)
@@ -74,7 +74,7 @@ class CNN(nn.Module):
         return torch.cat([self(part)["logits"].argmax(1) for part in pixels.split(batch_size)])
 
 
-def _convolution(inputs: int, outputs: int) -> nn.Conv2d:
+def _he_convolution(inputs: int, outputs: int) -> nn.Conv2d:
     """A 3 x 3 convolution that keeps height and width, with He initialization and zero bias."""
     convolution = nn.Conv2d(inputs, outputs, kernel_size=3, padding=1)
     nn.init.kaiming_normal_(convolution.weight, nonlinearity="relu")

@@ -110,7 +110,7 @@ class Results:
                 members[name] = sorted(present, key=lambda file: systems.index(file.stem))
         return members
 
-    def metrics(self, result: str) -> dict[str, Metrics]:
+    def metrics_by_member(self, result: str) -> dict[str, Metrics]:
         """The metrics of a result by experiment, lesson or backbone."""
         return {file.stem: read_json(self.tree, file) for file in self.members.get(result, [])}
 
@@ -122,7 +122,7 @@ class Results:
         """Numbers of test records and units of a study, or of test items; empty if unknown."""
         if study := self.study(result):
             return study["documents"], study["support"]
-        support = self.metrics(result).get(result, {}).get("support")
+        support = self.metrics_by_member(result).get(result, {}).get("support")
         return () if support is None else (support,)
 
     def trainings(self, study: str) -> Runs:
@@ -142,7 +142,7 @@ class Results:
             f"{prefix}{key}": {n: system[f"{key}_by_run"] for n, system in part["systems"].items()}
             for prefix, part in test_sets.items()
         }
-        metrics = self.metrics(study)
+        metrics = self.metrics_by_member(study)
         is_current = all(metrics.keys() == scores.keys() for scores in runs.values()) and all(
             metrics[name].get(metric) in limits
             for metric, bounds in ranges(runs).items()
@@ -199,7 +199,7 @@ class Score(NamedTuple):
 
 def compared_scores(result: str, before: Results, after: Results) -> Iterator[Score]:
     """The scores of one result: those with an interval, else those that differ."""
-    first, second = before.metrics(result), after.metrics(result)
+    first, second = before.metrics_by_member(result), after.metrics_by_member(result)
     records = before.records(result), after.records(result)
     runs = before.trainings(result)
     seeds = after.study(result).get("seeds", [])

@@ -18,7 +18,7 @@ import psutil  # type: ignore[import-untyped]
 
 from wxb.core.errors import WxbError
 from wxb.core.params.section import flatten
-from wxb.project.root import require_usable
+from wxb.project.root import require_no_braces_or_conflicts
 from wxb.runtime import links
 from wxb.runtime.engine import writers
 
@@ -109,7 +109,7 @@ def steps() -> list[Step]:
     """
     from dvc.exceptions import DvcException
 
-    require_usable()
+    require_no_braces_or_conflicts()
     for _ in range(ATTEMPTS):
         version, result, fault = file_version(LOCKFILE), [], None
         try:

@@ -22,7 +22,7 @@ import psutil  # type: ignore[import-untyped]
 
 from wxb.project import dag, dvc, repair
 from wxb.project.dag import PlanError, unreadable
-from wxb.project.root import require_usable
+from wxb.project.root import require_no_braces_or_conflicts
 from wxb.runtime import locks
 
 if TYPE_CHECKING:
@@ -82,8 +82,8 @@ class Stage(NamedTuple):
 def plan() -> list[Stage]:
     """All stages that `dvc repro` in the working folder visits, in its order: upstream first.
 
-    Leaves out `check`, which runs before planning (see `prepare`). Changes nothing, and does not
-    disturb a run. Raises PlanError if DVC cannot read the project.
+    Leaves out `check`, which runs before planning (see `repair_and_check`). Changes nothing, and
+    does not disturb a run. Raises PlanError if DVC cannot read the project.
     """
     stages: dict[str, Stage] = {}
     for step in dag.steps():
@@ -113,7 +113,7 @@ def require_supported(arguments: Namespace, config: Iterable[str]) -> None:
             raise PlanError(f"no run started: {flag} has no effect here; use: {command}")
 
 
-def prepare() -> None:
+def repair_and_check() -> None:
     """Check that a run may start, repair what a killed one left, and run `check` if it is due.
 
     `check` runs first because all other stages depend on it: Snakemake would plan them all. Raises
@@ -138,7 +138,7 @@ def repaired(
     Calls `report` with a sentence for each repair. Raises PlanError if there is no DVC project,
     and WxbError for a merge conflict and for linked folders.
     """
-    require_usable()
+    require_no_braces_or_conflicts()
     for sentence in repair.release_rwlock():
         report(sentence)
     with exclude_runs(consequence) as repo:
@@ -160,7 +160,7 @@ def exclude_runs(consequence: str = "no run started") -> Iterator["Repo | None"]
     3 seconds. Raises PlanError if DVC cannot read the project. If a run of DVC or Snakemake is
     active, or a stage whose engine was killed, it begins with `consequence`.
     """
-    stages = (process.pid for process in locks.holders().values())
+    stages = (process.pid for process in locks.running_stages().values())
     if processes := {*dag.paths_in_use().values(), *_snakemake_pids(), *stages}:
         raise ActiveRunError(consequence, ", ".join(map(_process, sorted(processes))))
     from dvc.exceptions import DvcException, NotDvcRepoError

@@ -58,18 +58,18 @@ def update(text: str, content: Mapping[str, Any]) -> str:
                 if name not in new:
                     del lines[first:last]
                 elif new[name] != old[name]:
-                    lines[first:last] = [_edited(lines[first:last], {name: new[name]})]
+                    lines[first:last] = [_with_content(lines[first:last], {name: new[name]})]
         elif section not in content:
             del lines[start:stop]
         elif new != old:
-            lines[start:stop] = [_edited(lines[start:stop], {section: new})]
+            lines[start:stop] = [_with_content(lines[start:stop], {section: new})]
     lines += [to_yaml({section: content[section]}) for section in content if section not in before]
     if parse_yaml(changed := "".join(lines)) != content:
         raise _shared()
     return changed
 
 
-def _edited(lines: Sequence[str], values: Mapping[str, Any]) -> str:
+def _with_content(lines: Sequence[str], values: Mapping[str, Any]) -> str:
     """The text of some lines with other values."""
     margin = lines[0][: len(lines[0]) - len(lines[0].lstrip())]
     try:

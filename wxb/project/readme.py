@@ -15,10 +15,10 @@ from wxb.core.params import PARAMS, Params, read_yaml, tasks
 from wxb.project import benchmarks, dag, provenance, revisions
 from wxb.project.revisions import Tree, read_json
 from wxb.reporting.charts.figures import chips
-from wxb.reporting.charts.pairs import baselines, claim, without_baselines
+from wxb.reporting.charts.pairs import baseline_names, claim, without_baselines
 from wxb.reporting.charts.parts import template
 from wxb.reporting.formatting import listed, with_interval
-from wxb.reporting.tables import caption, headline_table, score_table, training_table
+from wxb.reporting.tables import headline_table, reading_notes, score_table, training_table
 
 READMES = (Path("README.md"), Path("README.zh-TW.md"))
 BLOCK = re.compile(r"(<!-- generated: (?P<name>\w+) -->\n)(.*?)(<!-- end -->)", re.DOTALL)
@@ -79,7 +79,7 @@ def _summary(index: Tree) -> Iterator[str]:
     for study in [_study(PRETRAINED, index), _study("ner", index)]:
         yield f"**{study['title']}** {claim(study)}\n"
         yield headline_table({**without_baselines(study), "further": {}}).markdown()
-    yield f"{caption(study)}\n"
+    yield f"{reading_notes(study)}\n"
 
 
 def _tables(block: str, index: Tree) -> Iterator[str]:
@@ -88,7 +88,7 @@ def _tables(block: str, index: Tree) -> Iterator[str]:
     for study in filter(None, (_study(name, index) for name in TABLES[block])):
         name, table = study["study"], score_table(study, counts=False)
         yield f"**{study['title']}** (`make run STUDY={name}`)\n"
-        yield f"{table.markdown()}\n{caption(study)}\n\n{claim(study)}\n"
+        yield f"{table.markdown()}\n{reading_notes(study)}\n\n{claim(study)}\n"
         if len(TABLES[block]) == 1:
             seconds = provenance.require(name, index)["seconds"]
             yield training_table(study, seconds).markdown()
@@ -127,7 +127,7 @@ def _curve_figure(index: Tree, text: str, rule: str) -> str:
     place = {
         size: (log(size) - log(min(studies))) / log(max(studies) / min(studies)) for size in studies
     }
-    grey = {name for name in scores if f"{PRETRAINED}-{name}" in baselines(studies[1300])}
+    grey = {name for name in scores if f"{PRETRAINED}-{name}" in baseline_names(studies[1300])}
     labels: dict[str, float] = {}  # F1 at the labels of the lines, 0.06 apart
     for name, by_size in sorted(scores.items(), key=lambda item: [*item[1].values()][-1]["value"]):
         last = [*by_size.values()][-1]["value"]

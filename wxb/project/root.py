@@ -37,7 +37,7 @@ def require_own_code() -> None:
         )
 
 
-def require_usable() -> None:
+def require_no_braces_or_conflicts() -> None:
     """Raise WxbError for a folder with braces, and for files or results with a merge conflict."""
     if {*"{}"} & {*str(Path.cwd())}:
         raise WxbError(f"{Path.cwd()}: DVC and Snakemake cannot read paths with braces; move it")
@@ -54,7 +54,7 @@ def at_root(command: Callable[..., Any]) -> Callable[..., Any]:
     """Make a command change to the project's root before it runs.
 
     Arguments that are paths still refer to the folder from which the command was called. The
-    command raises WxbError as `require_usable` does.
+    command raises WxbError as `require_no_braces_or_conflicts` does.
     """
 
     @functools.wraps(command)
@@ -65,7 +65,7 @@ def at_root(command: Callable[..., Any]) -> Callable[..., Any]:
             for name, value in arguments.items():
                 if isinstance(value, Path):
                     arguments[name] = Path(os.path.relpath(cwd / value, root))
-            require_usable()
+            require_no_braces_or_conflicts()
         return command(**arguments)
 
     return wrapper

@@ -73,7 +73,7 @@ class Watch:
         is_rested = time.monotonic() - self.planned >= PAUSE
         if has_ended or (version != self.version and is_rested):
             self._plan(version)
-        running = [*locks.holders()]
+        running = [*locks.running_stages()]
         self.started |= {*running}
         self.seen |= self.due | {*running}
         left = {name for name in self.due if not self._is_finished(name)} - {*running}

@@ -68,7 +68,7 @@ def _results(study: Study, task: Page, rest: Sequence[str]) -> Section:
         data_text(study),
         f"{comparison['level']:.0%} intervals: {tables.uncertainty(comparison)}.",
         "Lower is better." if metric.lower_is_better else "",
-        tables.caption(comparison),
+        tables.reading_notes(comparison),
     ]
     return Section(
         "results",

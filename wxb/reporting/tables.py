@@ -73,7 +73,7 @@ def markdown(comparison: Mapping[str, Any], seconds: Mapping[str, float] | None 
         [
             f"**{comparison['title']}**\n",
             score_table(comparison).markdown(),
-            *(f"{note}\n" for note in [caption(comparison)] if note),
+            *(f"{note}\n" for note in [reading_notes(comparison)] if note),
             f"{pairs.claim(comparison)}\n",
             *(f"{table.caption}:\n\n{table.markdown()}" for table in optional if table.rows),
             f"Training{' and its time' if seconds else ''}:\n",
@@ -85,7 +85,7 @@ def markdown(comparison: Mapping[str, Any], seconds: Mapping[str, float] | None 
     )
 
 
-def caption(comparison: Mapping[str, Any]) -> str:
+def reading_notes(comparison: Mapping[str, Any]) -> str:
     """What the scores and tiers of a table mean, in sentences."""
     sentences = []
     if comparison["pairs"]:
@@ -186,7 +186,7 @@ def training_table(comparison: Mapping[str, Any], seconds: Mapping[str, float] |
 
 def experiment_name(comparison: Mapping[str, Any], name: str) -> str:
     """The name of an experiment in a table, marked if it is a baseline."""
-    return f"{name} (baseline)" if name in pairs.baselines(comparison) else name
+    return f"{name} (baseline)" if name in pairs.baseline_names(comparison) else name
 
 
 def test_set_line(name: str, results: Mapping[str, Any]) -> str:

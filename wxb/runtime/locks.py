@@ -40,7 +40,7 @@ def hold(stage: str) -> Iterator[None]:
         yield
 
 
-def holders() -> dict[str, psutil.Process]:
+def running_stages() -> dict[str, psutil.Process]:
     """The processes that run stages of this project now, by stage.
 
     The locks themselves are not acquired: a stage that starts meanwhile would fail.

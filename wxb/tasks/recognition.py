@@ -238,7 +238,7 @@ def values(rows: Sequence[Row], name: str) -> list[Any]:
     return [row[name] for row in rows if row.get(name) not in (None, "", [])]
 
 
-def is_split(name: str) -> bool:
+def names_split(name: str) -> bool:
     """Whether a file or folder is named as a published split."""
     return any(pattern.search(name) for pattern in SPLITS.values())
 

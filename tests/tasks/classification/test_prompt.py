@@ -55,6 +55,15 @@ def test_prompts_are_those_of_the_chat_template(tokenizer, monkeypatch, tmp_path
         assert [LABELS[item["labels"]] for item in items] == [record.gold for record in RECORDS]
 
 
+def test_an_answer_begins_as_in_the_template(tokenizer, tmp_path):
+    method = PromptMethod(trained.prompt(), LABELS, tokenizer)
+    texts = [f"Question: 0\nAnswer: {label}" for label in LABELS]
+    expected = [tokenizer.encode(text, add_special_tokens=False) for text in texts]
+    start = len(tokenizer.encode("Question: 0\nAnswer:", add_special_tokens=False))
+    assert method.shape(tmp_path) == {"answers": [ids[start] for ids in expected]}
+    assert tokenizer.convert_ids_to_tokens(expected[0][start]).startswith("Ġ")
+
+
 def test_classes_that_begin_alike_are_refused(tokenizer, tmp_path):
     method = PromptMethod(trained.prompt(), ["good", "good enough"], tokenizer)
     with pytest.raises(WxbError, match="good, good enough"):

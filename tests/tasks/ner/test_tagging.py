@@ -29,7 +29,7 @@ from wxb.tasks.ner.models.windowed import Status, count_statuses
 from wxb.tasks.ner.models.words import continues_word
 from wxb.tasks.ner.params import Encoding, WordFeatures
 from wxb.tasks.ner.record import LABELLING, Span, f1
-from wxb.tasks.ner.tagging import TaggingMethod, _decided
+from wxb.tasks.ner.tagging import TaggingMethod, _merged_windows
 from wxb.training.batches import collate
 
 ROOT = Path(__file__).parents[3]
@@ -227,7 +227,7 @@ def test_one_window_decides_on_a_span_in_an_overlap(left, right, expected):
     windows = sliding_windows(np.array([0, 12]), size=8, stride=4)
     rows = [f"OOOO{left}", f"{right}OOOO"]
     outputs = {w: (np.eye(3)[["OBI".index(tag) for tag in row]],) for w, row in enumerate(rows)}
-    (decided,) = _decided(windows, outputs)
+    (decided,) = _merged_windows(windows, outputs)
     assert "".join("OBI"[tag] for tag in decided.argmax(axis=1)) == f"OOOO{expected}OOOO"
 
 

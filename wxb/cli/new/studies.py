@@ -7,7 +7,6 @@ name is taken.
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from importlib.util import find_spec
 from itertools import product
 from pathlib import Path
 from string import Template
@@ -17,7 +16,7 @@ from wxb.cli.new.corpus import Trial, read_records
 from wxb.core import paths
 from wxb.core.errors import WxbError
 from wxb.core.files import read_json
-from wxb.core.packages import modules
+from wxb.core.packages import is_installed
 from wxb.core.params import Params, parse_yaml
 from wxb.core.params.corpora import Corpus
 from wxb.tasks import recognition
@@ -116,11 +115,6 @@ def _settings(params: Params, name: str) -> tuple[Any, ...]:
     excluded = {"epochs", "learning_rate", "early_stopping_patience"}
     training = experiment.training.model_dump(exclude=excluded)
     return settings, training, backbone.checkpoint, backbone.architecture
-
-
-def is_installed(checkpoint: str) -> bool:
-    """Whether the package of a pretrained checkpoint is installed."""
-    return find_spec(modules(checkpoint)[0]) is not None
 
 
 def choose_pretrained(

@@ -44,7 +44,7 @@ def test_sets(comparison: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
     return {TEST: comparison, **{k: {**v, **shared} for k, v in comparison["further"].items()}}
 
 
-def baselines(comparison: Mapping[str, Any]) -> list[str]:
+def baseline_names(comparison: Mapping[str, Any]) -> list[str]:
     """The names of the baselines."""
     return [name for name, system in comparison["systems"].items() if "baseline" in system]
 
@@ -193,7 +193,7 @@ def _tested(comparison: Mapping[str, Any]) -> list[str]:
 def _behind_baseline(comparison: Mapping[str, Any]) -> str:
     """The experiments that are not ahead of the best baseline; empty if all are."""
     metric, scores = headline(comparison), headline_scores(comparison)
-    for baseline in [name for name in ranked(comparison) if name in baselines(comparison)][:1]:
+    for baseline in [name for name in ranked(comparison) if name in baseline_names(comparison)][:1]:
         value, sign = scores[baseline]["value"], -1 if metric.lower_is_better else 1
         names = [n for n in trained(comparison) if sign * (scores[n]["value"] - value) <= 0]
         if names:

@@ -20,7 +20,7 @@ from wxb.core.params import Params
 from wxb.metrics import Metric
 from wxb.metrics.scorer import Scorer
 from wxb.reporting.charts.figures import Chip, Curve, chips, to_json
-from wxb.reporting.charts.pairs import baselines, ranked
+from wxb.reporting.charts.pairs import baseline_names, ranked
 from wxb.reporting.formatting import SHARE, Cell, Table, rounded, words
 
 DEEPEST = 62  # percent of colour in the cell of a perfect score, so that text on it stays legible
@@ -79,7 +79,7 @@ class Study(NamedTuple):
     @property
     def chips(self) -> dict[str, Chip]:
         """The character and the colour of each experiment; baselines are grey."""
-        return chips(self.comparison["systems"], baselines(self.comparison))
+        return chips(self.comparison["systems"], baseline_names(self.comparison))
 
 
 class Page:

@@ -7,8 +7,8 @@ from typing import Any
 
 from wxb.core.errors import WxbError
 from wxb.corpora.records import Record
-from wxb.corpora.text.templates import Template
-from wxb.corpora.text.tokenizers import encode, text_of, token_ids
+from wxb.corpora.text.templates import Template, message
+from wxb.corpora.text.tokenizers import encode, text_of
 from wxb.tasks.classification.models.predictor import LogitClassifier
 from wxb.tasks.classification.params import Prompt
 from wxb.tasks.methods import LENGTHS, Item, Items, LazyItems, Network, inputs
@@ -81,8 +81,11 @@ class PromptMethod(Network):
         return {"answers": self._answers()}
 
     def _answers(self) -> list[int]:
-        """The first token of each class's name. Raises WxbError if two are equal."""
-        answers = [int(ids[0]) for ids in token_ids(self.tokenizer, self.labels)]
+        """The first token of each class's name as an answer. Raises WxbError if two are equal."""
+        template, question = Template.for_prompts(self.tokenizer), message("user", "0")
+        start = len(template.tokens([question], answer_next=True).ids)
+        turns = ([question, message("assistant", label)] for label in self.labels)
+        answers = [int(template.tokens(conversation).ids[start]) for conversation in turns]
         if len({*answers}) < len(answers):
             raise WxbError(
                 f"the classes {', '.join(self.labels)} do not all begin with different tokens;"

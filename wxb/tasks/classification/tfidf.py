@@ -57,7 +57,7 @@ class TfidfMethod(Method):
     ) -> tuple[Tfidf, History]:
         """The model with the best C, and the history; see `fit_regression`.
 
-        Raises WxbError if the training records have one class only or no n-grams.
+        Raises WxbError if the training records have no n-grams.
         """
         splits = {"train": train, "valid": valid}
         texts = {split: [text for text, _ in items] for split, items in splits.items()}

@@ -75,7 +75,7 @@ class TaggingRecognizer(Recognizer):
     def merge_windows(self, inputs: WindowedTexts, outputs: Outputs) -> list[list[ScoredSpan]]:
         """The spans of the best tags of each text; each window decides on its own tokens."""
         texts, encoded, windows = inputs
-        decided = [_decided(windows, parts) for parts in outputs.values()]
+        decided = [_merged_windows(windows, parts) for parts in outputs.values()]
         tokens = [slice(*encoded.splits[row : row + 2]) for row in outputs]
         edges = [np.stack([encoded.starts[t], encoded.ends[t]]) for t in tokens]
         kept = [np.flatnonzero(ends > starts) for starts, ends in edges]  # not blank
@@ -102,7 +102,7 @@ class TaggingRecognizer(Recognizer):
     further_metrics = Recognizer.seqeval  # on tokens
 
 
-def _decided(
+def _merged_windows(
     windows: Windows, outputs: Mapping[int, tuple[NDArray[Any], ...]]
 ) -> tuple[NDArray[Any], ...]:
     """The outputs for all tokens of a text, from those of its windows.

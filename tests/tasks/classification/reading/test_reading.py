@@ -35,8 +35,8 @@ def write(path, rows, delimiter=",", encoding="utf-8"):
     path.write_bytes(out.getvalue().encode(encoding))
 
 
-def reviews(count, label="good"):
-    return [(f"a film called {to_letters(1000 + index)}", label) for index in range(count)]
+def reviews(count, label="good", first=1000):
+    return [(f"a film called {to_letters(first + index)}", label) for index in range(count)]
 
 
 @pytest.mark.parametrize(
@@ -100,7 +100,7 @@ def test_an_unusable_label_is_an_error(raw, reason):
 
 def test_files_may_name_the_class(tmp_path):
     write(tmp_path / "raw/Fake.csv", [("review",), *[row[:1] for row in reviews(8)]])
-    write(tmp_path / "raw/True.csv", [("review",), ("what was said on Monday",)])
+    write(tmp_path / "raw/True.csv", [("review",), *[row[:1] for row in reviews(9, first=50)]])
     news = corpus(
         fields={"input": "review", "label": None, "language": None, "id": None},
         classes={"Fake*": "fake", "True.csv": "real"},
@@ -108,7 +108,7 @@ def test_files_may_name_the_class(tmp_path):
     profile, _ = preprocessed(tmp_path, news)
     counts = [split["classes"] for split in profile["splits"].values()]
     assert sum(row.get("fake", 0) for row in counts) == 8
-    assert sum(row.get("real", 0) for row in counts) == 1
+    assert sum(row.get("real", 0) for row in counts) == 9
 
 
 def test_a_file_without_a_class_and_two_sources_of_classes_are_errors(tmp_path):
@@ -134,7 +134,7 @@ def test_a_messy_table_becomes_records_and_rejects(tmp_path, delimiter, encoding
         ("3", long, "好", "1"),
         ("4", "nobody labelled it", "", "1"),
         ("5", "short row", "good"),
-        *[(str(n), text, label, "3") for n, (text, label) in enumerate(reviews(12), start=6)],
+        *[(str(n), text, "ab"[n % 2], "3") for n, (text, _) in enumerate(reviews(12), start=6)],
     ]
     write(tmp_path / "raw/r.csv", rows, delimiter, encoding)
     profile, rejects = preprocessed(tmp_path, corpus(labels={"好": "good"}))
@@ -160,6 +160,16 @@ def test_a_class_may_occur_once_and_imbalance_is_in_the_profile(tmp_path):
     counts = [split["classes"] for split in profile["splits"].values()]
     assert sum(row.get("rare", 0) for row in counts) == 1
     assert max(split["largest_to_smallest"] for split in profile["splits"].values()) > 1
+
+
+def test_training_records_of_one_class_are_an_error(tmp_path):
+    files = {"train": ["train.csv"], "valid": ["valid.csv"], "test": ["test.csv"]}
+    for name in files:
+        count, first = (8, 0) if name == "train" else (2, 50 + len(name))
+        rows = [*reviews(count, "good", first), *reviews(count, "bad", first + 100)]
+        write(tmp_path / "raw" / f"{name}.csv", [("review", "sentiment"), *rows])
+    with pytest.raises(WxbError, match=r"class 'good'.*max_records"):
+        preprocessed(tmp_path, corpus(split={"files": files}, max_records=8))
 
 
 def test_near_duplicates_have_one_wording():

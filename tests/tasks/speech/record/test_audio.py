@@ -17,7 +17,7 @@ from wxb.tasks.speech.record.audio import (
     HOP,
     MARGIN,
     RATE,
-    loudness,
+    frame_levels,
     read,
     trim,
 )
@@ -123,7 +123,7 @@ def test_measures():
     assert measures.loudness == pytest.approx(20 * np.log10(0.1) - 3, abs=0.3)
     assert measures.clipped == 0
     assert 0.3 < trim(np.clip(20 * tone(), -1, 1), **LIMITS)[1].clipped < 1
-    assert loudness(np.ones(RATE + 7, np.float32)) == pytest.approx(np.zeros(101), abs=1e-6)
+    assert frame_levels(np.ones(RATE + 7, np.float32)) == pytest.approx(np.zeros(101), abs=1e-6)
 
 
 def test_a_higher_speed_is_shorter_and_higher():

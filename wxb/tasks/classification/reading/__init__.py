@@ -88,6 +88,16 @@ class Reading(reading.Reading):
         """The text in lower case with its marks, which separate sentences."""
         return super().wording(record)
 
+    def labels(self, records: Sequence[Record]) -> list[str]:
+        """The classes of training records, sorted. Raises WxbError for a single one."""
+        classes = super().labels(records)
+        if len(classes) == 1:
+            raise WxbError(
+                f"all training records have the class {classes[0]!r}; add records of another, or"
+                " raise `max_records`, which takes the first ones of published training files"
+            )
+        return classes
+
     def describe(self, records: Sequence[Record]) -> dict[str, Any]:
         """The count of records by class, and the ratio of the largest count to the smallest."""
         counts = Counter(record.gold for record in records)

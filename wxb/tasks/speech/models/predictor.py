@@ -109,10 +109,10 @@ def windows(samples: NDArray[np.float32], seconds: int, *, pause: float) -> list
     too long. Speech without a pause that exceeds a window is cut at the quietest moment of the
     window's second half.
     """
-    levels = audio.loudness(samples)
+    levels = audio.frame_levels(samples)
     if levels.max(initial=-np.inf) < audio.SILENT:
         return []
-    start, end = audio.audible_range(levels, TOP_DB)
+    start, end = audio.audible_samples(levels, TOP_DB)
     end, longest = min(end, len(samples)), seconds * RATE
     if end - start <= longest:
         return [(start, end)]

@@ -128,10 +128,10 @@ def trim(
     Silence is `top_db` below the loudest moment. Raises RecordError for a silent recording, and if
     less than `shortest` or more than `longest` seconds are left.
     """
-    levels = loudness(samples)
+    levels = frame_levels(samples)
     if levels.max(initial=-np.inf) < SILENT:
         raise RecordError("silent", f"nothing above {SILENT:g} dB of full scale")
-    start, end = audible_range(levels, top_db)
+    start, end = audible_samples(levels, top_db)
     kept = samples[start:end]
     seconds = len(kept) / RATE
     if seconds < shortest:
@@ -149,7 +149,7 @@ def trim(
     return kept, measures
 
 
-def audible_range(levels: NDArray[np.float64], top_db: float) -> tuple[int, int]:
+def audible_samples(levels: NDArray[np.float64], top_db: float) -> tuple[int, int]:
     """Start and end, in samples, of the part between silent ends, with a margin.
 
     `levels` (F,) is the loudness of each 10 ms. The end may be beyond the last sample.
@@ -159,7 +159,7 @@ def audible_range(levels: NDArray[np.float64], top_db: float) -> tuple[int, int]
     return max(0, start) * HOP, end * HOP
 
 
-def loudness(samples: NDArray[np.float32]) -> NDArray[np.float64]:
+def frame_levels(samples: NDArray[np.float32]) -> NDArray[np.float64]:
     """The root mean square of every 10 ms (F,) in dB of full scale; the last may be shorter."""
     whole = len(samples) // HOP * HOP
     power = np.square(samples[:whole]).reshape(-1, HOP).mean(axis=1, dtype=np.float64)
