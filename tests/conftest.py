@@ -25,9 +25,11 @@ if "PYTEST_XDIST_WORKER" not in os.environ:  # workers inherit the folder
     atexit.register(shutil.rmtree, os.environ["HOME"], ignore_errors=True)
 os.environ["DVC_SITE_CACHE_DIR"] = f"{os.environ['HOME']}/dvc"
 
-# No deadlines: a busy machine is not a failure.
-settings.register_profile("untimed", deadline=None)
-settings.load_profile("untimed")
+# No deadlines: a busy machine is not a failure. The same examples in each run, unless
+# `pytest --hypothesis-profile random` searches for others.
+settings.register_profile("repeatable", deadline=None, derandomize=True)
+settings.register_profile("random", deadline=None)
+settings.load_profile("repeatable")
 
 # One thread, as in the profiles tiny and demo: sums over threads may differ between runs.
 for pool in ("OMP", "MKL", "OPENBLAS", "RAYON"):

@@ -21,11 +21,11 @@ from wxb.core import paths
 from wxb.core.params import load
 from wxb.corpora import clean
 from wxb.corpora.records import Record
-from wxb.corpora.text.tokenizers import token_ids
+from wxb.corpora.text.tokenizers import text_of, token_ids
 from wxb.metrics.intervals import Groups, intervals
 from wxb.project import benchmarks, trained
 from wxb.tasks.translation import metrics
-from wxb.tasks.translation.models.predictor import Translator, decode, source_ids
+from wxb.tasks.translation.models.predictor import Translator, source_ids
 from wxb.tasks.translation.models.seq2seq import Seq2SeqModel, build_network
 from wxb.tasks.translation.record import LABELLING
 from wxb.training.batches import collate
@@ -111,7 +111,7 @@ def texts_after_reference(predictor: Translator, records: Sequence[Record]) -> l
             )
         ]
         for ids in our_ids(predictor, [torch.tensor(p).numpy() for p in prompts]):
-            texts.append(decode(predictor.tokenizer, ids))
+            texts.append(text_of(predictor.tokenizer, ids).strip())
     return texts
 
 

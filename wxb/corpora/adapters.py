@@ -28,8 +28,9 @@ LANGUAGE = re.compile(r"[a-z]{2,3}([_-][A-Za-z]{2,4})?")  # a code such as en or
 def adapt(content: Any, annotator: str | None = None) -> Any:
     """A record with the fields that readers expect; unchanged if it is of no known tool.
 
-    Raises RecordError for a text with several classes, and for one whose annotators differ if none
-    is named. Errors such as TypeError mean that a record is not as its tool writes it.
+    Raises RecordError for a text with several classes, for one whose annotators differ if none is
+    named, and for one that only others annotated. Errors such as TypeError mean that a record is
+    not as its tool writes it.
     """
     if _is_tuple(content):
         content = {"text": content[0], **content[1]}
@@ -63,27 +64,25 @@ def _label_studio(record: Content, annotator: str | None) -> Content:
     ):
         return record
     task = {**record["data"], "id": record.get("id"), "spans": None, "label": None}
-    results, names = dict[str, tuple[Any, Any, Any]](), list[str]()
+    results: dict[str, tuple[Any, Any, Any]] = {}
     annotations = [a for a in record["annotations"] if not a.get("was_cancelled")]
+    names = {_completed_by(annotation) for annotation in annotations}
+    if annotator and names and annotator not in names:
+        raise RecordError(OTHER, f"found {', '.join(sorted(names))}")
+    annotations = [a for a in annotations if annotator in (None, _completed_by(a))]
     for annotation in [a for a in annotations if a.get("ground_truth")] or annotations:
-        name = annotation.get("completed_by")
-        name = str(name.get("id") if isinstance(name, Mapping) else name)
-        if annotator in (None, name):
-            regions = annotation.get("result") or []
-            values = [region.get("value", {}) for region in regions]
-            mentions = [_with_label(value) for value in values if _has_labels(value)]
-            classes = [c for value in values for c in value.get("choices", [])]
-            texts = {
-                r["from_name"]: "\n".join(r["value"]["text"])
-                for r in regions
-                if r.get("type") == "textarea"
-            }
-            result = mentions, classes, texts
-            if results.setdefault(name, result) != result:
-                raise RecordError(ANNOTATORS, f"two annotations of {name} differ; keep one")
-        names.append(name)
-    if names and not results:
-        raise RecordError(OTHER, f"found {', '.join(names)}")
+        name, regions = _completed_by(annotation), annotation.get("result") or []
+        values = [region.get("value", {}) for region in regions]
+        mentions = [_with_label(value) for value in values if _has_labels(value)]
+        classes = [c for value in values for c in value.get("choices", [])]
+        texts = {
+            r["from_name"]: "\n".join(r["value"]["text"])
+            for r in regions
+            if r.get("type") == "textarea"
+        }
+        result = mentions, classes, texts
+        if results.setdefault(name, result) != result:
+            raise RecordError(ANNOTATORS, f"two annotations of {name} differ; keep one")
     first, *others = results.values() or [None]
     if any(result != first for result in others):
         raise RecordError(ANNOTATORS, f"found {', '.join(sorted(results))}; name one")
@@ -91,6 +90,11 @@ def _label_studio(record: Content, annotator: str | None) -> Content:
         task["spans"], classes, texts = first
         task |= {"label": _only(classes), **texts}
     return task
+
+
+def _completed_by(annotation: Content) -> str:
+    name = annotation.get("completed_by")
+    return str(name.get("id") if isinstance(name, Mapping) else name)
 
 
 def _label_studio_min(record: Content) -> Content:

@@ -53,15 +53,15 @@ def divide(
         splits["valid"], valid_rejects = drop_duplicates(members.get("valid", []), wording, tests)
         held_out = [*tests, *splits["valid"]]
         train, train_rejects = drop_duplicates(members.get("train", []), wording, held_out)
-        splits["train"], surplus = truncate(train, limit)
+        splits["train"], surplus = limit_records(train, limit)
         rejects = [*valid_rejects, *train_rejects, *surplus]
         for name, number in (split.max_records or {}).items():
-            splits[name], surplus = truncate(splits[name], number)
+            splits[name], surplus = limit_records(splits[name], number)
             rejects += surplus
         source = "its files were read"
     else:
         unique, rejects = drop_duplicates(members.get(None, []), wording, tests)
-        unique, surplus = truncate(unique, limit, seed)
+        unique, surplus = limit_records(unique, limit, seed)
         splits |= _divide_by_share(unique, split, wording, seed)
         rejects = [*rejects, *surplus]
         parts = counted(len({*units(unique, _group, wording)}), "parts")
@@ -154,12 +154,18 @@ def drop_duplicates(
     return list(unique.values()), rejects
 
 
-def truncate(
+def limit_records(
     records: list[Record], limit: int | None, seed: int | None = None
 ) -> tuple[list[Record], list[Reject]]:
-    """At most `limit` records, the first or with a seed any, and the others as rejects."""
-    lots = records if seed is None else sorted(records, key=lambda r: _lot(seed, r.input))
-    surplus = {record.id for record in lots[limit:]} if limit else {}
+    """At most `limit` records, and the others as rejects; drawn by a seed if given, else the first.
+
+    Records keep their order.
+    """
+    if seed is None:
+        shuffled = records
+    else:
+        shuffled = sorted(records, key=lambda record: _shuffle_key(seed, record.input))
+    surplus = {record.id for record in shuffled[limit:]} if limit else {}
     kept = [record for record in records if record.id not in surplus]
     return kept, [Reject(r.id, SURPLUS, "", r.id) for r in records if r.id in surplus]
 
@@ -188,7 +194,7 @@ def _divide_by_share(
         sizes = Counter(unit_of)
         quota, count = share * len(records), 0
         split_units = set()
-        for unit in sorted(sizes, key=partial(_lot, seed)):
+        for unit in sorted(sizes, key=partial(_shuffle_key, seed)):
             # Take a unit if at least half of it fits.
             if count + sizes[unit] / 2 <= quota:
                 split_units.add(unit)
@@ -198,7 +204,7 @@ def _divide_by_share(
     return {**splits, "train": left}
 
 
-def _lot(seed: int, name: str) -> bytes:
+def _shuffle_key(seed: int, name: str) -> bytes:
     return hashlib.sha256(f"{seed}:{name}".encode()).digest()
 
 

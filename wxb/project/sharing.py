@@ -21,13 +21,13 @@ DIGITS = 4  # decimals of scores in the metadata
 def card(params: Params, name: str, folder: Path | None = None) -> str:
     """The card of a scored experiment, as Markdown; its example loads the folder.
 
-    Raises WxbError if the experiment is unknown, a baseline, not trained or not scored.
+    Raises WxbError if the experiment is unknown, a baseline, few-shot, not trained or not scored.
     """
     from huggingface_hub import EvalResult, ModelCard, ModelCardData
 
     experiment: Experiment = params.block("experiments", name)
-    if experiment.is_baseline:
-        raise WxbError(f"{name} is a baseline, which has no card: its folder has training records")
+    if experiment.is_baseline or "few-shot" in experiment.traits:
+        raise WxbError(f"{name} has no card: its folder has records of its corpus")
     task = tasks.get(experiment.task)
     model = trained.find(name)
     metrics_file = paths.metrics(experiment.study, name)

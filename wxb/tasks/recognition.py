@@ -88,7 +88,8 @@ class Files:
             if error.reason == ANNOTATORS:
                 raise FlagError(f"--annotator: {error.detail}")
         if not rows and {error.reason for error in errors} == {OTHER}:
-            raise FlagError(f"--annotator: {', '.join(sorted({e.detail for e in errors}))}")
+            found = sorted({name for e in errors for name in e.detail[len("found ") :].split(", ")})
+            raise FlagError(f"--annotator: found {', '.join(found)}; name one of them")
         return rows
 
     @cached_property
@@ -238,7 +239,7 @@ def values(rows: Sequence[Row], name: str) -> list[Any]:
     return [row[name] for row in rows if row.get(name) not in (None, "", [])]
 
 
-def names_split(name: str) -> bool:
+def is_named_as_split(name: str) -> bool:
     """Whether a file or folder is named as a published split."""
     return any(pattern.search(name) for pattern in SPLITS.values())
 

@@ -6,7 +6,7 @@ from tests.tasks.classification import trained
 from tests.tasks.classification.trained import LABELS, RECORDS, TEXTS
 from wxb.core.errors import WxbError
 from wxb.corpora.text import tokenizers
-from wxb.tasks.classification.prompt import PromptMethod
+from wxb.tasks.classification.prompt import GAP, PromptMethod, truncate
 
 
 class Recorder:
@@ -60,14 +60,34 @@ def test_an_answer_begins_as_in_the_template(tokenizer, tmp_path):
     texts = [f"Question: 0\nAnswer: {label}" for label in LABELS]
     expected = [tokenizer.encode(text, add_special_tokens=False) for text in texts]
     start = len(tokenizer.encode("Question: 0\nAnswer:", add_special_tokens=False))
-    assert method.shape(tmp_path) == {"answers": [ids[start] for ids in expected]}
+    assert method.shape(tmp_path) == {"begin": [], "answers": [ids[start] for ids in expected]}
     assert tokenizer.convert_ids_to_tokens(expected[0][start]).startswith("Ġ")
 
 
-def test_classes_that_begin_alike_are_refused(tokenizer, tmp_path):
-    method = PromptMethod(trained.prompt(), ["good", "good enough"], tokenizer)
-    with pytest.raises(WxbError, match="good, good enough"):
+def test_a_prompt_goes_on_to_where_the_answers_differ(tokenizer, tmp_path):
+    tokenizer.chat_template = (  # as of a model that can think before it answers
+        "{% for m in messages %}{% if m.role == 'user' %}{{ m.content }}|{% else %}"
+        "{% generation %}<t></t>{{ m.content + eos_token }}{% endgeneration %}{% endif %}"
+        "{% endfor %}"
+    )
+    method = PromptMethod(trained.prompt(), ["bad", "good", "good enough"], tokenizer)
+    with pytest.raises(WxbError, match="same token"):
         method.shape(tmp_path)
+    shape = PromptMethod(trained.prompt(), LABELS, tokenizer).shape(tmp_path)
+    assert tokenizer.decode(shape["begin"]) == "<t></t>"
+    assert [tokenizer.decode(answer) for answer in shape["answers"]] == ["b", "g"]
+
+
+@pytest.mark.parametrize(("keep", "room"), [("start", 3), ("ends", 8)])
+def test_a_long_text_is_cut_between_characters(tokenizer, keep, room):
+    text = "The 🎬 was dull. " * 3
+    encoded = tokenizers.encode(tokenizer, [text])
+    cut = truncate(encoded, 0, text, {"max_length": room, "keep": keep})
+    head, _, tail = cut.partition(GAP)
+    assert text.startswith(head)
+    assert text.endswith(tail)
+    assert bool(tail) == (keep == "ends")
+    assert len(tokenizer.encode(head + tail, add_special_tokens=False)) <= room + 6  # of two 🎬
 
 
 def test_examples_are_for_models_that_are_not_trained():

@@ -111,13 +111,10 @@ class Network(Experiment):
     training: Training
 
 
-class Prompt(Encoding):
-    """A prompt of an instruction and a text: a message in the checkpoint's chat template.
+class PromptEncoding(Encoding):
+    """A prompt of an instruction and a text, as a message in the checkpoint's chat template."""
 
-    Without a chat template, it is a question.
-    """
-
-    instruction: str | None = None
+    instruction: Annotated[str, Field(min_length=1)] | None = None
     shots: Annotated[int, Field(ge=0)] = 0  # validation texts with answers before the text
 
 
@@ -126,15 +123,23 @@ class Prompted(Network):
 
     weights = "decoder"
 
-    encoding: Prompt
+    encoding: PromptEncoding
+
+    @property
+    def lengths(self) -> dict[str, int]:
+        """The tokens of a text, and of all texts in a prompt."""
+        shots = self.encoding.shots
+        texts = {"encoding.shots": (shots + 1) * self.encoding.max_length} if shots else {}
+        return {**super().lengths, **texts}
 
     @property
     def traits(self) -> list[str]:
         """Its prompt, if it has an instruction: zero-shot or few-shot without training."""
-        prompt = "few-shot" if self.encoding.shots else "zero-shot"
-        return (
-            [prompt if self.tuning.frozen else "instruction"] if self.encoding.instruction else []
-        )
+        if not self.encoding.instruction:
+            return []
+        if not self.tuning.frozen:
+            return ["instruction"]
+        return ["few-shot" if self.encoding.shots else "zero-shot"]
 
     @model_validator(mode="after")
     def _shots_replace_training(self) -> Self:

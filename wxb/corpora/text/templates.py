@@ -105,8 +105,8 @@ class Template:
         if template.name == OWN:
             if not tokenizer.chat_template:
                 raise WxbError(
-                    "encoding.template: found own, but the backbone's tokenizer has no chat"
-                    " template; expected roles or plain"
+                    "the backbone's tokenizer has no chat template; choose a checkpoint with one,"
+                    " or for chat `encoding.template: roles` or `plain`"
                 )
             return template
         if template.name == "roles":
@@ -118,11 +118,6 @@ class Template:
             begin = "{{- bos_token -}}\n"
         tokenizer.chat_template = begin + TEMPLATES[template.name]
         return template
-
-    @classmethod
-    def for_prompts(cls, tokenizer: Any) -> Self:
-        """The tokenizer's own template, or `plain`, which is added to it, in place."""
-        return cls.add(tokenizer, OWN if tokenizer.chat_template else "plain")
 
     @property
     def end_ids(self) -> list[int]:

@@ -156,10 +156,10 @@ class Encoder(experiments.Experiment):
         return self
 
 
-class PromptEncoding(Encoding, experiments.Prompt):
-    """How texts are truncated, and the prompt."""
+class PromptEncoding(Encoding, experiments.PromptEncoding):
+    """How texts are truncated, and the prompt; a question without a chat template."""
 
-    instruction: str
+    instruction: Annotated[str, Field(min_length=1)]
 
 
 class Prompt(experiments.Prompted):

@@ -1,32 +1,60 @@
 """Text classification by a prompt: a decoder answers an instruction with the name of a class."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from itertools import chain, islice, zip_longest
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import chain, islice, takewhile, zip_longest
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from wxb.core.errors import WxbError
 from wxb.corpora.records import Record
-from wxb.corpora.text.templates import Template, message
-from wxb.corpora.text.tokenizers import encode, text_of
+from wxb.corpora.text.encoded import read_columns, read_encoded
+from wxb.corpora.text.templates import OWN, Template, message
+from wxb.corpora.text.tokenizers import encode
 from wxb.tasks.classification.models.predictor import LogitClassifier
 from wxb.tasks.classification.params import Prompt
-from wxb.tasks.methods import LENGTHS, Item, Items, LazyItems, Network, inputs
+from wxb.tasks.methods import LazyItems, Network
+
+GAP = " ... "  # between the start and the end of a truncated text
 
 
-def prompted(items: Items, tokenizer: Any, settings: Mapping[str, Any]) -> LazyItems:
-    """The same items; their tokens are those of a prompt: instruction, examples and text."""
-    template = Template.for_prompts(tokenizer)
+def _template(tokenizer: Any) -> Template:
+    """The tokenizer's own template, or `plain`, which is added to it, in place."""
+    return Template.add(tokenizer, OWN if tokenizer.chat_template else "plain")
 
-    def item(index: int) -> Item:
-        turns = [*settings.get("examples", ()), (text_of(tokenizer, items[index]["input_ids"]),)]
-        return {**items[index], "input_ids": template.prompt(settings["instruction"], turns)}
 
-    return LazyItems(range(len(items)), item)
+def truncate(encoded: Any, row: int, text: str, settings: Mapping[str, Any]) -> str:
+    """The first `max_length` tokens of a text; with `ends`, three quarters are its last ones."""
+    first, last = map(int, encoded.splits[row : row + 2])
+    room = settings["max_length"]
+    if last - first <= room:
+        return text
+    if settings["keep"] == "start":
+        return text[: encoded.starts[first + room]]
+    head = room // 4
+    return (
+        f"{text[: encoded.starts[first + head]]}{GAP}{text[encoded.starts[last - room + head] :]}"
+    )
+
+
+def prompts(
+    tokenizer: Any, encoded: Any, texts: Sequence[str], settings: Mapping[str, Any]
+) -> Callable[[int], NDArray[np.int32]]:
+    """A function of a text's index: the tokens of its prompt, up to where the classes differ."""
+    template = _template(tokenizer)
+
+    def prompt(row: int) -> NDArray[np.int32]:
+        turns = [*settings.get("examples", ()), (truncate(encoded, row, texts[row], settings),)]
+        ids = template.prompt(settings["instruction"], turns)
+        return np.concatenate([ids, np.array(settings["begin"], np.int32)])
+
+    return prompt
 
 
 class PromptClassifier(LogitClassifier):
-    """A decoder whose logits are those of the first tokens of the classes' names."""
+    """A decoder whose logits are those of the tokens with which the classes' names differ."""
 
     @classmethod
     def load_model(cls, folder: Path, settings: Mapping[str, Any], tokenizer: Any) -> Any:
@@ -38,20 +66,21 @@ class PromptClassifier(LogitClassifier):
         model.answers = settings["answers"]
         return model
 
-    def outputs(self, items: Items, *, caption: str) -> Any:
-        """The logits for each prompt."""
-        return super().outputs(prompted(items, self.tokenizer, self.settings), caption=caption)
+    def text_outputs(self, texts: Sequence[str], *, caption: str) -> Any:
+        """The logits for the prompt of each text."""
+        prompt = prompts(self.tokenizer, encode(self.tokenizer, texts), texts, self.settings)
+        items = [{"input_ids": prompt(row)} for row in range(len(texts))]
+        return self.outputs(items, caption=caption)
 
     def calibrate(self, records: Sequence[Record], *, caption: str) -> None:
         """Take the examples from the records, of each class in turn; the others calibrate."""
         of_class = [[r for r in records if r.gold == label] for label in self.labels]
-        turns = chain.from_iterable(zip_longest(*of_class))
-        examples = [*islice(filter(None, turns), self.settings["shots"])]
-        lengths = {key: self.settings[key] for key in LENGTHS}
+        in_turn = filter(None, chain.from_iterable(zip_longest(*of_class)))
+        examples = [*islice(in_turn, self.settings["shots"])]
         encoded = encode(self.tokenizer, [r.input for r in examples])
-        rows = [item["input_ids"] for item in inputs(encoded, self.tokenizer, **lengths)]
         self.settings["examples"] = [
-            (text_of(self.tokenizer, ids), r.gold) for ids, r in zip(rows, examples, strict=True)
+            (truncate(encoded, row, r.input, self.settings), r.gold)
+            for row, r in enumerate(examples)
         ]
         super().calibrate([r for r in records if r not in examples], caption=caption)
 
@@ -63,9 +92,13 @@ class PromptMethod(Network):
     PREDICTOR = PromptClassifier
 
     def items(self, features: Path, targets: Path, records: Iterable[Record]) -> Any:
-        """One item per text: its prompt, and the index of its class."""
-        items = super().items(features, targets, records)
-        return prompted(items, self.tokenizer, self.settings(targets))
+        """One item per text: its prompt, without examples, and the index of its class."""
+        texts, labels = [r.input for r in records], read_columns(targets, ["labels"])[0]["labels"]
+        settings = self.settings(targets) | self.shape(targets)
+        prompt = prompts(self.tokenizer, read_encoded(features), texts, settings)
+        return LazyItems(
+            range(len(texts)), lambda row: {"input_ids": prompt(row), "labels": labels[row]}
+        )
 
     def model(self, backbone: Path) -> Any:
         """The decoder of a backbone."""
@@ -73,22 +106,25 @@ class PromptMethod(Network):
 
         tuning, tokens = self.experiment.tuning, len(self.tokenizer)
         model: Any = Answerer.from_backbone(backbone, tuning, tokens=tokens)
-        model.answers = self._answers()
+        model.answers = self.shape(backbone)["answers"]
         return model
 
     def shape(self, targets: Path) -> dict[str, Any]:
-        """The answers, as tokens."""
-        return {"answers": self._answers()}
+        """The tokens with which all answers `begin`, and those with which the `answers` differ.
 
-    def _answers(self) -> list[int]:
-        """The first token of each class's name as an answer. Raises WxbError if two are equal."""
-        template, question = Template.for_prompts(self.tokenizer), message("user", "0")
+        Raises WxbError if two answers go on with the same token.
+        """
+        template, question = _template(self.tokenizer), message("user", "0")
         start = len(template.tokens([question], answer_next=True).ids)
         turns = ([question, message("assistant", label)] for label in self.labels)
-        answers = [int(template.tokens(conversation).ids[start]) for conversation in turns]
+        rows = [template.tokens(conversation).ids[start:].tolist() for conversation in turns]
+        begin = [
+            column[0] for column in takewhile(lambda c: len({*c}) == 1, zip(*rows, strict=False))
+        ]
+        answers = [row[len(begin)] for row in rows]
         if len({*answers}) < len(answers):
             raise WxbError(
-                f"the classes {', '.join(self.labels)} do not all begin with different tokens;"
-                " give them other names in `labels` of the corpus"
+                f"some of the classes {', '.join(self.labels)} begin with the same token; give them"
+                " other names in `labels` of the corpus"
             )
-        return answers
+        return {"begin": begin, "answers": answers}

@@ -19,7 +19,7 @@ from wxb.corpora.text.encoded import (
     read_columns,
     read_encoded,
 )
-from wxb.corpora.text.templates import Template
+from wxb.corpora.text.templates import OWN, Template
 from wxb.corpora.text.tokenizers import special_tokens, token_ids
 from wxb.corpora.text.windows import Windows, character_range
 from wxb.tasks.methods import LazyItems, summarize_tokens
@@ -62,7 +62,7 @@ def _end_id(tokenizer: Any, instruction: str | None) -> int:
     """The token that ends an answer: the end of text, or with an instruction that of a message."""
     if instruction is None:
         return cast("int", tokenizer.eos_token_id)
-    return Template.for_prompts(tokenizer).end_ids[0]
+    return Template.add(tokenizer, OWN).end_ids[0]
 
 
 def _answer_ids(
@@ -99,7 +99,7 @@ def _prompts(
         return lambda window: np.concatenate(
             [before, encoded.ids[windows.firsts[window] : windows.lasts[window]], after, boundary]
         )
-    template = Template.for_prompts(tokenizer)
+    template = Template.add(tokenizer, OWN)
 
     def prompt(window: int) -> NDArray[np.int32]:
         text = texts[windows.rows[window]]

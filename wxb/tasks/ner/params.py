@@ -155,7 +155,7 @@ class Tagging(Experiment):
         return self
 
 
-class GenerationEncoding(Encoding, experiments.Prompt):
+class GenerationEncoding(Encoding, experiments.PromptEncoding):
     """Windows of texts, and the form of prompts; without an `instruction`, the text and `=>`."""
 
     special_tokens: bool = False  # for markers of answers

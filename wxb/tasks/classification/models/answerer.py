@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 
-import torch
 from torch import Tensor
 from torch.nn import functional as F  # noqa: N812
 
@@ -21,8 +20,8 @@ class Answerer(Generator):
         self, input_ids: Tensor, attention_mask: Tensor, labels: Tensor | None = None
     ) -> dict[str, Tensor]:
         """Logits (B, K) of the answers to prompts (B, T), and the loss of labels (B,) if given."""
-        places = torch.arange(input_ids.shape[1], device=input_ids.device)
-        is_last = places == attention_mask.sum(dim=1, keepdim=True) - 1  # (B, T)
+        last = attention_mask.sum(dim=1) - 1
+        is_last = F.one_hot(last, input_ids.shape[1]).bool()  # (B, T)
         inputs = self.backbone_inputs(input_ids, attention_mask)
         with logits_only_at(self.backbone, is_last):
             output = self.backbone(**inputs, use_cache=False)

@@ -22,7 +22,7 @@ def recognize(files: Files, records: Records, flags: Flags) -> Block | None:
     if all(FASTTEXT.match(next(files.lines(file))) for file in files.members):
         return {"format": "fasttext", "split": split}
     names = {file.parent.name for file in files.members if file.parent != files.path}
-    classes = sorted(name for name in names if not recognition.names_split(name))
+    classes = sorted(name for name in names if not recognition.is_named_as_split(name))
     if len(classes) < 2 or any(file.suffix not in ("", ".txt") for file in files.members):
         return None
     labels = {name: None if name.casefold() in UNLABELLED else name for name in classes}

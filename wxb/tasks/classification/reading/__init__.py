@@ -93,8 +93,8 @@ class Reading(reading.Reading):
         classes = super().labels(records)
         if len(classes) == 1:
             raise WxbError(
-                f"all training records have the class {classes[0]!r}; add records of another, or"
-                " raise `max_records`, which takes the first ones of published training files"
+                f"all training records have the class {classes[0]!r}; add records of another"
+                " (`max_records` takes the first records of published training files)"
             )
         return classes
 
