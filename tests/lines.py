@@ -8,21 +8,21 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 BUDGET = {
     "stages": 598,
-    "wxb/core": 2075,
-    "wxb/corpora": 2535,
+    "wxb/core": 2116,
+    "wxb/corpora": 2573,
     "wxb/metrics": 544,
     "wxb/models": 2624,
     "wxb/training": 1570,
-    "wxb/tasks": 8924,
-    "wxb/reporting": 1505,
-    "wxb/project": 2950,
-    "wxb/cli": 2531,
+    "wxb/tasks": 9082,
+    "wxb/reporting": 1506,
+    "wxb/project": 2952,
+    "wxb/cli": 2537,
     "wxb/lessons": 644,
     "wxb/runtime": 558,
     "wxb/masking": 832,
     "demos": 2086,
     "benchmarks": 4425,
-    "tests": 27843,
+    "tests": 27998,
 }
 
 
