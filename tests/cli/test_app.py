@@ -16,6 +16,7 @@ from wxb.cli.app import app, main
 from wxb.corpora import clean
 from wxb.corpora.records import Record
 from wxb.metrics import evaluation
+from wxb.project import trained
 from wxb.project.dag import Change, Staleness
 from wxb.reporting.charts.pairs import claim
 from wxb.tasks.ner import metrics
@@ -46,6 +47,14 @@ def test_help_shows_brackets(command):
     output = CliRunner().invoke(app, [command, "--help"], terminal_width=200).output
     for bracketed in re.findall(r"\[[a-z]+\]", "\n".join(filter(None, words))):
         assert bracketed in output
+
+
+def test_settings_of_an_experiment_are_options_of_chat(project, monkeypatch):
+    monkeypatch.chdir(project)
+    read = []
+    monkeypatch.setattr(trained, "load", lambda name, **options: read.append(options) or object())
+    CliRunner().invoke(app, ["chat", "-e", "x", "--max-new-tokens", "5"])
+    assert read == [{"max_new_tokens": "5"}]
 
 
 def test_the_command_line_imports_no_heavy_library(project):

@@ -260,9 +260,9 @@ def merge_(
 app.add_typer(new.app, name="new", rich_help_panel="Your data")
 app.command("compare")(comparison.compare_command)
 app.command("verify")(verify.verify_command)
-# Further options are settings of the experiment.
-app.command(context_settings={"ignore_unknown_options": True})(prediction.predict)
-app.command()(conversation.chat)
+for _command_with_settings in (prediction.predict, conversation.chat):
+    # Further options are settings of the experiment.
+    app.command(context_settings={"ignore_unknown_options": True})(_command_with_settings)
 app.command()(mask.mask)
 app.command()(mask.unmask)
 app.command()(search.search)
