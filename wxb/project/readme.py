@@ -65,7 +65,7 @@ PRETRAINED = "pretrained"  # the study of weights that know a language comes fir
 TABLES = {  # blocks and their studies; those of CURVE have their own
     PRETRAINED: [PRETRAINED],
     "generation": ["prompted"],
-    "texts": ["titles-200"],
+    "texts": ["films-200", "films-1000", "titles-200"],
     "questions": ["questions"],
     "demo": ["ner"],
     "public": ["conll2003", "presidio", "weibo"],
