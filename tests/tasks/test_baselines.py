@@ -200,5 +200,5 @@ def test_a_baseline_has_no_card(monkeypatch):
 
     monkeypatch.chdir(ROOT)
     params = load(ROOT / "params.yaml")
-    with pytest.raises(WxbError, match="ner-mentions is a baseline"):
+    with pytest.raises(WxbError, match="ner-mentions has no card"):
         card(params, "ner-mentions")
