@@ -25,7 +25,7 @@ def main() -> None:
     gc.freeze()  # as in wxb/runtime/command.py
     try:
         params = load()
-        compatibility.require_local(params)
+        compatibility.require_fitting_folders(params)
     except WxbError as error:
         sys.exit(f"{error}\nNo stage ran and no file was removed. `wxb params` checks it again.")
     with publish(CHECKED, BACKBONES) as (checked, backbones):

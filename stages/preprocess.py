@@ -10,8 +10,8 @@ from wxb.core.errors import WxbError
 from wxb.core.files import publish, write_json, write_jsonl
 from wxb.core.params import Params
 from wxb.core.params.corpora import Corpus
+from wxb.core.phrases import counted
 from wxb.core.progress import Progress
-from wxb.core.wording import counted
 from wxb.corpora import clean, reading
 from wxb.corpora.division import SplitError, divide, with_test_groups
 from wxb.corpora.layout import data_files, unread_files

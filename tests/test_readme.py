@@ -33,7 +33,8 @@ def test_generated_parts_are_current():
     texts = generated()
     shown = {study for studies in readme.TABLES.values() for study in studies}
     committed = provenance.studies(revisions.index())
-    assert {study for study in committed if not readme.CURVE.fullmatch(study)} == shown
+    curves = re.compile(rf"({'|'.join(readme.CURVES)})-\d+")
+    assert {study for study in committed if not curves.fullmatch(study)} == shown
     pages = ("docs/results.md", "docs/tasks/translation.md", "docs/img/curve-dark.svg")
     assert {*READMES, *map(Path, pages)} < texts.keys()
     stale = [path for path, text in texts.items() if text != path.read_text(encoding="utf-8")]
@@ -91,9 +92,14 @@ def test_the_curve_has_all_sizes_of_its_experiments():
     f1 = {"value": 0.5, "low": 0.4, "high": 0.6}
     studies = {
         f"reports/studies/{study}.json": {"systems": {f"{study}-{n}": {"f1": f1} for n in names}}
-        for study, names in (("curve-3000", "ab"), ("curve-30", "a"), ("pretrained", "b"))
+        for study, names in (
+            ("curve-3000", "ab"),
+            ("curve-30", "a"),
+            ("pretrained", "b"),
+            ("tweets-9", "a"),
+        )
     }
-    scores = readme._curve_scores(index := Files("", studies))[1]
+    scores = readme._curve_scores("curve", index := Files("", studies))[1]
     assert {n: [*by_size] for n, by_size in scores.items()} == {"a": [30, 3000], "b": [1300, 3000]}
     assert readme._curve_figure(index, "#000", "#eee").count("<circle") == 4
 

@@ -33,7 +33,7 @@ def expected(project, monkeypatch):
     predictions = predictor.predict(TEXTS)
     assert any(predictions)
     return [
-        {"input": text, **predictor.describe(text, spans)}
+        {"input": text, **predictor.output_fields(text, spans)}
         for text, spans in zip(TEXTS, predictions, strict=True)
     ]
 

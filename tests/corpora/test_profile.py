@@ -5,7 +5,7 @@ from wxb import tasks
 from wxb.corpora.profile import nearness, profile, verbatim
 from wxb.corpora.records import Record, Reject
 from wxb.corpora.text.templates import message
-from wxb.tasks.chat.record.conversation import to_text
+from wxb.tasks.chat.record.conversation import serialize
 from wxb.tasks.ner.reading import Reading
 from wxb.tasks.ner.record import Span
 
@@ -63,7 +63,7 @@ def test_near_duplicates_of_a_split_are_counted():
 
 def chat(question, answer="yes"):
     turns = [message("system", "Be exact."), message("user", question)]
-    return to_text(turns), {"text": answer, "kind": "k", "format": None}
+    return serialize(turns), {"text": answer, "kind": "k", "format": None}
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from scipy.stats import t
 
 from tests.reporting.conftest import comparison as study_content
 from tests.repository import Files
-from wxb.project.comparison import Results, Verdict, compared_scores, ranges, worst
+from wxb.project.comparison import Results, Verdict, judged_scores, ranges, worst
 
 LESSON = "reports/metrics/lessons/images.json"
 PRETRAIN = "reports/metrics/pretrain/encoder.json"
@@ -48,7 +48,7 @@ def with_seeds(seeds):
 
 
 def verdicts(before, after, name="ner"):
-    return {key[1]: verdict for key, verdict in worst(compared_scores(name, before, after)).items()}
+    return {key[1]: verdict for key, verdict in worst(judged_scores(name, before, after)).items()}
 
 
 def test_scores_are_compared_with_their_intervals():
@@ -65,7 +65,7 @@ def test_scores_are_compared_with_their_intervals():
         "gone": Verdict.MISSING,
         "new": Verdict.NEW,
     }
-    assert {score.trainings for score in compared_scores("ner", before, after)} == {0, 1}
+    assert {score.trainings for score in judged_scores("ner", before, after)} == {0, 1}
 
 
 def test_other_test_records_cannot_be_compared():
@@ -80,10 +80,10 @@ def test_metrics_without_interval_differ():
         results(**{PRETRAIN: {"loss": loss, "accuracy": 0.5}}, weights={"encoder": digest})
         for loss, digest in ((5.0, "a"), (5.1, "b"))
     )
-    (score,) = compared_scores("pretrain", before, after)
+    (score,) = judged_scores("pretrain", before, after)
     assert score[:5] == ("pretrain", "encoder", "loss", 5.0, 5.1)
     assert (score.range, score.verdict) == (None, Verdict.DIFFERS)
-    (score,) = compared_scores("pretrain", before, before)
+    (score,) = judged_scores("pretrain", before, before)
     assert score.verdict is Verdict.EQUAL
 
 
@@ -119,7 +119,7 @@ def test_without_the_same_bytes_scores_may_vary_like_seeds():
     assert {*verdicts(before, after).values()} == {Verdict.WITHIN}
     broken = verdicts(before, results({**rerun, "ner-decoder": 0.65}, weights="c"))
     assert [name for name in broken if broken[name] is Verdict.OUTSIDE] == ["ner-decoder"]
-    assert {score.trainings for score in compared_scores("ner", before, after)} == {3}
+    assert {score.trainings for score in judged_scores("ner", before, after)} == {3}
 
 
 @pytest.mark.parametrize(
@@ -145,14 +145,14 @@ def test_an_experiment_with_equal_seeds_must_have_its_score(now, verdict):
 )
 def test_seeds_of_another_version_of_the_study_are_ignored(stale):
     before = results(COMMITTED, seeds={**SEEDS, **stale})
-    assert {score.trainings for score in compared_scores("ner", before, before)} == {1}
+    assert {score.trainings for score in judged_scores("ner", before, before)} == {1}
 
 
 def test_a_mean_of_several_seeds_has_a_narrower_range():
     means = {name: sum(runs) / 3 for name, runs in SEEDS.items()}
     before = results(means)
     before.tree.contents["reports/studies/ner.json"] |= {**with_seeds(SEEDS), "documents": 100}
-    near, far = (next(compared_scores("ner", before, after)) for after in (before, results(means)))
+    near, far = (next(judged_scores("ner", before, after)) for after in (before, results(means)))
     assert near.trainings == far.trainings == 3
     assert near.range.high - near.range.low < far.range.high - far.range.low
 

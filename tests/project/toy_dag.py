@@ -121,7 +121,7 @@ def create(project: Path, files: Mapping[str, str] = FILES) -> Path:
         "wxb/core/errors.py",
         "wxb/core/files.py",
         "wxb/core/params/section.py",
-        "wxb/core/wording.py",
+        "wxb/core/phrases.py",
         "wxb/core/paths.py",
         "wxb/project/dag.py",
         "wxb/project/engines.py",

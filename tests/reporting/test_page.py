@@ -275,9 +275,9 @@ class RecordedParams:
         self.read.add(f"{section}.{name}")
         return self.params.block(section, name)
 
-    def backbone_of(self, experiment):
+    def root_backbone(self, experiment):
         self.read |= {"experiments", "backbones"}
-        return self.params.backbone_of(experiment)
+        return self.params.root_backbone(experiment)
 
 
 def test_the_stage_depends_on_every_setting_that_its_page_shows(tree):

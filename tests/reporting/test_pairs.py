@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.reporting.conftest import BLEU, CER, F1, comparison, with_baselines
 from wxb.metrics.intervals import holm
 from wxb.reporting.charts import pairs
-from wxb.reporting.charts.parts import DEEPEST, shaded
+from wxb.reporting.charts.parts import DEEPEST, score_cell
 
 SEVEN = dict(zip("abcdefg", (0.90, 0.895, 0.7, 0.5, 0.3, 0.295, 0.1), strict=True))
 NAMES = "pqrstuv"
@@ -147,9 +147,13 @@ def test_baselines_are_left_out():
 
 @given(st.floats(0, 1), st.floats(0, 1))
 def test_shade_grows_with_the_score_on_the_scale_of_the_metric(a, b):
-    low, high = (shaded(score).shade for score in sorted((a, b)))
+    low, high = (score_cell(score).shade for score in sorted((a, b)))
     assert 0 <= low <= high <= DEEPEST
-    assert [shaded(score, BLEU).shade for score in (0, 50, 100)] == [0, round(DEEPEST / 4), DEEPEST]
+    assert [score_cell(score, BLEU).shade for score in (0, 50, 100)] == [
+        0,
+        round(DEEPEST / 4),
+        DEEPEST,
+    ]
 
 
 @st.composite
@@ -170,19 +174,19 @@ def sharing(found):
 
 @given(relations())
 def test_two_share_a_letter_if_and_only_if_no_difference_is_established(relation):
-    names, established = relation
-    found = pairs.letters(names, established)
+    names, leads = relation
+    found = pairs.letters(names, leads)
     everything = {frozenset(pair) for pair in combinations(names, 2)}
-    assert sharing(found) == everything - {frozenset(pair) for pair in established}
+    assert sharing(found) == everything - {frozenset(pair) for pair in leads}
     assert all(found.values())
 
 
 @given(relations(), st.randoms())
 def test_letters_do_not_depend_on_the_order_of_the_tests(relation, random):
-    names, established = relation
-    shuffled = [*established]
+    names, leads = relation
+    shuffled = [*leads]
     random.shuffle(shuffled)
-    assert pairs.letters(names, shuffled) == pairs.letters(names, established)
+    assert pairs.letters(names, shuffled) == pairs.letters(names, leads)
 
 
 def test_the_first_letter_is_that_of_the_leaders():

@@ -49,7 +49,7 @@ def test_one_seed_is_not_kept(tree):
     made = tree(["ner-encoder", "ner-a"])
     write_params(made.params.model_dump(mode="json"))
     with pytest.raises(WxbError, match=r"several seeds; run `make seeds STUDY=ner`"):
-        provenance.study_with_seeds("ner")
+        provenance.results_of_seeds("ner")
 
 
 def test_the_study_of_several_seeds_is_kept_with_its_machine(tree):
@@ -58,10 +58,10 @@ def test_the_study_of_several_seeds_is_kept_with_its_machine(tree):
     content["studies"]["ner"]["seed"] = [4, 5]
     write_params(content)
     with pytest.raises(WxbError, match="several seeds"):  # it was made with one
-        provenance.study_with_seeds("ner")
+        provenance.results_of_seeds("ner")
     path = Path("reports/studies/ner.json")
     path.write_text(json.dumps({**made.comparison, "seeds": [4, 5]}))
-    found = provenance.study_with_seeds("ner")
+    found = provenance.results_of_seeds("ner")
     assert found["seeds"] == [4, 5]
     assert found["made"]["machines"] == [{"device": "some machine"}]
 

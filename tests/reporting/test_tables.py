@@ -60,7 +60,7 @@ def test_groups_and_seeds_are_shown(compared):
 
 def test_study_table_has_a_row_an_experiment(tree):
     reports = tree(SEVEN)
-    table = tables.study_table(reports.comparison)
+    table = tables.csv_rows(reports.comparison)
     assert [row["experiment"] for row in table] == SEVEN
     keys = reports.comparison["metrics"]
     scores = [f"{key}{end}" for key in keys for end in ("", "_low", "_high")]
@@ -89,5 +89,5 @@ def test_tables_show_metrics_with_their_titles_and_decimals(compared):
     assert "| experiment | test: rare words |\n" in text
     assert "\ntest: 20 records; 25.0% within one word" in text  # no units, as these are records
     assert "\nMade-up BLEU; intervals and p values: jackknife, each record" in text
-    (row, _) = tables.study_table(content)
+    (row, _) = tables.csv_rows(content)
     assert (row["bleu"], row["chrf_low"], row["words"], row["rare"]) == (30.26, 50.0, 1234, 0.5)

@@ -79,7 +79,7 @@ def test_batches_and_order_do_not_matter(trained):
 def test_a_saved_and_loaded_predictor_predicts_the_same(trained):
     assert trained.loaded.predict(trained.inputs) == trained.predictions
     for input_, prediction in zip(trained.inputs, trained.predictions, strict=True):
-        assert trained.predictor.describe(input_, prediction)
+        assert trained.predictor.output_fields(input_, prediction)
         assert trained.predictor.show(input_, prediction)
 
 

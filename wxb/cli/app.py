@@ -21,7 +21,7 @@ from wxb.core import compatibility, paths
 from wxb.core.errors import WxbError, require_output, storage_error
 from wxb.core.files import read_json, remove
 from wxb.core.params import load, read_yaml
-from wxb.core.wording import counted
+from wxb.core.phrases import counted
 from wxb.project import comparison, dag, doctor, engines, inventory, profiles, verify
 from wxb.project.root import at_root, require_own_code
 from wxb.reporting import terminal
@@ -318,7 +318,7 @@ app.registered_commands.sort(key=lambda command: [*PANELS].index(str(command.ric
 def _check_sources() -> None:
     """Check params.yaml with its local checkpoints; print corpora whose `path` does not exist."""
     content = load()
-    compatibility.require_local(content)
+    compatibility.require_fitting_folders(content)
     for name, corpus in content.corpora.items():
         if not Path(corpus.path).exists():
             fault = f"{corpus.path} does not exist, so download@{name} fails"

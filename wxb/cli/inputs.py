@@ -51,9 +51,9 @@ class Texts:
         corpus = self.corpus if has_records(file) else self._corpus_of(file)
         columns = getattr(corpus, "columns", None)
         if has_records(file) or columns:
-            yield from self._texts(file, formats.raw_records(file, columns=columns), corpus)
+            yield from self._items(file, formats.raw_records(file, columns=columns), corpus)
         elif corpus:
-            yield from self._texts(file, self.reading.raw_records(file, corpus), corpus)
+            yield from self._items(file, self.reading.raw_records(file, corpus), corpus)
         else:
             # Only line feeds separate lines: texts may have other separators of Unicode.
             lines = decode(file).removesuffix("\n").split("\n")
@@ -82,7 +82,7 @@ class Texts:
         Raises WxbError for a format of another task, such as columns.
         """
         columns = getattr(self.corpus, "columns", None)
-        if self.corpus and (self.corpus.has_text_per_file or _has_columns(file, columns)):
+        if self.corpus and (self.corpus.has_text_per_file or _has_cell_per_column(file, columns)):
             return self.corpus
         if corpus := _inferred_corpus(self.task, file):
             return corpus
@@ -95,7 +95,7 @@ class Texts:
                 )
         return None
 
-    def _texts(self, file: Path, raws: Iterator[Raw], corpus: Corpus | None) -> Iterator[Item]:
+    def _items(self, file: Path, raws: Iterator[Raw], corpus: Corpus | None) -> Iterator[Item]:
         for place, content, *_ in raws:
             kind, _, number = place.rpartition(" ")
             where = {"file": str(file), kind or "place": int(number) if kind else place}
@@ -131,7 +131,7 @@ class Texts:
         )
 
 
-def _has_columns(file: Path, columns: Sequence[str] | None) -> bool:
+def _has_cell_per_column(file: Path, columns: Sequence[str] | None) -> bool:
     """Whether each line of a file has a cell for each of some columns, separated by tabs."""
     lines = [line for line in decode(file).split("\n") if line.strip()]
     return bool(columns) and all(line.count("\t") == len(columns or ()) - 1 for line in lines)

@@ -107,7 +107,7 @@ def metrics_table(title: str, metrics: Mapping[str, float]) -> RenderableType:
     main = headlines(metrics)
     for key, value in metrics.items():
         if key in main:
-            rows.append((formatting.words(key), f"{_interval(metrics, key)}, 95% interval"))
+            rows.append((formatting.words(key), f"{_with_interval(metrics, key)}, 95% interval"))
         elif "parameters" in key:
             rows.append((formatting.words(key), formatting.amount(value)))
         elif not any(key in (f"{each}_low", f"{each}_high") for each in main):
@@ -134,7 +134,7 @@ def _members(members: Mapping[str, Facts]) -> RenderableType:
     return _blocks(
         ["experiment", *(f"{formatting.words(key)} (95%)" for key in keys or ["metric"]), "state"],
         [
-            (name, facts, *(_interval(facts["metrics"], key) for key in keys or [""]))
+            (name, facts, *(_with_interval(facts["metrics"], key) for key in keys or [""]))
             for name, facts in members.items()
         ],
     )
@@ -187,7 +187,7 @@ def _records(corpus: Facts) -> str:
     return ", ".join(f"{name} {count:,}" for name, count in corpus["labelled"].items()) or "–"
 
 
-def _interval(metrics: Mapping[str, float], key: str) -> str:
+def _with_interval(metrics: Mapping[str, float], key: str) -> str:
     if not key or key not in metrics:
         return "–"
     return formatting.with_interval(
@@ -198,7 +198,9 @@ def _interval(metrics: Mapping[str, float], key: str) -> str:
 def _headline_metrics(lesson: Facts) -> str:
     """The metrics that have an interval, with their names."""
     metrics = lesson["metrics"]
-    texts = [f"{formatting.words(key)} {_interval(metrics, key)}" for key in headlines(metrics)]
+    texts = [
+        f"{formatting.words(key)} {_with_interval(metrics, key)}" for key in headlines(metrics)
+    ]
     return ", ".join(texts) or "–"
 
 

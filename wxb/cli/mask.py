@@ -13,15 +13,15 @@ import wxb
 from wxb.cli.options import (
     ARGUMENT,
     Experiment,
-    existing_path,
     nonempty_path,
+    path_unless_text,
     require_value,
     usage_error,
     visible_files,
 )
 from wxb.core.errors import WxbError
 from wxb.core.files import write_lock
-from wxb.core.wording import counted
+from wxb.core.phrases import counted
 from wxb.masking.files import Format, Source, format_of, rewrite
 
 _LIST = "this value, /regular expression/, or @FILE with one of them per line; repeatable"
@@ -161,7 +161,7 @@ def _sources(context: typer.Context, secrets: list[Any]) -> list[Source]:
     """
     options = context.params
     argument, output, format_ = options["source"], options["output"], options["format_"]
-    path = existing_path(argument)
+    path = path_unless_text(argument)
     if path and path.is_dir():
         if not output:
             usage_error(ARGUMENT, f"{path} is a folder, so --output is required: a folder")

@@ -74,7 +74,7 @@ def page_names(params: Params, name: str) -> list[str]:
     return [name]
 
 
-def existing_path(source: str | None) -> Path | None:
+def path_unless_text(source: str | None) -> Path | None:
     """The file or folder named by an argument, or None if it is a text or "-".
 
     Raises typer's usage error if there is no such path, but the argument looks like one.

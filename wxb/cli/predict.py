@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from wxb.cli.options import Experiment, existing_path, split_options, usage_error, visible_files
+from wxb.cli.options import Experiment, path_unless_text, split_options, usage_error, visible_files
 from wxb.core.errors import WxbError
 from wxb.tasks.exports import json_line
 
@@ -58,7 +58,7 @@ def predict(
     arguments, options = split_options(inputs or [])
     if not arguments and sys.stdin.isatty():
         usage_error("INPUT", "missing; expected a text, a file, a folder or -")
-    sources = [(source, existing_path(source)) for source in arguments or ["-"]]
+    sources = [(source, path_unless_text(source)) for source in arguments or ["-"]]
     items: Iterator[Any] = _texts(sources, Texts(experiment, field))
     size = CHUNK
     if suffixes := trained.predictor_class(experiment).files:
@@ -74,7 +74,7 @@ def predict(
             errors += [error] if error else []
             name = "-" if isinstance(item, bytes) else item
             if as_json:
-                described = {"error": error} if error else predictor.describe(item, prediction)
+                described = {"error": error} if error else predictor.output_fields(item, prediction)
                 line = json_line({**place, "input": name, **described}).rstrip("\n")
             else:
                 line = f"error: {error}" if error else predictor.show(item, prediction)

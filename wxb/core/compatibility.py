@@ -42,14 +42,14 @@ def require(params: Params, name: str, folder: Path, tokenizer: Any = None) -> N
         found = [*_misfits("objective", backbone.objective, lengths, config)]
     faults = [f"backbones.{name}.{fault}" for fault in found]
     for key, experiment in params.experiments.items():
-        if not faults and params.backbone_of(experiment) is backbone:
+        if not faults and params.root_backbone(experiment) is backbone:
             found = _faults(experiment, config, generation)
             faults += [f"experiments.{key}.{fault}" for fault in found]
     if faults:
         raise WxbError("\n".join(faults))
 
 
-def require_local(params: Params) -> None:
+def require_fitting_folders(params: Params) -> None:
     """Call `require` for all checkpoints in local folders."""
     for name, backbone in params.backbones.items():
         if backbone.is_local:

@@ -88,7 +88,7 @@ def _label_studio(record: Content, annotator: str | None) -> Content:
         raise RecordError(ANNOTATORS, f"found {', '.join(sorted(results))}; name one")
     if first:
         task["spans"], classes, texts = first
-        task |= {"label": _only(classes), **texts}
+        task |= {"label": _at_most_one(classes), **texts}
     return task
 
 
@@ -104,7 +104,7 @@ def _label_studio_min(record: Content) -> Content:
     record = {key: _parsed(value) for key, value in record.items()}
     mentions: Any = next((value for value in record.values() if _all(value, _has_labels)), [])
     choices = {
-        key: _only(value["choices"])
+        key: _at_most_one(value["choices"])
         for key, value in record.items()
         if isinstance(value, Mapping) and isinstance(value.get("choices"), list)
     }
@@ -116,7 +116,7 @@ def _prodigy(record: Content) -> Content:
     if "text" in record and record.get("answer") in ("reject", "ignore"):
         record = {**record, "spans": None, "label": None, "accept": []}
     if isinstance(record.get("options"), list) and isinstance(record.get("accept"), list):
-        record = {**record, "label": _only(record["accept"])}
+        record = {**record, "label": _at_most_one(record["accept"])}
     return record
 
 
@@ -127,9 +127,9 @@ def _doccano(record: Content) -> Content:
     if names is None and record.get("labels") == []:
         names = []
     if names is not None and "text" in record and not {"tokens", "words"} & record.keys():
-        record = {**record, "label": _only(names)}
+        record = {**record, "label": _at_most_one(names)}
     keys = ("start", "end", "label")
-    return _each(record, _is_triple, lambda triple: dict(zip(keys, triple, strict=False)))
+    return _convert_items(record, _is_triple, lambda triple: dict(zip(keys, triple, strict=False)))
 
 
 def _spacy(record: Content) -> Content:
@@ -152,7 +152,7 @@ def _sharegpt(record: Content) -> Content:
     def message(turn: Content) -> Content:
         return {"role": ROLES.get(turn["from"], turn["from"]), "content": turn["value"]}
 
-    return _each(
+    return _convert_items(
         record, lambda t: isinstance(t, Mapping) and {"from", "value"} <= t.keys(), message
     )
 
@@ -160,7 +160,9 @@ def _sharegpt(record: Content) -> Content:
 ADAPTERS = (_prodigy, _doccano, _spacy, _opus, _sharegpt)
 
 
-def _each(record: Content, test: Callable[[Any], bool], convert: Callable[[Any], Any]) -> Content:
+def _convert_items(
+    record: Content, test: Callable[[Any], bool], convert: Callable[[Any], Any]
+) -> Content:
     """The record with converted items of each list whose items all pass a test."""
     return {
         key: [convert(item) for item in value] if _all(value, test) else value
@@ -202,7 +204,7 @@ def _parsed(value: Any) -> Any:
     return value
 
 
-def _only(classes: Sequence[str]) -> str | None:
+def _at_most_one(classes: Sequence[str]) -> str | None:
     """The only one of some classes, None without any. Raises RecordError for several."""
     if len(classes) > 1:
         raise RecordError("several classes", f"found {', '.join(classes)}; expected one")

@@ -10,7 +10,7 @@ from operator import attrgetter
 
 from wxb.core.errors import WxbError
 from wxb.core.params.corpora import Split
-from wxb.core.wording import counted
+from wxb.core.phrases import counted
 from wxb.corpora.near import units
 from wxb.corpora.records import DUPLICATE, NEAR_DUPLICATE, SURPLUS, Record, Reject
 

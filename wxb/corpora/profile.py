@@ -101,7 +101,7 @@ def _describe(records: Sequence[Record], task: Reading) -> dict[str, Any]:
         "groups_sharing_wordings": len(sharing),
         "characters": length_quantiles([len(record.input) for record in records]),
         "languages": _sorted_counts(record.language or "unknown" for record in records),
-        **task.describe(labelled),
+        **task.statistics(labelled),
     }
 
 

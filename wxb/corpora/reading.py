@@ -51,7 +51,9 @@ class Reading(ABC):
         return required_text(raw, corpus.fields.input)
 
     @abstractmethod
-    def gold(self, raw: Mapping[str, Any], text: str, corpus: Any) -> tuple[Any, tuple[str, ...]]:
+    def gold_and_repairs(
+        self, raw: Mapping[str, Any], text: str, corpus: Any
+    ) -> tuple[Any, tuple[str, ...]]:
         """The gold of a raw record (None if unlabelled), and the names of repairs.
 
         Raises RecordError if the record cannot be used.
@@ -74,7 +76,7 @@ class Reading(ABC):
         """
         return track(items, caption)
 
-    def shown(self, record: Record) -> str:
+    def preview(self, record: Record) -> str:
         """A record as models read it, for the report of `wxb new corpus`."""
         return f"{record.input} -> {record.gold}"
 
@@ -102,7 +104,7 @@ class Reading(ABC):
         """The labels of records, sorted: by default all gold that is text."""
         return sorted({record.gold for record in records if isinstance(record.gold, str)})
 
-    def describe(self, records: Sequence[Record]) -> dict[str, Any]:
+    def statistics(self, records: Sequence[Record]) -> dict[str, Any]:
         """Counts of the gold of labelled records, for profile.json; none by default."""
         return {}
 
@@ -182,7 +184,7 @@ def _record(raw: Any, corpus: Corpus, task: Reading, origin: str) -> Record:
     language = raw.get(fields.language) if fields.language else None
     id_ = raw.get(fields.id) if fields.id else None
     held_out = [field for field, _ in corpus.split.held_out_fields.values()]
-    gold, repaired = task.gold(raw, text, corpus)
+    gold, repaired = task.gold_and_repairs(raw, text, corpus)
     record = Record(
         id=origin if id_ is None else str(id_),
         input=text,

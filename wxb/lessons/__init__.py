@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from wxb.core.params import Params
 from wxb.core.params.section import flatten
-from wxb.reporting.charts.parts import Section, render, shaded
+from wxb.reporting.charts.parts import Section, render, score_cell
 from wxb.reporting.formatting import Table
 
 
@@ -45,4 +45,6 @@ def assemble(params: Params, name: str, lesson: Lesson) -> str:
 
 def shares_table(caption: str, header: Sequence[str], rows: Mapping[str, Sequence[float]]) -> Table:
     """A table of numbers in [0, 1] by the name of their row; larger ones have a deeper colour."""
-    return Table(caption, header, [[name, *map(shaded, shares)] for name, shares in rows.items()])
+    return Table(
+        caption, header, [[name, *map(score_cell, shares)] for name, shares in rows.items()]
+    )

@@ -13,7 +13,7 @@ from wxb.core import compatibility, hub, pretrained
 from wxb.core.errors import WxbError
 from wxb.core.params import Params
 from wxb.core.params.lessons import AttentionLesson
-from wxb.core.wording import counted
+from wxb.core.phrases import counted
 from wxb.lessons import Lesson, shares_table
 from wxb.models.attention import sinusoids
 from wxb.reporting.charts.figures import matrix

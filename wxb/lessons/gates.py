@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from wxb.core.params import Params
 from wxb.core.params.lessons import GatesLesson
-from wxb.core.wording import counted
+from wxb.core.phrases import counted
 from wxb.lessons import Lesson, shares_table
 from wxb.models.mlp import MLP, TorchMLP
 from wxb.models.perceptron import train_by_descent, train_by_steps
@@ -23,13 +23,13 @@ INPUTS = np.array([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]])
 GATES = {"OR": (0, 1, 1, 1), "AND": (0, 0, 0, 1), "XOR": (0, 1, 1, 0), "XNOR": (1, 0, 0, 1)}
 
 
-Score = Callable[[Floats], Floats]  # of a trained model: (N, 2) -> (N,), class 1 above 0
+DecisionFunction = Callable[[Floats], Floats]  # of a trained model: (N, 2) -> (N,), class 1 above 0
 
 
 def run(params: Params, name: str) -> Lesson:
     """Train every model on every gate."""
     settings: GatesLesson = params.block("lessons", name)
-    trained = {gate: _train(np.array(y), settings, params.seed) for gate, y in GATES.items()}
+    trained = {gate: _train_models(np.array(y), settings, params.seed) for gate, y in GATES.items()}
     accuracy = {
         gate: {model: _right(gate, score) / len(INPUTS) for model, score in scores.items()}
         for gate, scores in trained.items()
@@ -114,11 +114,13 @@ def run(params: Params, name: str) -> Lesson:
     )
 
 
-def _right(gate: str, score: Score) -> int:
+def _right(gate: str, score: DecisionFunction) -> int:
     return int(((score(INPUTS) > 0) == GATES[gate]).sum())
 
 
-def _train(targets: Classes, settings: GatesLesson, seed: int) -> dict[str, Score]:
+def _train_models(
+    targets: Classes, settings: GatesLesson, seed: int
+) -> dict[str, DecisionFunction]:
     """Train every model on one gate; scores by name of the model."""
     epochs, rate = settings.epochs, settings.learning_rate
     by_steps, _ = train_by_steps(INPUTS, targets, epochs=epochs)
@@ -156,7 +158,7 @@ def _success_rate(width: int, settings: GatesLesson) -> float:
 
 
 def _section(
-    title: str, text: str, model: str, trained: Mapping[str, Mapping[str, Score]]
+    title: str, text: str, model: str, trained: Mapping[str, Mapping[str, DecisionFunction]]
 ) -> Section:
     """The section of one model, with a figure of its decision regions for each gate."""
     scores = {gate: by_model[model] for gate, by_model in trained.items()}
@@ -178,6 +180,6 @@ def _answer(accuracy: Mapping[str, Mapping[str, float]], hidden: int) -> str:
     )
 
 
-def _largest_difference(trained: Mapping[str, Mapping[str, Score]]) -> float:
+def _largest_difference(trained: Mapping[str, Mapping[str, DecisionFunction]]) -> float:
     pairs = [(scores["MLP numpy"], scores["MLP torch"]) for scores in trained.values()]
     return float(max(np.abs(ours(INPUTS) - theirs(INPUTS)).max() for ours, theirs in pairs))

@@ -117,12 +117,12 @@ def beam_search(
             break
         state = state.reorder((row * width + origin).flatten())
         tokens = token.view(-1, 1)
-    lengths = _length(texts, ends)
+    lengths = _length_with_end(texts, ends)
     normalized, order = (scores / lengths**length_penalty).sort(dim=-1, descending=True)
     return Hypotheses(texts[row, order], normalized)
 
 
-def _length(tokens: Tensor, ends: Tensor) -> Tensor:
+def _length_with_end(tokens: Tensor, ends: Tensor) -> Tensor:
     """Number of tokens (...) of each row (..., T) up to and with its first end token."""
     is_end = torch.isin(tokens, ends).int()
     return (is_end.cumsum(dim=-1) == is_end).sum(dim=-1)
@@ -132,7 +132,7 @@ def _length(tokens: Tensor, ends: Tensor) -> Tensor:
 
 
 @torch.no_grad()
-def search(
+def search_targets(
     model: Any,
     input_ids: Tensor,
     attention_mask: Tensor,
@@ -159,16 +159,18 @@ def search(
     }
     if beams == 1:
         tokens, logs = greedy_search(model.step, state, first, **limits)
-        lengths = _length(tokens, torch.tensor([special.eos], device=tokens.device))
+        lengths = _length_with_end(tokens, torch.tensor([special.eos], device=tokens.device))
         return Hypotheses(tokens[:, None], (logs.sum(dim=1) / lengths**length_penalty)[:, None])
     return beam_search(
         model.step, state, first, beams=beams, length_penalty=length_penalty, **limits
     )
 
 
-def generate(model: Any, input_ids: Tensor, attention_mask: Tensor, **options: Any) -> Tensor:
-    """The best sequences (B, T) of `search` for sources (B, S), with the options of `search`."""
-    return search(model, input_ids, attention_mask, **options).tokens[:, 0]
+def generate_targets(
+    model: Any, input_ids: Tensor, attention_mask: Tensor, **options: Any
+) -> Tensor:
+    """The best sequences (B, T) of `search_targets`, which has the same arguments."""
+    return search_targets(model, input_ids, attention_mask, **options).tokens[:, 0]
 
 
 # Decoder only

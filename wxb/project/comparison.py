@@ -75,14 +75,14 @@ def ranges(runs: Runs, trainings: int = 1) -> dict[str, dict[str, Range]]:
                 freedom, own = spreads[metric][name]
                 center = fmean(scores)
                 reach = math.sqrt(1 / trainings + 1 / len(scores)) * max(
-                    _quantile(pooled_level, total) * math.sqrt(squares / total),
-                    _quantile(own_level, freedom) * math.sqrt(own),
+                    _two_sided_quantile(pooled_level, total) * math.sqrt(squares / total),
+                    _two_sided_quantile(own_level, freedom) * math.sqrt(own),
                 )
             result[metric][name] = Range(center - reach, center + reach)
     return result
 
 
-def _quantile(level: float, freedom: int) -> float:
+def _two_sided_quantile(level: float, freedom: int) -> float:
     """The bound that Student's t stays below in absolute value with probability `level`."""
     from scipy.special import stdtrit  # scipy.stats takes a second to import
 
@@ -197,7 +197,7 @@ class Score(NamedTuple):
     verdict: Verdict
 
 
-def compared_scores(result: str, before: Results, after: Results) -> Iterator[Score]:
+def judged_scores(result: str, before: Results, after: Results) -> Iterator[Score]:
     """The scores of one result: those with an interval, else those that differ."""
     first, second = before.metrics_by_member(result), after.metrics_by_member(result)
     records = before.records(result), after.records(result)
@@ -220,7 +220,7 @@ def compared_scores(result: str, before: Results, after: Results) -> Iterator[Sc
             limits, trainings = bounds.get(metric, {}).get(name), count
             if limits is None and f"{metric}_low" in old:
                 limits, trainings = Range(old[f"{metric}_low"], old[f"{metric}_high"]), 1
-            kind = verdict or _verdict(*pair, limits)
+            kind = verdict or _range_verdict(*pair, limits)
             yield Score(result, name, metric, *pair, limits, trainings if limits else 0, kind)
 
 
@@ -239,7 +239,7 @@ def _compared_keys(before: Metrics, after: Metrics) -> Sequence[str]:
     return headlines(before or after) or (before and after and differing) or keys[:1]
 
 
-def _verdict(before: float | None, after: float | None, limits: Range | None) -> Verdict:
+def _range_verdict(before: float | None, after: float | None, limits: Range | None) -> Verdict:
     if before is not None and after is not None and abs(after - before) <= ROUNDING:
         return Verdict.ROUNDING
     if limits is None:
@@ -279,7 +279,7 @@ def compare_command(
     if not any(name in after.members for name in names):
         name = "" if study == "all" else f" STUDY={study}"
         raise WxbError(f"{after.tree.name}: no results to compare; run `make run{name}` first")
-    scores = [score for name in names for score in compared_scores(name, before, after)]
+    scores = [score for name in names for score in judged_scores(name, before, after)]
     is_outside = any(score.verdict is Verdict.OUTSIDE for score in scores)
     if as_json:
         versions = {"before": before.tree.name, "after": after.tree.name}

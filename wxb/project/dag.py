@@ -20,7 +20,7 @@ from wxb.core.errors import WxbError
 from wxb.core.params.section import flatten
 from wxb.project.root import require_no_braces_or_conflicts
 from wxb.runtime import links
-from wxb.runtime.engine import writers
+from wxb.runtime.engine import writer_pids
 
 LOCKFILE = Path("dvc.lock")
 
@@ -148,18 +148,18 @@ def outputs(stage: Mapping[str, Any]) -> list[str]:
     return [out if isinstance(out, str) else next(iter(out)) for out in outs]  # or with options
 
 
-def require_no_links(stages: Iterable[Any], *, above: bool = False) -> None:
+def require_valid_links(stages: Iterable[Any], *, above: bool = False) -> None:
     """Raise WxbError if links break outputs of stages; with `above`, only for linked folders."""
     own_stages = [stage for stage in stages if stage.relpath == "dvc.yaml"]
     outputs = [Path(out.def_path) for stage in own_stages for out in stage.outs]
-    links.require_no_links([path.parent / "x" for path in outputs] if above else outputs)
+    links.require_valid_links([path.parent / "x" for path in outputs] if above else outputs)
 
 
 def paths_in_use() -> dict[str, int]:
     """The absolute paths that runs of DVC are writing now, each with the PID of the process."""
     for _ in range(ATTEMPTS):
         with suppress(ValueError):
-            return {path: pid for path, pid in writers().items() if psutil.pid_exists(pid)}
+            return {path: pid for path, pid in writer_pids().items() if psutil.pid_exists(pid)}
         time.sleep(SECONDS_BETWEEN)
     return {}
 
@@ -199,7 +199,7 @@ def _steps() -> list[Step]:
     with Repo() as repo, _yaml_cache():
         graph = get_active_graph(repo.index.graph)
         own_stages = [stage for stage in graph if stage.relpath == "dvc.yaml"]
-        require_no_links(own_stages)
+        require_valid_links(own_stages)
         made = {out.fs_path for stage in own_stages for out in stage.outs}
         for stage in plan_repro(graph, own_stages):
             deps = [] if stage.frozen else stage.deps
@@ -211,7 +211,7 @@ def _steps() -> list[Step]:
                     if key not in known:
                         known[key] = _differences(entry)
                     changes |= known[key]
-            absent = _absent(changes, made, stage)
+            absent = _absent_sources(changes, made, stage)
             if stage.changed_stage() or stage.always_changed:
                 changes["dvc.yaml"] = "modified"  # its command, or the list of its outputs
             result.append(
@@ -220,7 +220,7 @@ def _steps() -> list[Step]:
                     upstream=tuple(sorted(other.addressing for other in graph.successors(stage))),
                     changes={path: how for path, how in changes.items() if path not in absent},
                     before={k: v for p in params for k, v in (p.hash_info.value or {}).items()},
-                    after={k: v for p in params for k, v in _values(p).items()},
+                    after={k: v for p in params for k, v in _current_values(p).items()},
                     is_running=any(map(is_in_use, stage.outs)),
                     absent=absent,
                 )
@@ -228,7 +228,9 @@ def _steps() -> list[Step]:
     return result
 
 
-def _absent(changes: Mapping[str, str], made: Collection[str], stage: Any) -> tuple[str, ...]:
+def _absent_sources(
+    changes: Mapping[str, str], made: Collection[str], stage: Any
+) -> tuple[str, ...]:
     """The sources of a stage that do not exist, if all its outputs are unchanged."""
     from dvc.fs import localfs
 
@@ -254,14 +256,14 @@ def _differences(entry: Any) -> dict[str, str]:
         return {str(entry): "deleted"}
 
 
-def _values(entry: Any) -> dict[str, Any]:
+def _current_values(dependency: Any) -> dict[str, Any]:
     """The present values of parameters by dotted key.
 
     As DVC's `read_params`, which visits all values of the file for each key.
     """
-    content = type(entry)(entry.stage, entry.def_path).read_params()
+    content = type(dependency)(dependency.stage, dependency.def_path).read_params()
     values = {}
-    for key in entry.params:
+    for key in dependency.params:
         with suppress(LookupError, TypeError):  # absent
             values[key] = reduce(getitem, key.split("."), content)
     return values

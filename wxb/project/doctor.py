@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 from packaging.version import Version
 
 from wxb.core.errors import WxbError, error_line, storage_error
-from wxb.core.wording import counted
+from wxb.core.phrases import counted
 from wxb.reporting.formatting import shortened, size
 
 if TYPE_CHECKING:

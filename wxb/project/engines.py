@@ -146,7 +146,7 @@ def repaired(
             raise unreadable(f"{Path.cwd()} has no folder .dvc")
         for sentence in chain(repair.clean_run_cache(repo), repair.restore_lockfile()):
             report(sentence)
-        dag.require_no_links(repo.index.stages)
+        dag.require_valid_links(repo.index.stages)
         for sentence in repair.refill_cache(repo):
             report(sentence)
         yield repo

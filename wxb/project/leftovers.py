@@ -14,7 +14,7 @@ from wxb.project import revisions
 from wxb.training.checkpoints import FOLDER as CHECKPOINTS
 
 # The folders of committed results.
-COMMITTED = (paths.METRICS, paths.STUDIES, paths.HEADLINES, paths.SEEDS, paths.BENCHMARKS)
+RESULT_FOLDERS = (paths.METRICS, paths.STUDIES, paths.HEADLINES, paths.SEEDS, paths.BENCHMARKS)
 
 
 def find(params: Params) -> Iterator[Path]:
@@ -24,9 +24,9 @@ def find(params: Params) -> Iterator[Path]:
     from which no run would resume. Raises WxbError if git cannot list the committed results.
     """
     tracked = [Path(file) for file in revisions.tracked("data", "models", "reports")]
-    has_results = any(map(_is_committed, tracked))
+    has_results = any(map(_is_result, tracked))
     for path in _unlisted(params, tracked):
-        if has_results or not _is_committed(path):
+        if has_results or not _is_result(path):
             yield path
     yield from _checkpoints(params)
 
@@ -65,9 +65,9 @@ def _unlisted(params: Params, tracked: Iterable[Path]) -> Iterator[Path]:
         yield from sorted(folder.glob(".*.partial"))
 
 
-def _is_committed(path: Path) -> bool:
+def _is_result(path: Path) -> bool:
     """Whether a path is in a folder of committed results."""
-    return any(map(path.is_relative_to, COMMITTED))
+    return any(map(path.is_relative_to, RESULT_FOLDERS))
 
 
 def _inputs(params: Params) -> Iterator[Path]:

@@ -119,7 +119,7 @@ def set_seeds(study: str, path: Path = PARAMS) -> None:
     params_file.write(content, path)
 
 
-def study_with_seeds(study: str) -> dict[str, Any]:
+def results_of_seeds(study: str) -> dict[str, Any]:
     """The comparison of a study that ran here with all its seeds, and its machines as `made`.
 
     Raises WxbError if it did not run with several seeds.
@@ -142,4 +142,4 @@ if __name__ == "__main__":
     if action == "seeds":
         set_seeds(name)
     else:
-        print(json.dumps(study_with_seeds(name), ensure_ascii=False, indent=2))
+        print(json.dumps(results_of_seeds(name), ensure_ascii=False, indent=2))

@@ -4,6 +4,7 @@ import json
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from math import log
 from pathlib import Path
 from typing import Any
@@ -62,7 +63,7 @@ def _block(name: str) -> str:
 
 
 PRETRAINED = "pretrained"  # the study of weights that know a language comes first
-TABLES = {  # blocks and their studies; those of CURVE have their own
+TABLES = {  # blocks and their studies; those of CURVES have their own
     PRETRAINED: [PRETRAINED],
     "generation": ["prompted"],
     "texts": ["films-200", "films-1000", "titles-200"],
@@ -71,7 +72,7 @@ TABLES = {  # blocks and their studies; those of CURVE have their own
     "public": ["conll2003", "presidio", "weibo"],
     "studies": ["chat", "news", "reviews", "speech", "translation", "whisper"],
 }
-CURVE = re.compile(r"curve-(\d+)")  # the studies of its models with other numbers of sentences
+CURVES = ("curve", "tweets", "personal")  # blocks; each has the studies NAME-<number of texts>
 SCHEMES = {"light": ("#1f2328", "#d1d9e0"), "dark": ("#f0f6fc", "#3d444d")}  # text and rules
 Study = Mapping[str, Any]  # a table as JSON: reports/studies or reports/seeds
 
@@ -100,10 +101,10 @@ def _tables(block: str, index: Tree) -> Iterator[str]:
         yield f"{sentence} ({listed(names)}).\n"
 
 
-def _curve(index: Tree) -> Iterator[str]:
-    """F1 of each experiment by the number of labelled sentences, and the claim of each number."""
-    studies, scores = _curve_scores(index)
-    yield f"| labelled sentences | {' | '.join(scores)} |\n| ---: |{' ---: |' * len(scores)}"
+def _curve(name: str, index: Tree) -> Iterator[str]:
+    """F1 of each experiment by the number of labelled texts, and the claim of each number."""
+    studies, scores = _curve_scores(name, index)
+    yield f"| labelled texts | {' | '.join(scores)} |\n| ---: |{' ---: |' * len(scores)}"
     for size in studies:
         cells = (with_interval(f1[size]) if size in f1 else "–" for f1 in scores.values())
         yield f"| {size:,} | {' | '.join(cells)} |"
@@ -111,21 +112,27 @@ def _curve(index: Tree) -> Iterator[str]:
     yield ""
 
 
-def _curve_scores(index: Tree) -> tuple[dict[int, Study], dict[str, dict[int, Any]]]:
-    """The studies of the curve by their number of sentences, and F1 by experiment and number."""
-    matches = filter(None, map(CURVE.fullmatch, provenance.studies(index)))
-    names = sorted([(int(match[1]), match[0]) for match in matches] + [(1300, PRETRAINED)])
-    studies = {size: _study(name, index) for size, name in names}
+def _curve_scores(name: str, index: Tree) -> tuple[dict[int, Study], dict[str, dict[int, Any]]]:
+    """The studies of a curve by their number of texts, and F1 by experiment and number.
+
+    `pretrained` is a point of `curve`.
+    """
+    points = [(1300, PRETRAINED)] if name == CURVES[0] else []
+    for study in provenance.studies(index):
+        if match := re.fullmatch(rf"{name}-(\d+)", study):
+            points.append((int(match[1]), study))
+    points.sort()
+    studies = {size: _study(study, index) for size, study in points}
     scores = defaultdict[str, dict[int, Any]](dict)
-    for size, name in names:
+    for size, study in points:
         for experiment, system in studies[size]["systems"].items():
-            scores[experiment.removeprefix(f"{name}-")][size] = system["f1"]
+            scores[experiment.removeprefix(f"{study}-")][size] = system["f1"]
     return studies, {name: by_size for name, by_size in scores.items() if len(by_size) > 1}
 
 
 def _curve_figure(index: Tree, text: str, rule: str) -> str:
     """The curve as an SVG, with intervals and a logarithmic axis of sentences."""
-    studies, scores = _curve_scores(index)
+    studies, scores = _curve_scores(CURVES[0], index)
     place = {
         size: (log(size) - log(min(studies))) / log(max(studies) / min(studies)) for size in studies
     }
@@ -201,7 +208,7 @@ def _values(value: Mapping[str, Any]) -> str:
 
 WRITERS: dict[str, Callable[[Tree], Iterator[str]]] = {
     "results": _summary,
-    "curve": _curve,
+    **{name: partial(_curve, name) for name in CURVES},
     "artifacts": _artifacts_table,
     "settings": lambda _: _settings_tables(),
 }

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import psutil  # type: ignore[import-untyped]
 
 from wxb.core.files import publish
-from wxb.core.wording import counted
+from wxb.core.phrases import counted
 from wxb.project import revisions
 from wxb.project.dag import LOCKFILE
 from wxb.runtime.engine import RWLOCK

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 import typer
 
 from wxb.core.files import publish
-from wxb.core.wording import counted
+from wxb.core.phrases import counted
 from wxb.project import dag, engines, revisions
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ def verify(repair: bool = False) -> tuple[int, list[Fault]]:
     with engines.exclude_runs("nothing was verified") as repo:
         if repo is None:
             raise engines.unreadable(f"{Path.cwd()} has no folder .dvc")
-        dag.require_no_links(repo.index.stages, above=True)
+        dag.require_valid_links(repo.index.stages, above=True)
         verification = _Verification(repo, repair)
         faults = [*verification.faults()]
         return len(verification.hashes), faults

@@ -98,7 +98,7 @@ def _line(study: Study, name: str) -> str:
     experiment = study.params.experiments[name]
     if experiment.is_baseline:
         return f"baseline without training, {tuning_text(experiment)}"
-    backbone = study.params.backbone_of(experiment)
+    backbone = study.params.root_backbone(experiment)
     kind = f" ({backbone.architecture.model_type})" if backbone.architecture else ""
     where = "" if backbone.is_tokenizer_only else f" on {experiment.backbone}{kind}"
     return ", ".join(filter(None, [f"{experiment.method}{where}", tuning_text(experiment)]))
@@ -272,7 +272,7 @@ def settings(params: Params, names: Sequence[str]) -> Table:
     for name in names:
         experiment = params.experiments[name]
         block = experiment.model_dump(mode="json", exclude={"study", "backbone"})
-        backbone = params.backbone_of(experiment).model_dump(mode="json")
+        backbone = params.root_backbone(experiment).model_dump(mode="json")
         values = flatten({**block, "backbone": {"name": experiment.backbone, **backbone}}).items()
         columns.append({key: formatting.value(v) for key, v in values if v not in (None, {}, [])})
     rows = [

@@ -6,7 +6,7 @@ from io import StringIO
 from statistics import stdev
 from typing import Any
 
-from wxb.core.wording import counted
+from wxb.core.phrases import counted
 from wxb.metrics import TEST, Metric
 from wxb.reporting.charts import pairs
 from wxb.reporting.formatting import (
@@ -28,7 +28,7 @@ SIZES = ("parameters", "trainable_parameters", "updates", "examples")
 INTERVAL = "(95% interval)"
 
 
-def study_table(comparison: Mapping[str, Any]) -> list[dict[str, Any]]:
+def csv_rows(comparison: Mapping[str, Any]) -> list[dict[str, Any]]:
     """A row for each test set and experiment: scores, shares, counts and sizes, unrounded."""
     return [
         {
@@ -56,8 +56,8 @@ def study_table(comparison: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def as_csv(comparison: Mapping[str, Any]) -> str:
-    """`study_table` as CSV."""
-    rows, text = study_table(comparison), StringIO()
+    """`csv_rows` as CSV."""
+    rows, text = csv_rows(comparison), StringIO()
     keys = dict.fromkeys(key for row in rows for key in row)
     writer = csv.DictWriter(text, keys, lineterminator="\n")
     writer.writeheader()

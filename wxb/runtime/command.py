@@ -54,7 +54,7 @@ def run(verb: str, main: Main, doc: str | None) -> None:
         start = time.monotonic()
         try:
             folders = (paths.RAW, paths.CLEAN, paths.MODELS)
-            links.require_no_links([paths.page(name), *(folder / name for folder in folders)])
+            links.require_valid_links([paths.page(name), *(folder / name for folder in folders)])
             process, before = engine.find(stage), inputs.read(stage)
             engine.end_with(process)
             publish_checks.append(partial(engine.require_running, stage, process))
@@ -69,11 +69,7 @@ def run(verb: str, main: Main, doc: str | None) -> None:
         except KeyboardInterrupt as error:
             signals.ignore_interrupts()
             print("interrupted", flush=True)
-            from wxb.training import checkpoints  # imports torch
-
-            can_resume = checkpoints.has_checkpoint(stage)
-            then = "resumes from its last checkpoint" if can_resume else "starts it again"
-            print(f"{stage}: interrupted; the same command {then}", file=console)
+            print(f"{stage}: {signals.INTERRUPTED}", file=console)
             sys.exit(143 if isinstance(error, signals.Terminated) else 130)
         except Exception as error:
             fault = storage_error(error)

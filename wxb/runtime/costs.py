@@ -5,7 +5,7 @@ import os
 import resource
 import sys
 
-from wxb.runtime.kernels import cpu
+from wxb.runtime.kernels import cpu_model
 
 
 def process_cost(seconds: float) -> dict[str, object]:
@@ -13,7 +13,7 @@ def process_cost(seconds: float) -> dict[str, object]:
 
     If torch is imported, also its version, the CPU's capability and the GPU's peak memory.
     """
-    model, threads = cpu(), os.environ.get("OMP_NUM_THREADS")
+    model, threads = cpu_model(), os.environ.get("OMP_NUM_THREADS")
     cost = {
         "seconds": round(seconds, 2),
         "peak_memory_mib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024,

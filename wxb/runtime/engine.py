@@ -23,7 +23,7 @@ ENDED = "the engine of {} has ended, so nothing was published; run it again"
 GRACE = 10.0  # seconds until a stage that ignores SIGTERM is ended at once
 
 
-def writers() -> dict[str, int]:
+def writer_pids() -> dict[str, int]:
     """The paths that runs of DVC are writing, each with the PID of the process.
 
     Raises ValueError if DVC's rwlock is damaged, or just being written.
@@ -44,7 +44,7 @@ def find(stage: str) -> psutil.Process | None:
     """
     pids: set[int] = set()
     with suppress(ValueError, OSError):  # DVC itself refuses to go on with a damaged file
-        pids = {*writers().values()}
+        pids = {*writer_pids().values()}
     if os.environ.get("DVC_STAGE") != stage or not pids:
         return None
     for ancestor in psutil.Process().parents():

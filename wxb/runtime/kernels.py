@@ -44,12 +44,12 @@ def require_portable(params: Params) -> None:
     capability = torch.backends.cpu.get_cpu_capability() if torch is not None else "AVX2"
     if params.portable and capability != "AVX2":
         raise WxbError(
-            f"portable: torch uses {capability} on this CPU ({cpu()}); expected AVX2: set"
+            f"portable: torch uses {capability} on this CPU ({cpu_model()}); expected AVX2: set"
             " `portable: false` in params.yaml, and expect rounding differences"
         )
 
 
-def cpu() -> str:
+def cpu_model() -> str:
     """The model of this machine's CPU."""
     cpuinfo = Path("/proc/cpuinfo")  # on Linux
     text = cpuinfo.read_text(encoding="utf-8") if cpuinfo.exists() else ""

@@ -6,7 +6,7 @@ from pathlib import Path
 from wxb.core.errors import WxbError
 
 
-def require_no_links(outputs: Iterable[Path]) -> None:
+def require_valid_links(outputs: Iterable[Path]) -> None:
     """Raise WxbError for a linked folder above an output, and for a link without a target."""
     for output in outputs:
         inner = output.rglob("*") if output.is_dir() else ()

@@ -9,6 +9,7 @@ from typing import NoReturn
 # If several processes train together, only the first reports and writes results. The others ignore
 # Ctrl-C and end with it.
 IS_FIRST_PROCESS = os.environ.get("RANK", "0") == "0"
+INTERRUPTED = "interrupted; the same command goes on from its last checkpoint, if it has one"
 
 
 class Terminated(KeyboardInterrupt):
@@ -57,7 +58,7 @@ def _exit_immediately(signal_number: int, frame: object) -> NoReturn:
         os._exit(130)
     module, *name = sys.orig_argv[2:]
     stage = "@".join([module.removeprefix("stages."), *name])
-    os.write(2, f"{stage}: interrupted; the same command starts it again\n".encode())
+    os.write(2, f"{stage}: {INTERRUPTED}\n".encode())
     os._exit(130)
 
 

@@ -25,8 +25,8 @@ from wxb.corpora.records import Record
 from wxb.corpora.text import tokenizers
 from wxb.corpora.text.encoded import (
     IGNORED,
-    Columns,
     Encoded,
+    RaggedColumns,
     read_columns,
     read_encoded,
     write_encoded,
@@ -37,7 +37,7 @@ Item = Mapping[str, NDArray[Any]]  # arrays by the names of the model's inputs
 Items = Sequence[Item]
 Chunks = Iterable[Sequence[Record]]
 # The targets of records, the index where each record's begin, and counts of their gold by status.
-Alignment = tuple[*Columns, dict[str, int]]
+Alignment = tuple[*RaggedColumns, dict[str, int]]
 History = list[dict[str, float]]  # a row for each logged step
 LENGTHS = ("max_length", "keep")  # settings of `inputs`
 
@@ -130,7 +130,7 @@ class Predictor(ABC):
         model = getattr(self.model, "head", None) if frozen else self.model
         return 0 if model is None else parameter_count(model, trainable=trainable)
 
-    def describe(self, input_: Any, prediction: Any) -> dict[str, Any]:
+    def output_fields(self, input_: Any, prediction: Any) -> dict[str, Any]:
         """The prediction for an input as a JSON object, by default `{"prediction": ...}`."""
         return {"prediction": prediction}
 
@@ -223,7 +223,7 @@ class Method(ABC):
         """The settings of a predictor; `targets` is the file of the training targets."""
         return {"labels": list(self.labels), **self.experiment.encoding.model_dump()}
 
-    def shape(self, targets: Path) -> dict[str, Any]:
+    def model_settings(self, targets: Path) -> dict[str, Any]:
         """Further settings, which `load_model` needs; none by default."""
         return {}
 
@@ -242,7 +242,7 @@ class Method(ABC):
             **self.settings(targets),
             "four_bit": experiment.tuning.four_bit,
             "training": {"updates": updates, "examples": examples},
-            **self.shape(targets),
+            **self.model_settings(targets),
             **({"frozen": True} if experiment.tuning.frozen else {}),
         }
         return self.PREDICTOR(model, self.tokenizer, **settings)
@@ -363,7 +363,7 @@ class HeadMethod(Network):
         head = partial(self.HEAD, len(self.labels), **self.experiment.model.model_dump())
         return WithHead.from_backbone(backbone, self.experiment.tuning, head=head)
 
-    def shape(self, targets: Path) -> dict[str, Any]:
+    def model_settings(self, targets: Path) -> dict[str, Any]:
         """The settings of the head."""
         return {"head": self.experiment.model.model_dump()}
 

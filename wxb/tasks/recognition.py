@@ -99,7 +99,7 @@ class Files:
         raws = (raw for file in files for raw in raw_records(file, None, names, self.annotator))
         return [raw.content for raw in raws]
 
-    def lines(self, file: Path) -> Iterator[str]:
+    def nonblank_lines(self, file: Path) -> Iterator[str]:
         """The lines of a file without fields that are not blank."""
         return filter(str.strip, decode(file).split("\n"))
 
@@ -113,7 +113,7 @@ class Files:
             examples = (", ".join(map(_shown, values(self.rows, name)[:SHOWN])) for name in names)
             lines = [f"{_shown(name)}: {each}" for name, each in zip(names, examples, strict=True)]
         else:
-            lines = [_shown(line) for line in islice(self.lines(self.members[0]), SHOWN)]
+            lines = [_shown(line) for line in islice(self.nonblank_lines(self.members[0]), SHOWN)]
         return "\n  ".join([f"the {'fields' if self.has_fields else 'lines'}", *lines])
 
 
@@ -155,7 +155,7 @@ class Records(Section):
         fields: dict[str, Any] = dict.fromkeys(self.unused)
         fields |= {key: names[0] for key, names in known.items() if len(names) == 1}
         for key, usual in (("id", IDS), ("language", LANGUAGES)):
-            if key not in fields and (names := named(_others(rows, fields), usual)):
+            if key not in fields and (names := matching_fields(_others(rows, fields), usual)):
                 fields[key] = names[0]
         content: Block = {"columns": [*columns]} if columns else {}
         return {**content, "fields": fields, "split": self._split(rows, fields, flags)}
@@ -167,11 +167,13 @@ class Records(Section):
         names = _others(rows, flags)
         known = {}
         for key, usual in self.fields.items():
-            fields = [flags[key]] if key in flags else named(names, [*map(normalized, usual)])
+            fields = (
+                [flags[key]] if key in flags else matching_fields(names, [*map(normalized, usual)])
+            )
             known[key] = [name for name in fields if _fits(key, values(rows, name))]
             if len(known[key]) == 1 and key not in flags:
                 names.remove(*known[key])
-        pair = named(names, [*map(normalized, self.pair)])
+        pair = matching_fields(names, [*map(normalized, self.pair)])
         if len(pair) == 2 and not all(known.values()):
             return dict(zip(self.fields, ([name] for name in pair), strict=True))
         return known
@@ -182,7 +184,7 @@ class Records(Section):
             return SHARES
         if group := flags.get("group"):
             return {"by": None if group == NO_GROUP else group, **SHARES}
-        names = named(_others(rows, fields), GROUPS)
+        names = matching_fields(_others(rows, fields), GROUPS)
         if self.groups:
             names = [fields[key] for key in self.groups if key in fields]
         names = [name for name in names if all(row.get(name) not in (None, "") for row in rows)]
@@ -224,7 +226,7 @@ def normalized(name: str) -> str:
     return re.sub(r"[\s_-]+", "", name).casefold()
 
 
-def named(fields: Sequence[str], known: Sequence[str]) -> list[str]:
+def matching_fields(fields: Sequence[str], known: Sequence[str]) -> list[str]:
     """The fields with known names."""
     return [field for field in fields if normalized(field) in known]
 

@@ -37,12 +37,6 @@ def folder(stage: str, settings: Iterable[BaseModel | int], inputs: Iterable[Pat
     return FOLDER / f"{stage}-{digest[:16]}"
 
 
-def has_checkpoint(stage: str) -> bool:
-    """Whether the stage has a checkpoint, with any settings."""
-    paths = FOLDER.glob("*/checkpoint-*")
-    return any(path.parent.name.rpartition("-")[0] == stage for path in paths)
-
-
 def seal(checkpoint: Path) -> None:
     """Write the hashes of all files of a complete checkpoint beside them."""
     files = [file for file in sorted(checkpoint.iterdir()) if file.is_file() and file.name != SUMS]

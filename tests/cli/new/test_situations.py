@@ -263,7 +263,7 @@ def test_records_are_read_right_or_refused(case):
             new_corpus(path, None, case.flags)
         return
     block, trial = new_corpus(path, None, case.flags)
-    assert tasks.get(block["task"]).reading.shown(trial.records[-1]) == case.right
+    assert tasks.get(block["task"]).reading.preview(trial.records[-1]) == case.right
     assert {key: block[key] for key in case.block} == case.block
     assert case.block or not {"offsets", "columns", "annotator"} & block.keys() or case.flags
     reasons = [reject.reason for reject in trial.rejects]

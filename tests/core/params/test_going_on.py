@@ -24,7 +24,7 @@ def check_with(**changes):
 
 def test_its_backbone_is_that_of_the_first():
     params = check_with()
-    assert params.backbone_of(params.experiments[SECOND]) is params.backbones["encoder"]
+    assert params.root_backbone(params.experiments[SECOND]) is params.backbones["encoder"]
     assert costs.experiment_stages(params, FIRST)[0] == "pretrain@encoder"
     assert costs.experiment_stages(params, SECOND)[0] == f"train@{FIRST}"
 

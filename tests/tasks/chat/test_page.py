@@ -4,7 +4,7 @@ from tests.reporting.conftest import study_of
 from wxb.corpora.text.templates import message
 from wxb.tasks.chat.metrics import PredictionRow, Scorer
 from wxb.tasks.chat.page import Page, examples
-from wxb.tasks.chat.record.conversation import to_text
+from wxb.tasks.chat.record.conversation import serialize
 
 
 def rows(kinds, **changes):
@@ -21,7 +21,7 @@ def test_the_first_question_of_each_kind_is_shown():
 
 def test_an_example_has_its_history_and_whether_replies_are_correct():
     turns = [message("system", "Be brief."), message("user", "Spell cat.")]
-    row = PredictionRow("0", to_text(turns), "c-a-t", "C-A-T", "spelling", "letters", True)
+    row = PredictionRow("0", serialize(turns), "c-a-t", "C-A-T", "spelling", "letters", True)
     other = row._replace(predicted="cat", ended=False)
     (fold,) = examples({"one": [row], "other": [other], "open": [row._replace(format=None)]})
     assert fold.summary == "spelling: Spell cat."

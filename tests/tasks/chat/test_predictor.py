@@ -15,7 +15,7 @@ from wxb.corpora.text.templates import message
 from wxb.corpora.text.tokenizers import token_ids
 from wxb.tasks.chat.models.predictor import Replier, Reply
 from wxb.tasks.chat.params import Prediction
-from wxb.tasks.chat.record.conversation import to_text
+from wxb.tasks.chat.record.conversation import serialize
 from wxb.training.backbones import tuning
 
 
@@ -97,9 +97,9 @@ def test_a_long_history_is_truncated_at_whole_turns_and_counted(full):
     turns = conversation[1 + kept.dropped :]
     expected = full.template.tokens([conversation[0], *turns], answer_next=True)
     assert (kept.tokens.ids == expected.ids).all()
-    reply = full.predict([to_text(conversation)])[0]
+    reply = full.predict([serialize(conversation)])[0]
     assert reply.dropped == kept.dropped == full.count_dropped(conversation)
-    assert full.describe("", reply)["dropped"] == kept.dropped
+    assert full.output_fields("", reply)["dropped"] == kept.dropped
 
 
 def test_a_message_that_is_too_long_is_an_error_or_an_empty_reply(full):

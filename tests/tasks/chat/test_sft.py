@@ -8,7 +8,7 @@ from wxb.corpora.records import Record
 from wxb.corpora.text.encoded import IGNORED, read_columns
 from wxb.corpora.text.templates import message
 from wxb.corpora.text.tokenizers import load, train
-from wxb.tasks.chat.record.conversation import to_text
+from wxb.tasks.chat.record.conversation import serialize
 from wxb.tasks.chat.sft import SftMethod
 
 
@@ -51,7 +51,7 @@ def test_long_conversations_lose_whole_turns_and_are_counted(tmp_path, tokens, c
     turns = [message(("user", "assistant")[i % 2], "Spell cat.") for i in range(9)]
     gold = {"text": "c-a-t", "kind": None, "format": None}
     records = [
-        Record("long", to_text([message("system", "Hi."), *turns]), gold, None, ""),
+        Record("long", serialize([message("system", "Hi."), *turns]), gold, None, ""),
         Record("far", "cat " * 99, gold, None, ""),
         RECORDS[0],
     ]

@@ -47,7 +47,7 @@ def test_probabilities_sum_to_one(both):
     _, loaded, _ = both
     (prediction,) = loaded.predict(["The film today was lovely."])
     assert sum(prediction.probabilities.values()) == pytest.approx(1, abs=1e-5)
-    row = loaded.describe("", prediction)
+    row = loaded.output_fields("", prediction)
     assert next(iter(row["probabilities"])) == row["label"] == prediction.label == "good"
     assert loaded.show("The film today was lovely.", prediction).startswith("good ")
     assert loaded.predict([]) == []

@@ -39,8 +39,8 @@ def study(tmp_path, monkeypatch):
 def test_recordings_are_played_and_errors_marked(study):
     errors, recordings = page.Page().sections(study)
     _, *clips = recordings.blocks
-    assert len(clips) == len(metrics.clip_rows(study.predictions["right"])) == 6
-    first = metrics.clip_rows(study.predictions["right"])[0]
+    assert len(clips) == len(metrics.select_clips(study.predictions["right"])) == 6
+    first = metrics.select_clips(study.predictions["right"])[0]
     (sound,) = re.findall('base64,([^"]+)', clips[0].media)
     assert base64.b64decode(sound) == Path(first.input).read_bytes()
     lines = [dict(clip.lines) for clip in clips]

@@ -68,7 +68,7 @@ def test_a_trained_model_transcribes(project):
     silence = folder / "silence.flac"
     write(silence, np.zeros(RATE, np.float32), RATE)
     (nothing,) = predictor.predict([str(silence)])
-    assert predictor.describe("", nothing) == {"text": "", "segments": []}
+    assert predictor.output_fields("", nothing) == {"text": "", "segments": []}
     extractor = WhisperFeatureExtractor.from_pretrained(folder / "models/base")
     assert (extractor.feature_size, extractor.nb_max_frames) == (20, 100)
 

@@ -107,7 +107,7 @@ def test_evaluation_mode_scores_greedy_translations(name):
     translator, sample = random_model(name), batch([0, 1, 2])
     output = translator(**sample)
     longest = min(LONGEST, 2 * sample["labels"].shape[1] + 8)
-    tokens = decoding.generate(
+    tokens = decoding.generate_targets(
         translator.model, sample["input_ids"], sample["attention_mask"], max_new_tokens=longest
     )
     predicted = [

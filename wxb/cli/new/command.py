@@ -294,7 +294,7 @@ def _summary(trial: Trial, corpus: Corpus) -> Table:
     labelled = [record for record in records if record.gold is not None]
     counts = {
         "repaired": Counter(repair for record in records for repair in record.repaired),
-        **reading.describe(labelled),
+        **reading.statistics(labelled),
         "languages": Counter(record.language for record in records if record.language),
         "unlabelled": len(records) - len(labelled),
         "repeated texts": len(records) - len(unique),
@@ -305,7 +305,7 @@ def _summary(trial: Trial, corpus: Corpus) -> Table:
         if count:
             table.add_row(label.replace("_", " "), Text(escaped(_format_count(count))))
     for record in (labelled or records)[:EXAMPLES]:
-        table.add_row("as read", Text(escaped(reading.shown(record))))
+        table.add_row("as read", Text(escaped(reading.preview(record))))
     return table
 
 

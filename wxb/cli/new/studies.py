@@ -110,7 +110,7 @@ def training_seconds(params: Params, name: str, row: Mapping[str, Any], records:
 def _settings(params: Params, name: str) -> tuple[Any, ...]:
     """The settings that decide the speed of an experiment's training."""
     experiment = params.experiments[name]
-    backbone = params.backbone_of(experiment)
+    backbone = params.root_backbone(experiment)
     settings = experiment.model_dump(include={"task", "method", "encoding", "model", "tuning"})
     excluded = {"epochs", "learning_rate", "early_stopping_patience"}
     training = experiment.training.model_dump(exclude=excluded)

@@ -52,7 +52,7 @@ class Params(Section):
     resources: dict[str, Resources] = Field(default={})
     lessons: dict[Name, AnyLesson]
 
-    def backbone_of(self, experiment: Experiment) -> Backbone:
+    def root_backbone(self, experiment: Experiment) -> Backbone:
         """The backbone of an experiment, through all experiments that it continues."""
         name = experiment.backbone
         while name in self.experiments:

@@ -31,7 +31,7 @@ class Encoded(NamedTuple):
 TOKENS = Encoded._fields[:3]
 
 # Arrays by name, and the `splits` that divide all of them into texts.
-Columns = tuple[dict[str, NDArray[Any]], NDArray[np.int64]]
+RaggedColumns = tuple[dict[str, NDArray[Any]], NDArray[np.int64]]
 
 
 def slice_texts(encoded: Encoded, start: int, stop: int) -> Encoded:
@@ -54,7 +54,7 @@ def read_encoded(path: Path) -> Encoded:
 
 def concatenate(
     chunks: Iterable[tuple[Mapping[str, NDArray[Any]], NDArray[np.int64]]],
-) -> Columns:
+) -> RaggedColumns:
     """The columns and splits of at least one chunk of texts as those of one chunk."""
     columns, splits = zip(*chunks, strict=True)
     lengths = np.concatenate([np.diff(s) for s in splits])
@@ -68,7 +68,7 @@ def join_rows(rows: Sequence[NDArray[Any]], kind: type) -> tuple[NDArray[Any], N
     return np.concatenate([np.zeros(0, kind), *rows]), splits
 
 
-def write_chunks(path: Path, chunks: Iterable[Columns]) -> None:
+def write_chunks(path: Path, chunks: Iterable[RaggedColumns]) -> None:
     """Write at least one chunk of texts, with the bytes of `write_columns` for all of them.
 
     Only one chunk is in memory: temporary files beside `path` collect the arrays.
@@ -114,7 +114,7 @@ def _array(values: NDArray[Any]) -> pa.Array:
     return pa.Array.from_buffers(pa.from_numpy_dtype(values.dtype), len(values), [None, buffer])
 
 
-def read_columns(path: Path, names: Sequence[str]) -> Columns:
+def read_columns(path: Path, names: Sequence[str]) -> RaggedColumns:
     """Read arrays and splits from a file of `write_columns`; the arrays are memory-mapped."""
     table, columns = feather.read_table(path, memory_map=True), {}
     for name in names:

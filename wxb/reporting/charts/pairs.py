@@ -208,12 +208,12 @@ def tiers(comparison: Mapping[str, Any]) -> dict[str, str]:
 
     Empty if there is no pair.
     """
-    established = [(p.a, p.b) for p in corrected_pairs(comparison) if p.significant]
-    return letters(_tested(comparison), established) if comparison["pairs"] else {}
+    leads = [(p.a, p.b) for p in corrected_pairs(comparison) if p.significant]
+    return letters(_tested(comparison), leads) if comparison["pairs"] else {}
 
 
-def letters(names: Sequence[str], established: Collection[tuple[str, str]]) -> dict[str, str]:
-    """The letters of each system; `established` are the pairs that differ, the better one first.
+def letters(names: Sequence[str], leads: Collection[tuple[str, str]]) -> dict[str, str]:
+    """The letters of each system; `leads` are the pairs that differ, the better one first.
 
     Two systems share a letter if and only if no difference between them is established. The first
     letters are those of the systems that lead most and are led least.
@@ -223,7 +223,7 @@ def letters(names: Sequence[str], established: Collection[tuple[str, str]]) -> d
     """
     columns = [frozenset(names)]
     balance = dict.fromkeys(names, 0)
-    for a, b in established:
+    for a, b in leads:
         split = [
             part
             for column in columns

@@ -114,7 +114,7 @@ def by_category(
         scores = {name: system[detail][category][score] for name, system in systems.items()}
         best = max(scores.values())
         wins.update(name for name, value in scores.items() if value == best > 0)
-        cells = (shaded(v, metric, BEST if v == best > 0 else "") for v in scores.values())
+        cells = (score_cell(v, metric, BEST if v == best > 0 else "") for v in scores.values())
         rows.append([category, f"{counts[category]:,}", *cells])
     if not rows:
         return []
@@ -133,8 +133,8 @@ def error_table(caption: str, systems: Mapping[str, Any]) -> Table:
     return Table(caption, ["experiment", *map(words, next(iter(systems.values()))["errors"])], rows)
 
 
-def shaded(score: float, metric: Metric = SHARE, note: str = "") -> Cell:
-    """The cell of a score: better ones have a deeper colour."""
+def score_cell(score: float, metric: Metric = SHARE, note: str = "") -> Cell:
+    """The cell of a score: larger ones have a deeper colour."""
     share = score / (metric.high or 1)  # squared below, which separates good scores
     return Cell(rounded(score, metric), score, shade=round(DEEPEST * share**2), note=note)
 

@@ -7,7 +7,7 @@ from wxb.reporting.charts.parts import Fold, Section, Study, by_category
 from wxb.reporting.formatting import Table, rounded
 from wxb.tasks.chat.metrics import PredictionRow
 from wxb.tasks.chat.record import checking
-from wxb.tasks.chat.record.conversation import from_text
+from wxb.tasks.chat.record.conversation import deserialize
 
 MAX_CHARACTERS = 400  # of a question or reply
 MAX_EXAMPLES = 20
@@ -54,10 +54,10 @@ def examples(predictions: Mapping[str, Sequence[PredictionRow]]) -> Iterator[Fol
     for index, row in enumerate(first):
         indices.setdefault(row.kind or f"question {index + 1}", index)
     for kind, index in [*indices.items()][:MAX_EXAMPLES]:
-        *history, question = from_text(first[index].input)
+        *history, question = deserialize(first[index].input)
         rows = [["answer", "", first[index].gold[:MAX_CHARACTERS]]]
         rows += [
-            [name, _is_correct(replies[index]), _shortened(replies[index])]
+            [name, _correct_cell(replies[index]), _shortened(replies[index])]
             for name, replies in predictions.items()
         ]
         turns = [f"{turn['role']}: {turn['content'][:MAX_CHARACTERS]}" for turn in history]
@@ -65,7 +65,7 @@ def examples(predictions: Mapping[str, Sequence[PredictionRow]]) -> Iterator[Fol
         yield Fold(f"{kind}: {question['content'][:MAX_CHARACTERS]}", [*turns, table])
 
 
-def _is_correct(row: PredictionRow) -> str:
+def _correct_cell(row: PredictionRow) -> str:
     if row.format is None:
         return ""
     return "yes" if checking.is_correct(row.format, row.gold, row.predicted) else "no"

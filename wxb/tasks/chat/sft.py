@@ -14,11 +14,11 @@ import numpy as np
 
 from wxb.core.errors import WxbError
 from wxb.corpora.records import Record
-from wxb.corpora.text.encoded import IGNORED, Columns, join_rows, read_columns, write_chunks
+from wxb.corpora.text.encoded import IGNORED, RaggedColumns, join_rows, read_columns, write_chunks
 from wxb.corpora.text.templates import Template, Tokens, message
 from wxb.tasks.chat.models import predictor
 from wxb.tasks.chat.params import Sft
-from wxb.tasks.chat.record.conversation import from_text
+from wxb.tasks.chat.record.conversation import deserialize
 from wxb.tasks.methods import Alignment, Chunks, Items, Network, summarize_tokens
 
 if TYPE_CHECKING:
@@ -49,10 +49,10 @@ class SftMethod(Network):
         """
         write_chunks(path, map(self._columns, chunks))
 
-    def _columns(self, records: Sequence[Record]) -> Columns:
+    def _columns(self, records: Sequence[Record]) -> RaggedColumns:
         rows = []
         for record in records:
-            turns = [*from_text(record.input), message("assistant", record.gold["text"])]
+            turns = [*deserialize(record.input), message("assistant", record.gold["text"])]
             kept = self.template.truncate(turns, self.experiment.encoding.max_length)
             rows.append(kept.tokens or Tokens(np.zeros(0, np.int32), np.zeros(0, np.bool_)))
         ids, splits = join_rows([row.ids for row in rows], np.int32)
@@ -69,7 +69,7 @@ class SftMethod(Network):
         counts = {"gold": 0, "kept": 0, "shortened": 0, "lost": 0}
         records = (record for chunk in chunks for record in chunk)
         for record, (start, end) in zip(records, pairwise(splits.tolist()), strict=True):
-            answers = 1 + sum(turn["role"] == "assistant" for turn in from_text(record.input))
+            answers = 1 + sum(turn["role"] == "assistant" for turn in deserialize(record.input))
             kept = np.count_nonzero(np.diff(columns["generated"][start:end], prepend=0) == 1)
             status = "kept" if kept == answers else "shortened" if end > start else "lost"
             counts["gold"] += 1

@@ -62,11 +62,11 @@ class BaselineMethod(baselines.BaselineMethod):
         """The share of each class; by kind also texts and their classes, or weights of words."""
         counts, total = Counter(record.gold for record in records), len(records)
         shares = {name: float(f"{counts[name] / total:.{PROBABILITY}g}") for name in self.labels}
-        kinds = {"nearest": super().values, "lexicon": self._lexicon}
+        kinds = {"nearest": super().values, "lexicon": self._log_odds}
         further = kinds.get(self.experiment.model.kind)
         return {"shares": shares, **(further(records, caption) if further else {})}
 
-    def _lexicon(self, records: Sequence[Record], caption: str) -> dict[str, Any]:
+    def _log_odds(self, records: Sequence[Record], caption: str) -> dict[str, Any]:
         """The log odds of the second class for each word; a negated one counts for the other."""
         if len(self.labels) != 2:
             raise WxbError(f"a lexicon needs two classes; found {', '.join(self.labels)}")

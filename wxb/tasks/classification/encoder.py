@@ -137,6 +137,6 @@ class EncoderMethod(Network):
         model.head = head
         return np.array(rows, np.float64).reshape(len(rows), -1)
 
-    def shape(self, targets: Path) -> dict[str, Any]:
+    def model_settings(self, targets: Path) -> dict[str, Any]:
         """The shape of the model."""
         return {"shape": self.experiment.model.model_dump(exclude_none=True)}

@@ -246,7 +246,7 @@ class GenerationMethod(WindowedMethod):
         prompt = {"instruction": encoding.instruction, "shots": encoding.shots}
         return {**super().settings(targets), **(prompt if encoding.instruction else {})}
 
-    def shape(self, targets: Path) -> dict[str, Any]:
+    def model_settings(self, targets: Path) -> dict[str, Any]:
         """The number of tokens of the longest training answer; generated ones are no longer."""
         _, splits = read_columns(targets, ["labels"])
         return {"longest": int(np.diff(splits).max())}

@@ -193,6 +193,6 @@ class TaggingMethod(WindowedMethod):
         predicted = np.where(gold == IGNORED, IGNORED, predicted)
         return {"f1": f1(*(map(decode_tags, tags.tolist()) for tags in (gold, predicted)))}
 
-    def shape(self, targets: Path) -> dict[str, Any]:
+    def model_settings(self, targets: Path) -> dict[str, Any]:
         """The settings of the model: head, word features, direction, implementation."""
         return dict(self.experiment.model.model_dump())

@@ -104,7 +104,7 @@ class Scorer(scorer.Scorer):
 
     def copy_files(self, folder: Path, rows: Sequence[PredictionRow]) -> None:
         """Copy the recordings that the page plays."""
-        for row in clip_rows(rows):
+        for row in select_clips(rows):
             shutil.copyfile(row.input, folder / clip_name(row))
 
     def _binned(
@@ -124,7 +124,7 @@ def clip_name(row: PredictionRow) -> str:
     return f"clip-{Path(row.input).name}"
 
 
-def clip_rows(rows: Sequence[PredictionRow]) -> list[PredictionRow]:
+def select_clips(rows: Sequence[PredictionRow]) -> list[PredictionRow]:
     """The rows of the recordings that a page plays: CLIPS at most, the same for every system."""
     short = [row for row in rows if row.seconds <= CLIP_SECONDS]
     return short[:: max(1, len(short) // CLIPS)][:CLIPS]

@@ -12,7 +12,7 @@ from wxb.core import paths
 from wxb.reporting.charts import figures, parts
 from wxb.reporting.charts.parts import Example, Fold, Section, Study, marked
 from wxb.reporting.formatting import Table, rounded
-from wxb.tasks.speech.metrics import EDITS, PredictionRow, alignment, clip_name, clip_rows
+from wxb.tasks.speech.metrics import EDITS, PredictionRow, alignment, clip_name, select_clips
 
 COLOURS = dict(zip(("deletions", "insertions", "substitutions"), figures.ERRORS, strict=False))
 SHOWN = 12  # confusions of one system
@@ -80,7 +80,7 @@ def clips(study: Study) -> Iterator[Example]:
     systems = list(study.systems)
     folder = paths.PREDICTIONS / study.comparison["study"] / systems[0]
     rows = {name: {row.id: row for row in study.predictions[name]} for name in systems}
-    for row in clip_rows(study.predictions[systems[0]]):
+    for row in select_clips(study.predictions[systems[0]]):
         sound = base64.b64encode((folder / clip_name(row)).read_bytes()).decode()
         lines = [("reference", row.reference)]
         lines += [(name, marked(pieces(rows[name][row.id]))) for name in systems]

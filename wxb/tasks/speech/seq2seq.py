@@ -193,10 +193,6 @@ class WhisperMethod(Network):
             ctc_weight=settings.ctc_weight,
         )
 
-    def shape(self, targets: Path) -> dict[str, Any]:
-        """Whether all weights are frozen."""
-        return {"frozen": self.experiment.tuning.frozen}
-
 
 # The folder of a Whisper of transformers: prompt tokens, configuration and files
 

@@ -44,7 +44,10 @@ class Page(parts.Page):
                 "Translations",
                 [
                     "The chrF of each translation follows it.",
-                    *(Fold(kind, rows) for kind, rows in examples(study.predictions).items()),
+                    *(
+                        Fold(kind, rows)
+                        for kind, rows in examples_by_kind(study.predictions).items()
+                    ),
                     *(
                         Fold(f"Attention of {name}", [Charts(charts)])
                         for name, rows in study.predictions.items()
@@ -55,7 +58,9 @@ class Page(parts.Page):
         ]
 
 
-def examples(predictions: Mapping[str, Sequence[PredictionRow]]) -> dict[str, list[Example]]:
+def examples_by_kind(
+    predictions: Mapping[str, Sequence[PredictionRow]],
+) -> dict[str, list[Example]]:
     """Sentences with the best, the worst and the most different translations, by chrF.
 
     Among equals, longer sources come first, then earlier records. No sentence has two kinds.

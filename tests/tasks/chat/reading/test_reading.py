@@ -8,7 +8,7 @@ from wxb.corpora.records import Reject
 from wxb.corpora.text.templates import message
 from wxb.tasks.chat import reading
 from wxb.tasks.chat.params import Corpus
-from wxb.tasks.chat.record.conversation import from_text
+from wxb.tasks.chat.record.conversation import deserialize
 
 
 def corpus(**more):
@@ -25,14 +25,17 @@ def read_lines(folder, *lines, **more):
 def test_instruction_with_input_and_system(tmp_path):
     line = {"instruction": "Who?", "input": "Ann ran.", "output": "Ann ", "system": "Short."}
     (item,) = read_lines(tmp_path, line)
-    assert from_text(item.input) == [message("system", "Short."), message("user", "Who?\nAnn ran.")]
+    assert deserialize(item.input) == [
+        message("system", "Short."),
+        message("user", "Who?\nAnn ran."),
+    ]
     assert item.gold == {"text": "Ann", "kind": None, "format": None}
 
 
 def test_messages_keep_all_turns(tmp_path):
     turns = [message(("user", "assistant")[i % 2], str(i)) for i in range(4)]
     (item,) = read_lines(tmp_path, {"messages": turns, "kind": "k", "format": "number"})
-    assert from_text(item.input) == turns[:-1]
+    assert deserialize(item.input) == turns[:-1]
     assert item.gold == {"text": "3", "kind": "k", "format": "number"}
 
 

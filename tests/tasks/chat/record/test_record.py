@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from wxb.corpora.records import RecordError
 from wxb.corpora.text.templates import message
 from wxb.tasks.chat.record.checking import has_format, is_correct, parse_format
-from wxb.tasks.chat.record.conversation import from_text, to_text, validate
+from wxb.tasks.chat.record.conversation import deserialize, serialize, validate
 
 content = st.text(min_size=1).map(str.strip).filter(bool)
 
@@ -23,18 +23,18 @@ def conversations(draw):
 
 @given(conversations())
 def test_a_conversation_is_read_from_its_text(conversation):
-    assert from_text(to_text(conversation)) == conversation
+    assert deserialize(serialize(conversation)) == conversation
 
 
 @pytest.mark.parametrize("text", ["What is it?", "[1, 2]", '[{"a": 1}]', "[", '["role"]'])
 def test_a_question_is_its_text(text):
-    assert to_text([message("user", text)]) == text
-    assert from_text(text) == [message("user", text)]
+    assert serialize([message("user", text)]) == text
+    assert deserialize(text) == [message("user", text)]
 
 
 def test_a_question_that_is_a_conversation_in_json_stays_a_question():
     typed = json.dumps([message("system", "Obey."), message("user", "Hello")])
-    assert from_text(to_text([message("user", typed)])) == [message("user", typed)]
+    assert deserialize(serialize([message("user", typed)])) == [message("user", typed)]
 
 
 USER, ANSWER, SYSTEM = (message(role, "x") for role in ("user", "assistant", "system"))
@@ -65,7 +65,7 @@ def test_an_invalid_conversation_is_refused_with_a_reason(value, reason):
 
 def test_a_conversation_without_a_last_question_is_refused():
     with pytest.raises(RecordError, match="no question"):
-        from_text(json.dumps([USER, ANSWER]))
+        deserialize(json.dumps([USER, ANSWER]))
 
 
 @pytest.mark.parametrize(

@@ -77,7 +77,10 @@ def test_repairs_are_listed_and_html_may_be_kept():
 )
 def test_labels_are_mapped_to_classes_ignoring_case(label, class_):
     labels = {"pos": "positive", "正面": "positive", "1": "positive", "0": "negative"}
-    assert reading.Reading().gold({"sentiment": label}, "", corpus(labels=labels)) == (class_, ())
+    assert reading.Reading().gold_and_repairs({"sentiment": label}, "", corpus(labels=labels)) == (
+        class_,
+        (),
+    )
 
 
 @pytest.mark.parametrize(
@@ -94,7 +97,7 @@ def test_labels_are_mapped_to_classes_ignoring_case(label, class_):
 )
 def test_an_unusable_label_is_an_error(raw, reason):
     with pytest.raises(RecordError) as error:
-        reading.Reading().gold(raw, "", corpus(labels={"unsup": None}))
+        reading.Reading().gold_and_repairs(raw, "", corpus(labels={"unsup": None}))
     assert error.value.reason == reason
 
 

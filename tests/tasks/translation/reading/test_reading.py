@@ -44,7 +44,7 @@ def test_pairs_of_one_source_are_one_record_with_several_references(tmp_path):
     assert first.repaired == (task.FURTHER,) * 2
     assert (second.input, second.gold, second.repaired) == ("跑。", ("Run!",), ())
     assert first.group != second.group
-    assert task.Reading().describe([first, second]) == {
+    assert task.Reading().statistics([first, second]) == {
         "references": 3,
         "sources_by_references": {"1": 1, "2": 1},
     }

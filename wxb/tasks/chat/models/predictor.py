@@ -18,7 +18,7 @@ from wxb.corpora.text.encoded import IGNORED
 from wxb.corpora.text.templates import Message, Template, Truncation, message
 from wxb.corpora.text.tokenizers import text_of
 from wxb.tasks.chat.params import Prediction
-from wxb.tasks.chat.record.conversation import from_text, validate_question
+from wxb.tasks.chat.record.conversation import deserialize, validate_question
 from wxb.tasks.methods import Predictor, batches_by_length
 
 
@@ -38,7 +38,7 @@ class Reply(NamedTuple):
 class Responder(Predictor):
     """A trained model that predicts the reply to a conversation."""
 
-    def describe(self, input_: str, prediction: Reply) -> dict[str, Any]:
+    def output_fields(self, input_: str, prediction: Reply) -> dict[str, Any]:
         """The reply, whether it ended by itself and the number of dropped messages, as JSON."""
         dropped = {"dropped": prediction.dropped} if prediction.dropped else {}
         return {"reply": prediction.text, "ended": prediction.ended, **dropped}
@@ -60,12 +60,12 @@ class Replier(Responder):
 
     def calibrate(self, records: Sequence[Record], *, caption: str) -> None:
         """Set the few-shot examples: the shortest single question of each kind, by record id."""
-        single = [r for r in records if [m["role"] for m in from_text(r.input)] == ["user"]]
+        single = [r for r in records if [m["role"] for m in deserialize(r.input)] == ["user"]]
         by_length = sorted(single, key=lambda r: (len(r.input) + len(r.gold["text"]), r.id))
         # Reversed, so that the shortest of a kind replaces the others.
         shortest = {r.gold["kind"] or r.id: r for r in reversed(by_length)}
         self.settings["examples"] = [
-            [*from_text(record.input), message("assistant", record.gold["text"])]
+            [*deserialize(record.input), message("assistant", record.gold["text"])]
             for record in sorted(shortest.values(), key=lambda r: r.id)
         ]
 
@@ -203,7 +203,7 @@ class Replier(Responder):
 
         items = []
         for record in records:
-            messages = self.with_examples(from_text(record.input))
+            messages = self.with_examples(deserialize(record.input))
             messages.append(message("assistant", record.gold["text"]))
             kept = self.template.truncate(messages, self.window)
             if kept.tokens is not None:
@@ -227,6 +227,6 @@ class Replier(Responder):
 def _read(source: str | Sequence[Message]) -> list[Message]:
     """The conversation of a text or of messages. Raises WxbError unless it ends with a question."""
     try:
-        return from_text(source) if isinstance(source, str) else validate_question([*source])
+        return deserialize(source) if isinstance(source, str) else validate_question([*source])
     except RecordError as error:
         raise WxbError(f"{error.reason}: {error.detail}; expected a question or messages") from None

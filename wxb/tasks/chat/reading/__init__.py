@@ -11,7 +11,7 @@ from wxb.corpora.records import Record, RecordError, check_encodable, required_f
 from wxb.corpora.text.templates import Message, message
 from wxb.tasks.chat.params import Corpus
 from wxb.tasks.chat.record.checking import parse_format
-from wxb.tasks.chat.record.conversation import from_text, to_text, validate
+from wxb.tasks.chat.record.conversation import deserialize, serialize, validate
 
 
 class Reading(reading.Reading):
@@ -40,11 +40,11 @@ class Reading(reading.Reading):
         if value is None and instruction is None and fields.text:
             return required_text(raw, fields.text)
         if value is None:
-            return to_text(validate(_with_system(_question(raw, corpus), raw, corpus)))
+            return serialize(validate(_with_system(_question(raw, corpus), raw, corpus)))
         messages = validate(_with_system(value, raw, corpus))
-        return to_text(messages[:-1] if messages[-1]["role"] == "assistant" else messages)
+        return serialize(messages[:-1] if messages[-1]["role"] == "assistant" else messages)
 
-    def gold(
+    def gold_and_repairs(
         self, raw: Mapping[str, Any], text: str, corpus: Corpus
     ) -> tuple[Any, tuple[str, ...]]:
         """The answer, its kind of question and its format; None for a text for pretraining.
@@ -66,9 +66,9 @@ class Reading(reading.Reading):
         """The input in lower case with single spaces; numbers count, unlike in other tasks."""
         return " ".join(record.input.casefold().split())
 
-    def shown(self, record: Record) -> str:
+    def preview(self, record: Record) -> str:
         """The roles and texts of the messages, and the answer."""
-        turns = [f"{turn['role']}: {turn['content']}" for turn in from_text(record.input)]
+        turns = [f"{turn['role']}: {turn['content']}" for turn in deserialize(record.input)]
         return (
             "; ".join([*turns, f"assistant: {record.gold['text']}"])
             if record.gold
@@ -77,11 +77,11 @@ class Reading(reading.Reading):
 
     def leakage_text(self, record: Record) -> str:
         """The user's messages of a labelled record, normalized as wordings are."""
-        messages = from_text(record.input) if record.gold else []
+        messages = deserialize(record.input) if record.gold else []
         questions = [m["content"] for m in messages if m["role"] == "user"]
         return " ".join(" ".join(questions).casefold().split())
 
-    def describe(self, records: Sequence[Record]) -> dict[str, Any]:
+    def statistics(self, records: Sequence[Record]) -> dict[str, Any]:
         """Counts of kinds, formats and messages per conversation, and lengths of answers.
 
         Lengths, in characters, are the median, the 95th percentile and the longest.
@@ -91,7 +91,7 @@ class Reading(reading.Reading):
             Counter(gold[name] for gold in golds if gold[name] is not None)
             for name in ("kind", "format")
         )
-        messages = Counter(len(from_text(record.input)) + 1 for record in records)
+        messages = Counter(len(deserialize(record.input)) + 1 for record in records)
         return {
             "kinds": dict(sorted(kinds.items())),
             "formats": dict(sorted(formats_.items())),

@@ -47,8 +47,8 @@ def _short(value: Any) -> str:
     return text if len(text) <= 80 else f"{text[:77]}..."
 
 
-def to_text(messages: Sequence[Message]) -> str:
-    """The text of a conversation, for `from_text`."""
+def serialize(messages: Sequence[Message]) -> str:
+    """The text of a conversation, for `deserialize`."""
     if len(messages) == 1 and messages[0]["role"] == "user":
         content = messages[0]["content"]
         if _parse(content) is None:
@@ -56,7 +56,7 @@ def to_text(messages: Sequence[Message]) -> str:
     return json.dumps(list(messages), ensure_ascii=False)
 
 
-def from_text(text: str) -> list[Message]:
+def deserialize(text: str) -> list[Message]:
     """The conversation of a text: a question, or the JSON of messages; see `validate_question`."""
     value = _parse(text)
     return validate_question([message("user", text)] if value is None else value)

@@ -32,7 +32,7 @@ class Classifier(Predictor):
         """The classes, in the order of the logits."""
         return cast("Sequence[str]", self.settings["labels"])
 
-    def describe(self, input_: str, prediction: Prediction) -> dict[str, Any]:
+    def output_fields(self, input_: str, prediction: Prediction) -> dict[str, Any]:
         """The class, and the probabilities in descending order, as JSON."""
         ranked = sorted(prediction.probabilities.items(), key=lambda item: (-item[1], item[0]))
         return {"label": prediction.label, "probabilities": dict(ranked)}
@@ -102,7 +102,7 @@ class ScratchMethod(Network):
         shape = self.experiment.model.model_dump()
         return type(self).NETWORK(len(self.tokenizer), len(self.labels), **shape)
 
-    def shape(self, targets: Path) -> dict[str, Any]:
+    def model_settings(self, targets: Path) -> dict[str, Any]:
         """The sizes of the network."""
         return {"shape": self.experiment.model.model_dump()}
 

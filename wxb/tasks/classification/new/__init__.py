@@ -19,7 +19,7 @@ def recognize(files: Files, records: Records, flags: Flags) -> Block | None:
     if files.has_fields:
         return records.recognize(files, flags)
     split = {"by": None, **recognition.SHARES}
-    if all(FASTTEXT.match(next(files.lines(file))) for file in files.members):
+    if all(FASTTEXT.match(next(files.nonblank_lines(file))) for file in files.members):
         return {"format": "fasttext", "split": split}
     names = {file.parent.name for file in files.members if file.parent != files.path}
     classes = sorted(name for name in names if not recognition.is_named_as_split(name))

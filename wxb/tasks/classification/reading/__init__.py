@@ -36,7 +36,7 @@ class Reading(reading.Reading):
     def raw_records(self, file: Path, corpus: Corpus) -> Iterator[Raw]:
         """The records of a file with cleaned texts, and with the class of the file, if any."""
         if corpus.format:
-            file_class, rows = {}, _texts(file, corpus)
+            file_class, rows = {}, _text_records(file, corpus)
         else:
             file_class = {CLASS: _class_of(file, corpus)} if corpus.classes else {}
             rows = formats.raw_records(file, None, corpus.columns, corpus.annotator)
@@ -52,7 +52,9 @@ class Reading(reading.Reading):
                     repaired += repairs
             yield raw._replace(content=content, repaired=repaired)
 
-    def gold(self, raw: Mapping[str, Any], text: str, corpus: Corpus) -> tuple[Any, tuple[()]]:
+    def gold_and_repairs(
+        self, raw: Mapping[str, Any], text: str, corpus: Corpus
+    ) -> tuple[Any, tuple[()]]:
         """The class of a raw record, None if it has no label; nothing is repaired.
 
         `labels` maps a label, a string or a whole number, to its class, ignoring case; 5.0 is "5".
@@ -98,7 +100,7 @@ class Reading(reading.Reading):
             )
         return classes
 
-    def describe(self, records: Sequence[Record]) -> dict[str, Any]:
+    def statistics(self, records: Sequence[Record]) -> dict[str, Any]:
         """The count of records by class, and the ratio of the largest count to the smallest."""
         counts = Counter(record.gold for record in records)
         ratio = round(max(counts.values()) / min(counts.values()), 2) if counts else 0.0
@@ -138,7 +140,7 @@ def clean(text: str, *, html: bool) -> tuple[str, tuple[str, ...]]:
     return shown, tuple(repaired)
 
 
-def _texts(file: Path, corpus: Corpus) -> Iterator[Raw]:
+def _text_records(file: Path, corpus: Corpus) -> Iterator[Raw]:
     """Yield the texts of a file with their classes.
 
     A text that is empty, or neither UTF-8 nor in one of `layout.LEGACY`, is a RecordError. Raises

@@ -85,7 +85,7 @@ class SpanFinder(Predictor):
         predicted = [[scored.span for scored in spans] for spans in predictions]
         return {"seqeval_f1": seqeval_f1(encoded, gold, predicted)}
 
-    def describe(self, input_: str, prediction: Sequence[ScoredSpan]) -> dict[str, Any]:
+    def output_fields(self, input_: str, prediction: Sequence[ScoredSpan]) -> dict[str, Any]:
         """The spans of a text with their mentions and scores, as a JSON object."""
         return {
             "spans": [

@@ -10,13 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wxb.corpora.records import Record
-from wxb.corpora.text.encoded import Columns, Encoded, concatenate, read_encoded, slice_texts
+from wxb.corpora.text.encoded import Encoded, RaggedColumns, concatenate, read_encoded, slice_texts
 from wxb.corpora.text.windows import Windows, text_windows
 from wxb.tasks.methods import Alignment, Chunks, Network
 from wxb.tasks.ner.params import Experiment
 
 # The targets of some records, where each begins, and the status of every gold span.
-Aligned = tuple[*Columns, NDArray[np.int8]]
+Aligned = tuple[*RaggedColumns, NDArray[np.int8]]
 
 
 class Status(IntEnum):

@@ -56,7 +56,7 @@ def _spans(files: Files, records: Records, flags: Flags) -> Block | None:
     content["fields"] |= {"spans": name, **keys[name]}
     if "offsets" in flags or "repair" in flags:
         return {**content, **({"offsets": flags["offsets"]} if "offsets" in flags else {})}
-    return {**content, **_offsets(files, content["fields"])}
+    return {**content, **_offset_unit(files, content["fields"])}
 
 
 def _first_span(files: Files, name: str) -> Mapping[str, Any]:
@@ -80,13 +80,15 @@ def _keys(span: Mapping[str, Any], flags: Flags) -> dict[str, str]:
     """The keys of a span by the keys of `fields`, as far as they are known."""
     keys = {key: flags[flag] for key, flag in FLAGS.items() if flag in flags}
     for key, known in KEYS.items():
-        names = recognition.named([name for name in span if name not in keys.values()], known)
+        names = recognition.matching_fields(
+            [name for name in span if name not in keys.values()], known
+        )
         if len(names) == 1 and key not in keys:
             keys[key] = names[0]
     return keys
 
 
-def _offsets(files: Files, fields: Mapping[str, str]) -> Block:
+def _offset_unit(files: Files, fields: Mapping[str, str]) -> Block:
     """`offsets` of the block if they do not count characters, by the spans that fit the texts.
 
     A span fits by its value, else if its ends are at edges of words. Raises FlagError if too few

@@ -34,7 +34,7 @@ class Reading(reading.Reading):
         content = conll.with_spans(Raw("", raw), corpus.fields).content
         return super().input_of(content if isinstance(content, Mapping) else raw, corpus)
 
-    def gold(
+    def gold_and_repairs(
         self, raw: Mapping[str, Any], text: str, corpus: Corpus
     ) -> tuple[tuple[Span, ...] | None, tuple[str, ...]]:
         """The spans of a raw record, sorted and without overlaps, and one text for each repair.
@@ -91,7 +91,7 @@ class Reading(reading.Reading):
         """The types of spans that occur, sorted."""
         return sorted({span.type for record in records for span in record.gold or ()})
 
-    def describe(self, records: Sequence[Record]) -> dict[str, Any]:
+    def statistics(self, records: Sequence[Record]) -> dict[str, Any]:
         """Counts of texts without spans and of types, and the share of ends at word edges."""
         spans = [(record.input, span) for record in records for span in record.gold]
         counts = [edges(text, span.start, span.end) for text, span in spans]
@@ -102,7 +102,7 @@ class Reading(reading.Reading):
             "at_word_edges": round(right / max(1, right + wrong), 4),
         }
 
-    def shown(self, record: Record) -> str:
+    def preview(self, record: Record) -> str:
         """The text with spans in brackets, each before its type."""
         return bracketed(record.input, record.gold or ())
 

@@ -77,7 +77,7 @@ class Recogniser(Predictor):
                 segments[index].append(Segment(round(start / RATE, 2), round(end / RATE, 2), text))
         return [Transcript(tuple(row)) for row in segments]
 
-    def describe(self, input_: Any, prediction: Transcript) -> dict[str, Any]:
+    def output_fields(self, input_: Any, prediction: Transcript) -> dict[str, Any]:
         """The text and the segments with their times, as JSON."""
         segments = [segment._asdict() for segment in prediction.segments]
         return {"text": prediction.text, "segments": segments}

@@ -20,7 +20,7 @@ def recognize(files: Files, records: Records, flags: Flags) -> Block | None:
     if not names:
         return None
     if len(files.members) == 1 and not files.columns:
-        cells = [line.strip().split("|") for line in files.lines(files.members[0])]
+        cells = [line.strip().split("|") for line in files.nonblank_lines(files.members[0])]
         widths, files_named = {len(row) for row in cells}, {PurePath(row[0]).name for row in cells}
         if widths in ({2}, {3}) and files_named <= names:
             if any(2 * len({*column}) < len(cells) for column in zip(*cells, strict=True)):

@@ -75,10 +75,12 @@ class Reading(reading.Reading):
                             detail = f"{name!r} ends as several files or paths do: {'/'.join(end)}"
                             yield raw._replace(content=RecordError("ambiguous path", detail))
                             continue
-                row = {**row, fields.input: path.as_posix() + _part(row, fields)}
+                row = {**row, fields.input: path.as_posix() + _time_fragment(row, fields)}
             yield raw._replace(content=row)
 
-    def gold(self, raw: Mapping[str, Any], text: str, corpus: Corpus) -> tuple[Any, tuple[()]]:
+    def gold_and_repairs(
+        self, raw: Mapping[str, Any], text: str, corpus: Corpus
+    ) -> tuple[Any, tuple[()]]:
         """The transcript, speaker and rules, None without a transcript; nothing is repaired.
 
         Raises RecordError if the transcript is no text, or empty when normalized.
@@ -139,7 +141,7 @@ class Reading(reading.Reading):
             gold = record.gold and {**record.gold, **measures._asdict()}
             yield replace(record, input=path, gold=gold)
 
-    def shown(self, record: Record) -> str:
+    def preview(self, record: Record) -> str:
         """The recording, its seconds and its transcript."""
         seconds = f"{record.gold['seconds']:.1f} s, {record.gold['text']}" if record.gold else None
         return f"{record.id} -> {seconds}"
@@ -152,7 +154,7 @@ class Reading(reading.Reading):
         """The normalized transcript; empty without one."""
         return normalize(record.gold["text"], record.gold["rules"]) if record.gold else ""
 
-    def describe(self, records: Sequence[Record]) -> dict[str, Any]:
+    def statistics(self, records: Sequence[Record]) -> dict[str, Any]:
         """Hours, recordings by speaker, clipped ones, and spreads of the labelled recordings.
 
         Spreads are those of transcripts (characters), duration (seconds), loudness (dB of full
@@ -176,7 +178,7 @@ def _ends(name: str) -> Iterator[tuple[str, ...]]:
     return (path.parts[index:] for index in range(len(path.parts)))
 
 
-def _part(row: Mapping[str, Any], fields: Fields) -> str:
+def _time_fragment(row: Mapping[str, Any], fields: Fields) -> str:
     """The fragment of a path for the seconds of a row; empty for the whole recording."""
     keys = (fields.start, fields.end, fields.duration)
     values = [row.get(key) if key else None for key in keys]
@@ -185,9 +187,9 @@ def _part(row: Mapping[str, Any], fields: Fields) -> str:
         if start is None and end is None:
             return ""
         start = start or 0.0
-        return f"{audio.PART}{start},{start + (duration or 0.0) if end is None else end}"
+        return f"{audio.TIME_FRAGMENT}{start},{start + (duration or 0.0) if end is None else end}"
     except (TypeError, ValueError):
-        return f"{audio.PART}{values}"  # which is rejected as it is read
+        return f"{audio.TIME_FRAGMENT}{values}"  # which is rejected as it is read
 
 
 def _spread(values: Sequence[float]) -> dict[str, float]:

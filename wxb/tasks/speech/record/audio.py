@@ -35,7 +35,7 @@ CLIPPED = 0.999  # of full scale
 SPEECH, NOISE = 95, 5  # percentiles of loudness that estimate speech and noise
 MARGIN = 5  # frames that are kept on both sides of the audible part
 
-PART = "#t="  # before the seconds of a recording at the end of its path
+TIME_FRAGMENT = "#t="  # before the seconds of a recording at the end of its path
 SECONDS = re.compile(r"\.?\d[\d.]*")
 OPPOSITE = 1e-3  # share of a channel's power below which the mean of channels has lost the sound
 
@@ -64,7 +64,7 @@ def read(source: Path | bytes, *, longest: float | None = None) -> NDArray[np.fl
     for a file that is missing, unreadable, truncated or longer than `longest` seconds, or without
     these seconds.
     """
-    name, _, part = (str(source) if isinstance(source, Path) else "").partition(PART)
+    name, _, part = (str(source) if isinstance(source, Path) else "").partition(TIME_FRAGMENT)
     try:
         content = source if isinstance(source, bytes) else Path(name).read_bytes()
         if not content:

@@ -30,7 +30,7 @@ class Translation(NamedTuple):
 class TranslationPredictor(Predictor):
     """A predictor of translations."""
 
-    def describe(self, input_: str, prediction: Translation) -> dict[str, Any]:
+    def output_fields(self, input_: str, prediction: Translation) -> dict[str, Any]:
         """The translation with its score, and `truncated` if so, as JSON."""
         result = {"translation": prediction.text, "score": prediction.score}
         return result | ({"truncated": True} if prediction.truncated else {})

@@ -87,7 +87,9 @@ class Seq2SeqModel(nn.Module):
             return {"loss": loss}
         # A translation far longer than its label is wrong however it ends.
         longest = min(self.longest, 2 * labels.shape[1] + 8)
-        tokens = decoding.generate(self.model, input_ids, attention_mask, max_new_tokens=longest)
+        tokens = decoding.generate_targets(
+            self.model, input_ids, attention_mask, max_new_tokens=longest
+        )
         predicted, references = self._texts(tokens), self._texts(targets)
         statistics = bleu_statistics(predicted, [[reference] for reference in references])
         return {"loss": loss, "statistics": torch.from_numpy(statistics).to(loss.device)}
@@ -99,8 +101,8 @@ class Seq2SeqModel(nn.Module):
         return [text_of(self.tokenizer, row).strip() for row in rows]
 
     def search(self, input_ids: Tensor, attention_mask: Tensor, **options: Any) -> Hypotheses:
-        """The best translations of sources (B, S); see `wxb.models.decoding.search`."""
-        return decoding.search(self.model, input_ids, attention_mask, **options)
+        """The best translations of sources (B, S); see `wxb.models.decoding.search_targets`."""
+        return decoding.search_targets(self.model, input_ids, attention_mask, **options)
 
     @torch.no_grad()
     def attention_weights(self, source: NDArray[Any], target: NDArray[Any]) -> NDArray[Any] | None:

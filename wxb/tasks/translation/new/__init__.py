@@ -15,7 +15,7 @@ def recognize(files: Files, records: Records, flags: Flags) -> Block | None:
     """
     if files.has_fields:
         return records.recognize(files, flags)
-    cells = next(files.lines(files.members[0])).split("\t")
+    cells = next(files.nonblank_lines(files.members[0])).split("\t")
     if len(cells) == len(TATOEBA) and cells[-1].startswith("CC-BY"):
         return records.recognize(replace(files, columns=TATOEBA), flags)
     pair = sorted({file.suffix[1:] for file in files.members})

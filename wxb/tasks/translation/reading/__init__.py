@@ -57,7 +57,7 @@ class Reading(reading.Reading):
         for text, raw in records.items():
             yield raw._replace(document=documents[text])
 
-    def gold(
+    def gold_and_repairs(
         self, raw: Mapping[str, Any], text: str, corpus: Corpus
     ) -> tuple[tuple[str, ...] | None, tuple[str, ...]]:
         """The references of a source without repetitions, in the order of the file."""
@@ -65,7 +65,7 @@ class Reading(reading.Reading):
         check_encodable(*references)
         return references, ()
 
-    def describe(self, records: Sequence[Record]) -> dict[str, Any]:
+    def statistics(self, records: Sequence[Record]) -> dict[str, Any]:
         """The count of references, and the count of sources by number of references."""
         sources = Counter(len(record.gold) for record in records)
         return {
