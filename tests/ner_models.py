@@ -13,10 +13,7 @@ from wxb.tasks.ner.models.bio import tag_names
 
 TYPES = ["AGE", "NAME"]
 TEXTS = ["Ann is 9 and Bob is 12.", "Zoë is 34"]
-TOKENIZERS = {
-    "bert": train("wordpiece", 300, TEXTS),
-    "llama": train("byte-level-bpe", 300, TEXTS),
-}
+TOKENIZERS = {"bert": train("wordpiece", 300, TEXTS), "llama": train("byte-level-bpe", 300, TEXTS)}
 IDS = torch.tensor([[1, 7, 9, 3, 0, 0], [1, 30, 31, 32, 33, 2]])
 MASK = torch.tensor([[1, 1, 1, 1, 0, 0], [1, 1, 1, 1, 1, 1]])
 

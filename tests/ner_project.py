@@ -5,13 +5,14 @@ from pathlib import Path
 
 from tests import tiny, training_steps
 from wxb.core.files import write_json
+from wxb.corpora import clean
 from wxb.corpora.profile import profile
 from wxb.corpora.records import Record
 from wxb.corpora.text.tokenizers import train
 from wxb.metrics import evaluation
 from wxb.tasks.ner import metrics
 from wxb.tasks.ner.reading import Reading
-from wxb.tasks.ner.record import Span
+from wxb.tasks.ner.record import LABELLING, Span
 from wxb.tasks.ner.tagging import TaggingMethod
 from wxb.training.backbones.tuning import parameter_count
 
@@ -19,6 +20,10 @@ ROOT = Path(__file__).parents[1]
 NAMES = ("Ann", "Bob", "Eve", "Joe", "Kim", "Lou", "Max", "Sue")
 SECOND = ("Lee", "Roe", "Fox")
 SENTENCES = [(f"Yesterday {a} {b} said hello.", f"{a} {b}") for a in NAMES for b in SECOND]
+RECORDS = [
+    Record(text, text, (Span(text.index(name), text.index(name) + 7, "NAME"),), None, "")
+    for text, name in SENTENCES
+]
 EXPERIMENT = training_steps.experiment(
     "ner",
     "tagging",
@@ -28,16 +33,21 @@ EXPERIMENT = training_steps.experiment(
 )
 
 
+def write_corpus(folder, splits):
+    """Write a clean corpus: the records of each split, and the profile."""
+    folder.mkdir(parents=True)
+    for name, members in splits.items():
+        clean.write(folder / f"{name}.parquet", members, LABELLING)
+    facts = {"test_groups": dict.fromkeys(splits), "fields_not_read": {}}
+    write_json(folder / "profile.json", {**profile(splits, [], Reading()), **facts})
+
+
 def create_project(folder):
     """Create a project with a trained experiment, ner-encoder, which finds its training names."""
     shutil.copy(ROOT / "params.yaml", folder)
     texts = [text for text, _ in SENTENCES]
-    records = [
-        Record(text, text, (Span(text.index(name), text.index(name) + 7, "NAME"),), None, "")
-        for text, name in SENTENCES
-    ]
     (folder / "data/clean/pii").mkdir(parents=True)
-    splits = {"train": records[:16], "valid": records[16:], "test": records}
+    splits = {"train": RECORDS[:16], "valid": RECORDS[16:], "test": RECORDS}
     write_json(
         folder / "data/clean/pii/profile.json",
         {**profile(splits, [], Reading()), "test_groups": dict.fromkeys(splits)},
@@ -45,14 +55,14 @@ def create_project(folder):
     tokenizer = train("wordpiece", 400, texts)
     backbone = tiny.bert(folder / "bert", vocab_size=len(tokenizer))
     method = TaggingMethod(EXPERIMENT, ["NAME"], tokenizer)
-    predictor, _, _ = training_steps.train(method, backbone, records, folder / "work")
+    predictor, _, _ = training_steps.train(method, backbone, RECORDS, folder / "work")
     (folder / "models/ner-encoder").mkdir(parents=True)
     predictor.save(folder / "models/ner-encoder")
     rows = [
         metrics.PredictionRow(
             r.id, r.input, r.gold, tuple(s.span for s in row), tuple(s.score for s in row)
         )
-        for r, row in zip(records, predictor.predict(texts), strict=True)
+        for r, row in zip(RECORDS, predictor.predict(texts), strict=True)
     ]
     evaluation.save_run(metrics.Scorer(), folder / "reports/predictions/ner/ner-encoder", rows)
     write_json(

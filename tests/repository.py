@@ -39,3 +39,10 @@ def write(path, content):
     Path(path).parent.mkdir(parents=True, exist_ok=True)
     text = content if isinstance(content, str) else json.dumps(content)
     Path(path).write_text(text, encoding="utf-8")
+
+
+def edit(path, old, new):
+    """Replace the first occurrence of a text in a file, which must have it."""
+    text = Path(path).read_text(encoding="utf-8")
+    assert old in text
+    write(path, text.replace(old, new, 1))

@@ -16,8 +16,7 @@ ROOT = Path(__file__).parents[1]
 
 
 @pytest.mark.parametrize(
-    ("profile", "extras"),
-    [("demo", []), ("pretrained", ["pretrained"]), ("speech", ["speech"])],
+    ("profile", "extras"), [("demo", []), ("pretrained", ["pretrained"]), ("speech", ["speech"])]
 )
 def test_a_study_installs_the_extras_that_it_needs(tmp_path, monkeypatch, profile, extras):
     monkeypatch.chdir(tmp_path)

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from wxb.core.params import ParamsError, check, load, read_yaml
 from wxb.core.params.section import Section
-from wxb.core.params.tasks import methods, names, prediction_class
+from wxb.core.params.tasks import methods, names
 
 ROOT = Path(__file__).parents[2]
 CONTENT = read_yaml(ROOT / "params.yaml")
@@ -284,4 +284,5 @@ def test_an_unknown_block_is_an_error_with_the_nearest_name():
 def test_each_method_has_a_module_and_a_prediction_class(task):
     for method in methods(task):
         assert (ROOT / f"wxb/tasks/{task}/{method}.py").is_file()
-        assert "batch_size" in prediction_class(task, method).model_fields
+        prediction = methods(task)[method].model_fields["prediction"].annotation
+        assert "batch_size" in prediction.model_fields

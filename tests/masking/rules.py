@@ -10,11 +10,7 @@ from wxb.masking.placeholders import Placeholders, apply_edits
 from wxb.tasks.ner.record import Span
 
 MASK = ("mask", "--experiment", "rules")
-RULES = {
-    "EMAIL": (r"\w+@\w+\.org", 0.95),
-    "NAME": (r"[A-Z][a-zé]+", 0.9),
-    "AGE": (r"\d+", 0.5),
-}
+RULES = {"EMAIL": (r"\w+@\w+\.org", 0.95), "NAME": (r"[A-Z][a-zé]+", 0.9), "AGE": (r"\d+", 0.5)}
 PATTERN = re.compile("|".join(f"(?P<{type_}>{rule})" for type_, (rule, _) in RULES.items()))
 
 

@@ -37,8 +37,7 @@ def test_only_its_owner_may_read_it_and_a_link_stays_a_link(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "content",
-    ["Ann", '{"Ann": 1}', "[]", '{"placeholders": {"Ann": "x"}}', ""],
+    "content", ["Ann", '{"Ann": 1}', "[]", '{"placeholders": {"Ann": "x"}}', ""]
 )
 def test_another_file_is_an_error_and_not_quoted(tmp_path, content):
     path = tmp_path / "m.json"

@@ -8,12 +8,7 @@ from hypothesis import strategies as st
 from torch import nn
 from torch.nn import functional as F  # noqa: N812
 
-from wxb.models.attention import (
-    MultiHeadAttention,
-    attention,
-    attention_weights,
-    sinusoids,
-)
+from wxb.models.attention import MultiHeadAttention, attention_weights, sinusoids
 
 sizes = st.integers(1, 5)
 seeds = st.integers(0, 99)
@@ -42,7 +37,7 @@ def test_attention_equals_torch(heads, queries, keys, width, masked, seed):
     shapes = [(2, heads, queries, width), (2, heads, keys, width), (2, heads, keys, width)]
     inputs = random_tensors(*shapes)
     mask = some_mask(2, 1, queries, keys) if masked else None
-    actual = attention(*inputs, mask)
+    actual = attention_weights(*inputs[:2], mask) @ inputs[2]
     expected = F.scaled_dot_product_attention(*inputs, attn_mask=mask)
     torch.testing.assert_close(actual, expected)
     torch.testing.assert_close(gradients(actual, inputs), gradients(expected, inputs))
@@ -82,7 +77,7 @@ def test_a_query_with_every_key_masked_gets_zeros_and_no_gradient(dtype):
     mask = torch.tensor([[True, False, True], [False, False, False]])
     weights = attention_weights(inputs[0], inputs[1], mask)
     assert weights[0, 0, 1].tolist() == [0, 0, 0]
-    actual = attention(*inputs, mask)
+    actual = attention_weights(*inputs[:2], mask) @ inputs[2]
     assert actual[0, 0, 1].tolist() == [0, 0, 0, 0]
     slopes = gradients(actual, inputs)
     assert all(slope.isfinite().all() for slope in slopes)

@@ -13,14 +13,7 @@ from torch import Tensor
 
 from tests.models.architectures import GPT2
 from tests.models.equal import twin
-from wxb.models.decoding import (
-    DecoderState,
-    beam_search,
-    complete,
-    decoder_step,
-    greedy_search,
-    positions,
-)
+from wxb.models.decoding import DecoderState, beam_search, complete, decoder_step, greedy_search
 
 PAD, EOS, WORDS = 0, 1, 4
 VOCABULARY = 7  # of the sums below
@@ -251,8 +244,3 @@ def test_beam_search_of_a_decoder_equals_transformers(rows, beams, longest, use_
         max_new_tokens=longest,
     )
     assert result.tokens[:, 0].equal(expected[:, 8:])
-
-
-def test_positions_count_only_tokens():
-    mask = torch.tensor([[0, 0, 1, 1], [1, 1, 1, 1], [1, 1, 0, 0]])
-    assert positions(mask).tolist() == [[0, 0, 0, 1], [0, 1, 2, 3], [0, 1, 1, 1]]

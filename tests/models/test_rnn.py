@@ -82,11 +82,7 @@ def test_names_and_initial_weights_equal_torch(kind, shape, seed):
 
 
 @each_kind
-@given(
-    shape=shapes,
-    mask=st.lists(st.booleans(), min_size=1, max_size=8),
-    seed=st.integers(0, 99),
-)
+@given(shape=shapes, mask=st.lists(st.booleans(), min_size=1, max_size=8), seed=st.integers(0, 99))
 @settings(deadline=None, max_examples=20)
 def test_padding_changes_nothing_at_any_position(kind, shape, mask, seed):
     torch.manual_seed(seed)
@@ -120,8 +116,7 @@ def test_run_bidirectional_equals_the_textbook_version(shape, lengths, training,
     torch.testing.assert_close(actual, expected)
     if training:
         torch.testing.assert_close(
-            gradients(fast, inputs, actual),
-            gradients(textbook, inputs, expected),
+            gradients(fast, inputs, actual), gradients(textbook, inputs, expected)
         )
 
 

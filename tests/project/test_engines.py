@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.project import toy_dag
+from tests.repository import edit
 from wxb.project import dag
 from wxb.project.engines import plan, targets
 
@@ -68,13 +69,6 @@ def modification_times(project: Path) -> dict[str, int]:
     }
 
 
-def edit(project: Path, name: str, old: str, new: str) -> None:
-    path = project / name
-    text = path.read_text()
-    assert old in text
-    path.write_text(text.replace(old, new))
-
-
 @pytest.fixture(scope="module")
 def new_project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The toy project before any run, in a folder whose name has a space."""
@@ -100,7 +94,7 @@ def project(
 
 
 def test_dry_run_and_report_change_nothing_and_are_right(project: Path, tmp_path: Path) -> None:
-    edit(project, "params.yaml", "rate: 3", "rate: 4")
+    edit("params.yaml", "rate: 3", "rate: 4")
     before = modification_times(project)
     planned = snakemake(project, "-n")
     assert set(re.findall(r"--single-item (\S+)", planned)) == STUDY_T - {"download@b"}
@@ -110,8 +104,8 @@ def test_dry_run_and_report_change_nothing_and_are_right(project: Path, tmp_path
 
 
 def test_planning_does_not_disturb_a_run(project: Path) -> None:
-    edit(project, "params.yaml", "rate: 1,", "rate: 2,")
-    edit(project, "params.yaml", "rate: 3,", "rate: 4,")
+    edit("params.yaml", "rate: 1,", "rate: 2,")
+    edit("params.yaml", "rate: 3,", "rate: 4,")
     hold, log = project / "hold", project / "dvc.txt"
     hold.touch()  # trainings wait until they have been planned
     with log.open("w") as output:
@@ -137,8 +131,8 @@ def test_planning_does_not_disturb_a_run(project: Path) -> None:
 
 
 def test_a_failure_names_its_stage_and_can_be_repaired(project: Path) -> None:
-    edit(project, "params.yaml", "rate: 1,", "rate: -1,")
-    edit(project, "params.yaml", "rate: 3, seconds: 0", "rate: 7, seconds: 1")
+    edit("params.yaml", "rate: 1,", "rate: -1,")
+    edit("params.yaml", "rate: 3, seconds: 0", "rate: 7, seconds: 1")
     output = snakemake(project, check=False)
     assert "Error in rule train@x" in output
     assert "repro --single-item train@x" in output
@@ -146,7 +140,7 @@ def test_a_failure_names_its_stage_and_can_be_repaired(project: Path) -> None:
     assert (project / "logs/train@x.log").read_text() == "rate must not be negative"
     assert (project / "reports/metrics/t/z-1.json").read_text() == '{"n": 7}', "did not finish"
 
-    edit(project, "params.yaml", "rate: -1,", "rate: 8,")
+    edit("params.yaml", "rate: -1,", "rate: 8,")
     assert stages_run(snakemake(project, "s")) == {"train@x", "compare@s", "report@s"}
 
 

@@ -16,6 +16,7 @@ from rich.console import Console
 
 from tests.commands import sleeping_process, wxb
 from tests.project_copy import Project as Folder
+from tests.repository import edit
 from wxb.cli import listing
 from wxb.core.files import write_json
 from wxb.core.params import load, read_yaml
@@ -119,13 +120,6 @@ def states():
         for section in inventory().overview().values()
         for name, facts in section.items()
     }
-
-
-def edit(name, old, new):
-    path = Path(name)
-    text = path.read_text()
-    assert old in text
-    path.write_text(text.replace(old, new, 1))
 
 
 def test_no_block_has_outputs_at_first(new_project, monkeypatch):

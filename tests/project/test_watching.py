@@ -16,12 +16,7 @@ from wxb.project.engines import Stage
 from wxb.project.watching import Running, Watch
 from wxb.runtime import locks
 
-CHAIN = {
-    "train@a": (),
-    "train@b": (),
-    "evaluate@a": ("train@a",),
-    "report@ner": ("evaluate@a",),
-}
+CHAIN = {"train@a": (), "train@b": (), "evaluate@a": ("train@a",), "report@ner": ("evaluate@a",)}
 PARAMS = load(ROOT / "params.yaml")
 
 

@@ -109,11 +109,7 @@ FILES = {
 
 def create(project: Path, files: Mapping[str, str] = FILES) -> Path:
     """Create a project of these files in a new folder; nothing has run in it."""
-    files = {
-        **files,
-        "wxb/__init__.py": "",
-        "wxb/core/params/__init__.py": PARAMS_MODULE,
-    }
+    files = {**files, "wxb/__init__.py": "", "wxb/core/params/__init__.py": PARAMS_MODULE}
     for name in (
         "Snakefile",
         "profiles/default/config.yaml",

@@ -6,6 +6,7 @@ import pytest
 
 from stages.check import BACKBONES, CHECKED, main
 from tests.project_copy import ROOT
+from tests.repository import edit
 
 
 @pytest.fixture
@@ -16,23 +17,16 @@ def project(tmp_path, monkeypatch):
     return tmp_path
 
 
-def edit(project, old, new):
-    path = project / "params.yaml"
-    text = path.read_text()
-    assert old in text
-    path.write_text(text.replace(old, new, 1))
-
-
 def test_the_output_is_the_same_for_all_valid_parameters(project):
     main()
     output = CHECKED.read_bytes()
-    edit(project, "learning_rate: ", "learning_rate: 1")
+    edit("params.yaml", "learning_rate: ", "learning_rate: 1")
     main()
     assert CHECKED.read_bytes() == output
 
 
 def test_invalid_parameters_are_an_error_without_output(project):
-    edit(project, "threads:", "thread:")
+    edit("params.yaml", "threads:", "thread:")
     with pytest.raises(SystemExit, match="did you mean 'threads'"):
         main()
     assert not CHECKED.exists()
@@ -43,7 +37,7 @@ def test_a_local_checkpoint_is_linked_so_that_dvc_hashes_its_files(project, monk
     (project / "bert/model.safetensors").touch()
     monkeypatch.setattr("wxb.core.compatibility.require", lambda *_: None)
     block = "  local: {corpus: pii, objective: none, checkpoint: bert}\n"
-    edit(project, "backbones:\n", f"backbones:\n{block}")
+    edit("params.yaml", "backbones:\n", f"backbones:\n{block}")
     main()
     links = {path.name: path.resolve() for path in BACKBONES.iterdir() if path.is_symlink()}
     assert links == {"local": project / "bert"}

@@ -7,17 +7,13 @@ from pathlib import Path
 import pytest
 
 from stages import align, compare, evaluate, pretrain, tokenize, tokenizer, train
-from tests.ner_project import ROOT, SENTENCES
+from tests.ner_project import RECORDS, ROOT, SENTENCES, write_corpus
 from wxb.core.errors import WxbError
 from wxb.core.files import read_json, sha256, write_json
 from wxb.core.params import check, read_yaml
-from wxb.corpora import clean
-from wxb.corpora.profile import profile
-from wxb.corpora.records import Record
 from wxb.metrics import evaluation
 from wxb.tasks.ner import metrics as scorer
-from wxb.tasks.ner.reading import Reading
-from wxb.tasks.ner.record import LABELLING, Span
+from wxb.tasks.ner.record import Span
 
 SETTINGS = {
     "encoding": {"max_length": 24, "stride": 8},
@@ -58,25 +54,10 @@ def params_of(seed):
 def project(tmp_path_factory):
     """A project that was trained with the seeds 3 and 5, but not evaluated."""
     folder = tmp_path_factory.mktemp("project")
-    records = [
-        Record(text, text, (Span(text.index(name), text.index(name) + 7, "NAME"),), None, "")
-        for text, name in SENTENCES
-    ]
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
-        corpus = Path("data/clean/pii")
-        corpus.mkdir(parents=True)
-        splits = {"train": records[:16], "valid": records[16:], "test": records, "new": records[:5]}
-        for name, members in splits.items():
-            clean.write(corpus / f"{name}.parquet", members, LABELLING)
-        write_json(
-            corpus / "profile.json",
-            {
-                **profile(splits, [], Reading()),
-                "test_groups": dict.fromkeys(splits),
-                "fields_not_read": {},
-            },
-        )
+        splits = {"train": RECORDS[:16], "valid": RECORDS[16:], "test": RECORDS, "new": RECORDS[:5]}
+        write_corpus(Path("data/clean/pii"), splits)
         params = params_of([3, 5])
         for stage, name in ((tokenizer, "encoder"), (pretrain, "encoder")):
             stage.main(params, name)

@@ -65,10 +65,7 @@ STUDIES = {
     "chat": Study(
         ["chat-few-shot", "chat-qlora-neftune", "chat-qlora-neftune-padded", "chat-nearest"],
         small_chat,
-        (
-            *(f'<section id="{name}"' for name in ("kinds", "replies", "published")),
-            "1.881",
-        ),
+        (*(f'<section id="{name}"' for name in ("kinds", "replies", "published")), "1.881"),
     ),
     "reviews": Study(
         ["reviews-tfidf", "reviews-bilstm", "reviews-transformer-cls", "reviews-nearest"],

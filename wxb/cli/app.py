@@ -212,8 +212,7 @@ def export(
         typer.Option("--format", help="default: from the suffix of --output, else jsonl"),
     ] = None,
     output: Annotated[
-        Path | None,
-        typer.Option(help="the file to write or replace; default: standard output"),
+        Path | None, typer.Option(help="the file to write or replace; default: standard output")
     ] = None,
 ) -> None:
     """Write labelled records for other tools, as jsonl or csv; records with spans also as conll.

@@ -65,17 +65,21 @@ class Console:
 
     def lines(self) -> Iterator[str]:
         """Input lines up to Ctrl-D or the end of the pipe."""
-        while True:
+        from wxb.cli.inputs import standard_input
+
+        if not self.terminal:
+            for _, line, error in standard_input():
+                if error:
+                    raise WxbError(error)
+                yield str(line)
+        while self.terminal:
             try:
-                yield input("> ") if self.terminal else _read_line()
+                yield input("> ")
             except EOFError:
+                print()
                 break
             except KeyboardInterrupt:
-                if not self.terminal:
-                    raise
                 self.note("\nCtrl-D exits")
-        if self.terminal:
-            print()
 
     def write(self, text: str) -> None:
         """Print a piece of an answer without control characters, and flush it.
@@ -96,16 +100,6 @@ class Console:
         if not self.terminal:
             raise WxbError(text)
         self.note(f"wxb: {text}")
-
-
-def _read_line() -> str:
-    try:
-        line = sys.stdin.buffer.readline().decode()
-    except UnicodeDecodeError as error:
-        raise WxbError(f"standard input: expected UTF-8; {error}") from None
-    if not line:
-        raise EOFError
-    return line.rstrip("\r\n")
 
 
 class Conversation:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -34,6 +35,16 @@ class Item(NamedTuple):
     place: dict[str, Any]
     input: str | bytes | None
     error: str = ""
+
+
+def standard_input() -> Iterator[Item]:
+    """The lines of standard input."""
+    for number, line in enumerate(sys.stdin.buffer, start=1):
+        try:
+            yield Item({"line": number}, line.decode().rstrip("\r\n"))
+        except UnicodeDecodeError as error:
+            fault = f"standard input: line {number}: expected UTF-8; {error}"
+            yield Item({"line": number}, None, fault)
 
 
 @dataclass(frozen=True)

@@ -118,12 +118,12 @@ def _files(sources: Iterable[tuple[str, Path | None]], suffixes: Sequence[str]) 
 
 
 def _texts(sources: Iterable[tuple[str, Path | None]], texts: Texts) -> Iterator[Item]:
-    from wxb.cli.inputs import Item
+    from wxb.cli.inputs import Item, standard_input
     from wxb.corpora.layout import DESCRIPTIONS, is_description
 
     for number, (source, path) in enumerate(sources, start=1):
         if source == "-":
-            yield from _texts_from_standard_input()
+            yield from standard_input()
         elif path is None:
             yield Item({"argument": number}, source)
         elif path.is_dir():
@@ -137,14 +137,3 @@ def _texts(sources: Iterable[tuple[str, Path | None]], texts: Texts) -> Iterator
                     yield Item({"file": str(file)}, None, str(error))
         else:
             yield from texts.read(path)
-
-
-def _texts_from_standard_input() -> Iterator[Item]:
-    from wxb.cli.inputs import Item
-
-    for number, line in enumerate(sys.stdin.buffer, start=1):
-        try:
-            yield Item({"line": number}, line.decode().rstrip("\r\n"))
-        except UnicodeDecodeError as error:
-            fault = f"standard input: line {number}: expected UTF-8; {error}"
-            yield Item({"line": number}, None, fault)

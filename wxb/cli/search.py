@@ -41,8 +41,7 @@ def search(
         ),
     ] = SENTENCE_ENCODER,
     corpus: Annotated[
-        str | None,
-        typer.Option(help="whose test texts are searched; default: the first corpus"),
+        str | None, typer.Option(help="whose test texts are searched; default: the first corpus")
     ] = None,
     file: Annotated[
         Path | None,

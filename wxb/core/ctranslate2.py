@@ -4,6 +4,7 @@ import re
 import shutil
 import struct
 from collections.abc import Mapping, Sequence
+from io import BytesIO
 from pathlib import Path
 
 import numpy as np
@@ -72,29 +73,22 @@ def read_arrays(parts: Sequence[Path]) -> Arrays:
     The file has its version, name, revision and number of arrays; then name, rank, shape, type,
     size and content of each. Raises WxbError if it is incomplete or has no Whisper.
     """
-    content, position = b"".join(part.read_bytes() for part in parts), 0
+    file = BytesIO(b"".join(part.read_bytes() for part in parts))
 
     def number(kind: str) -> int:
-        nonlocal position
-        (value,) = struct.unpack_from(f"<{kind}", content, position)
-        position += struct.calcsize(kind)
+        (value,) = struct.unpack(f"<{kind}", file.read(struct.calcsize(kind)))
         return int(value)
-
-    def block(size: int) -> bytes:
-        nonlocal position
-        position += size
-        return content[position - size : position]
 
     arrays: Arrays = {}
     try:
-        version, name, _ = number("I"), block(number("H"))[:-1], number("I")  # it ends with a zero
+        version, name, _ = number("I"), file.read(number("H"))[:-1], number("I")  # ends with a zero
         if (version, name) != (6, b"WhisperSpec"):
             raise ValueError(f"found {name!r} in version {version}, expected WhisperSpec in 6")
         for _ in range(number("I")):
-            key = block(number("H"))[:-1].decode()
+            key = file.read(number("H"))[:-1].decode()
             shape = [number("I") for _ in range(number("B"))]
             kind, size = TYPES[number("B")], number("I")
-            arrays[key] = np.frombuffer(block(size), kind).reshape(shape)
+            arrays[key] = np.frombuffer(file.read(size), kind).reshape(shape)
     except (LookupError, ValueError, struct.error) as error:
         raise WxbError(
             f"{parts[0]}: damaged, incomplete or no Whisper ({error}); download it again"

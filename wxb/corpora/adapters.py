@@ -32,8 +32,9 @@ def adapt(content: Any, annotator: str | None = None) -> Any:
     named, and for one that only others annotated. Errors such as TypeError mean that a record is
     not as its tool writes it.
     """
-    if _is_tuple(content):
-        content = {"text": content[0], **content[1]}
+    match content:
+        case [str(text), Mapping() as labels]:  # spaCy's `[text, {"entities": ..., "cats": ...}]`
+            content = {"text": text, **labels}
     if isinstance(content, Mapping):
         if annotator and author(content) not in (None, annotator):
             raise RecordError(OTHER, f"found {author(content)}")
@@ -46,12 +47,6 @@ def adapt(content: Any, annotator: str | None = None) -> Any:
 def author(record: Content) -> str | None:
     """Who labelled a record; None if unknown."""
     return next((str(record[key]) for key in AUTHORS if record.get(key) is not None), None)
-
-
-def _is_tuple(content: Any) -> bool:
-    """Whether a record is spaCy's `[text, {"entities": ..., "cats": ...}]`."""
-    is_pair = isinstance(content, list) and len(content) == 2
-    return is_pair and isinstance(content[0], str) and isinstance(content[1], Mapping)
 
 
 def _label_studio(record: Content, annotator: str | None) -> Content:

@@ -35,6 +35,7 @@ FAKER_METHODS = {  # by type; values of other types become placeholders
     **{"IBAN": "iban", "SOCIALNUM": "ssn", "TIME": "time", "ZIPCODE": "postcode"},
 }
 ATTEMPTS = 20  # of finding a new fake
+_faker = cache(Faker)  # by locale
 Name = Literal["replace", "redact", "mask", "hash", "number", "fake", "keep"]
 NAMES = get_args(Name)
 OPTIONS = {  # of operators
@@ -121,8 +122,3 @@ def read_operators(source: str | Mapping[str, Any]) -> dict[str, Operator]:
         lines = "".join(f"\n  {'.'.join(map(str, f['loc']))}: {f['msg']}" for f in faults)
         raise WxbError(f"expected operators by type:{lines.replace('Value error, ', '')}") from None
     return {DEFAULT: Operator(operator="replace"), **operators}
-
-
-@cache
-def _faker(locale: str) -> Faker:
-    return Faker(locale)

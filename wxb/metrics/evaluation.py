@@ -73,9 +73,7 @@ def metrics(scorer: Scorer, evaluation: Evaluation) -> dict[str, float]:
 
 
 def compare(
-    scorer: Scorer,
-    systems: Mapping[str, Mapping[str, Evaluation]],
-    baselines: Collection[str] = (),
+    scorer: Scorer, systems: Mapping[str, Mapping[str, Evaluation]], baselines: Collection[str] = ()
 ) -> dict[str, Any]:
     """The scores of each system on `test`, tests of all pairs by the headline; `further` test sets.
 

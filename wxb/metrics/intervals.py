@@ -176,10 +176,7 @@ def _error(
 
 
 def _interval(
-    groups: Groups,
-    metric: Metric,
-    values: NDArray[np.float64],
-    left_out: NDArray[np.float64],
+    groups: Groups, metric: Metric, values: NDArray[np.float64], left_out: NDArray[np.float64]
 ) -> Interval:
     """The interval of one metric from its scores (seeds,) and those without each group."""
     value, tail, (low, high) = float(values.mean()), (1 - LEVEL) / 2, _bounds(metric, values)

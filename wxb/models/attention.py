@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812
 
+from wxb.models.masks import split_heads
+
 
 def softmax(scores: Tensor, mask: Tensor | None = None) -> Tensor:
     """Softmax over the unmasked keys: weights (..., S), 0 for masked keys."""
@@ -24,11 +26,6 @@ def softmax(scores: Tensor, mask: Tensor | None = None) -> Tensor:
 def attention_weights(queries: Tensor, keys: Tensor, mask: Tensor | None = None) -> Tensor:
     """softmax(Q K' / sqrt(d)) (..., T, S) of queries (..., T, d) and keys (..., S, d)."""
     return softmax(queries @ keys.mT * queries.shape[-1] ** -0.5, mask)
-
-
-def attention(queries: Tensor, keys: Tensor, values: Tensor, mask: Tensor | None = None) -> Tensor:
-    """Values (..., T, d) averaged by the attention weights (equation 1)."""
-    return attention_weights(queries, keys, mask) @ values
 
 
 BYTES = 8  # in one random int64
@@ -63,7 +60,7 @@ class MultiHeadAttention(nn.Module):
         super().__init__()
         if width % heads:
             raise ValueError(f"{heads} heads do not divide a width of {width}")
-        self.heads = heads
+        self.size = width // heads
         self.in_proj_weight = nn.Parameter(torch.empty(3 * width, width))
         self.in_proj_bias = nn.Parameter(torch.zeros(3 * width))
         self.out_proj = nn.Linear(width, width)
@@ -76,7 +73,7 @@ class MultiHeadAttention(nn.Module):
         width = memory.shape[-1]
         both = F.linear(memory, self.in_proj_weight[width:], self.in_proj_bias[width:])
         keys, values = both.chunk(2, dim=-1)  # (B, S, C)
-        return self._split(keys), self._split(values)
+        return split_heads(keys, self.size), split_heads(values, self.size)
 
     def forward(
         self,
@@ -93,11 +90,7 @@ class MultiHeadAttention(nn.Module):
         """Attention weights (B, h, T, S) of the same arguments as `forward`, without dropout."""
         width = inputs.shape[-1]
         queries = F.linear(inputs, self.in_proj_weight[:width], self.in_proj_bias[:width])
-        return attention_weights(self._split(queries), keys, mask)
-
-    def _split(self, vectors: Tensor) -> Tensor:  # (B, T, C) -> (B, h, T, d)
-        heads: Tensor = vectors.unflatten(-1, (self.heads, -1))  # (B, T, h, d)
-        return heads.transpose(1, 2)
+        return attention_weights(split_heads(queries, self.size), keys, mask)
 
 
 def sinusoids(length: int, width: int) -> NDArray[np.float64]:

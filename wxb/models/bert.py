@@ -88,23 +88,19 @@ class _SelfAttention(nn.Module):
     def __init__(self, config: Config) -> None:
         super().__init__()
         width = config.hidden_size
-        self.heads = config.num_attention_heads
+        self.size = width // config.num_attention_heads
         self.dropout = config.attention_probs_dropout_prob
         self.query = nn.Linear(width, width)
         self.key = nn.Linear(width, width)
         self.value = nn.Linear(width, width)
 
     def forward(self, hidden: Tensor, mask: Tensor | None) -> Tensor:  # (B, T, C)
-        query = self._split(self.query(hidden))  # (B, H, T, D)
-        key = self._split(self.key(hidden))
-        value = self._split(self.value(hidden))
+        query = masks.split_heads(self.query(hidden), self.size)  # (B, H, T, D)
+        key = masks.split_heads(self.key(hidden), self.size)
+        value = masks.split_heads(self.value(hidden), self.size)
         dropout = self.dropout if self.training else 0.0
         attended = masks.attend(query, key, value, mask, dropout=dropout)  # (B, H, T, D)
         return attended.transpose(1, 2).flatten(2)  # (B, T, C)
-
-    def _split(self, hidden: Tensor) -> Tensor:  # (B, T, C)
-        batch, length, _ = hidden.shape
-        return hidden.view(batch, length, self.heads, -1).transpose(1, 2)  # (B, H, T, D)
 
 
 class _Residual(nn.Module):

@@ -44,13 +44,7 @@ class Hypotheses(NamedTuple):
 
 @torch.no_grad()
 def greedy_search(
-    step: Step[S],
-    state: S,
-    tokens: Tensor,
-    *,
-    eos: Sequence[int],
-    pad: int,
-    max_new_tokens: int,
+    step: Step[S], state: S, tokens: Tensor, *, eos: Sequence[int], pad: int, max_new_tokens: int
 ) -> Continuation:
     """Continue the first tokens of each row (B, T) with the most likely token at each step.
 

@@ -82,7 +82,7 @@ class _Attention(nn.Module):
     def __init__(self, config: Config) -> None:
         super().__init__()
         width = config.n_embd
-        self.heads = config.n_head
+        self.size = width // config.n_head
         self.dropout = config.attn_pdrop
         self.c_attn = _Conv1D(width, 3 * width, config.initializer_range)
         self.c_proj = _Conv1D(width, width, _residual_std(config))
@@ -92,7 +92,7 @@ class _Attention(nn.Module):
         self, hidden: Tensor, mask: Tensor | None, past: KeysValues | None
     ) -> tuple[Tensor, KeysValues]:  # hidden (B, T, C)
         query, key, value = (
-            part.unflatten(-1, (self.heads, -1)).transpose(1, 2)  # (B, H, T, D)
+            masks.split_heads(part, self.size)  # (B, H, T, D)
             for part in self.c_attn(hidden).chunk(3, dim=-1)  # (B, T, C)
         )
         key, value = past = extend(past, key, value)  # (B, H, S, D)

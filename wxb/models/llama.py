@@ -163,17 +163,13 @@ class _Attention(nn.Module):
         mask: Tensor | None,
         past: KeysValues | None,
     ) -> tuple[Tensor, KeysValues]:
-        query = rotate(self._split(self.q_proj(hidden)), *rotation)  # (B, H, T, D)
-        key = rotate(self._split(self.k_proj(hidden)), *rotation)  # (B, G, T, D)
-        value = self._split(self.v_proj(hidden))  # (B, G, T, D)
+        query = rotate(masks.split_heads(self.q_proj(hidden), self.size), *rotation)  # (B, H, T, D)
+        key = rotate(masks.split_heads(self.k_proj(hidden), self.size), *rotation)  # (B, G, T, D)
+        value = masks.split_heads(self.v_proj(hidden), self.size)  # (B, G, T, D)
         key, value = past = extend(past, key, value)  # (B, G, S, D)
         dropout = self.dropout if self.training else 0.0
         attended = masks.attend(query, key, value, mask, dropout=dropout)  # (B, H, T, D)
         return self.o_proj(attended.transpose(1, 2).flatten(2)), past  # (B, T, C)
-
-    def _split(self, hidden: Tensor) -> Tensor:  # (B, T, heads · D)
-        batch, length, _ = hidden.shape
-        return hidden.view(batch, length, -1, self.size).transpose(1, 2)  # (B, heads, T, D)
 
 
 class _MLP(nn.Module):

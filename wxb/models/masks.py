@@ -42,6 +42,12 @@ def decoder(
     return padding(attention_mask) if mask is None else padding(attention_mask) & mask
 
 
+def split_heads(vectors: Tensor, size: int) -> Tensor:  # (B, T, heads · D)
+    """The vectors of heads of `size` entries each: (B, heads, T, D)."""
+    heads: Tensor = vectors.unflatten(-1, (-1, size))  # (B, T, heads, D)
+    return heads.transpose(1, 2)
+
+
 def attend(
     query: Tensor,  # (B, H, T, D)
     key: Tensor,  # (B, G, S, D), where G divides H

@@ -79,7 +79,7 @@ class _Attention(nn.Module):
     def __init__(self, heads: int, config: Config) -> None:
         super().__init__()
         width = config.d_model
-        self.heads = heads
+        self.size = width // heads
         self.dropout = config.attention_dropout
         self.k_proj = nn.Linear(width, width, bias=False)
         self.v_proj = nn.Linear(width, width)
@@ -88,19 +88,16 @@ class _Attention(nn.Module):
 
     def keys_values(self, memory: Tensor) -> KeysValues:  # (B, S, C)
         """Keys and values (B, H, S, D) of a memory (B, S, C)."""
-        return self._split(self.k_proj(memory)), self._split(self.v_proj(memory))
+        keys, values = self.k_proj(memory), self.v_proj(memory)
+        return masks.split_heads(keys, self.size), masks.split_heads(values, self.size)
 
     def forward(
         self, hidden: Tensor, keys_values: KeysValues, mask: Tensor | None = None
     ) -> Tensor:
-        query = self._split(self.q_proj(hidden))  # (B, H, T, D)
+        query = masks.split_heads(self.q_proj(hidden), self.size)  # (B, H, T, D)
         dropout = self.dropout if self.training else 0.0
         attended = masks.attend(query, *keys_values, mask, dropout=dropout)  # (B, H, T, D)
         return self.out_proj(attended.transpose(1, 2).flatten(2))  # (B, T, C)
-
-    def _split(self, hidden: Tensor) -> Tensor:  # (B, T, C)
-        batch, length, _ = hidden.shape
-        return hidden.view(batch, length, self.heads, -1).transpose(1, 2)  # (B, H, T, D)
 
 
 class _Layer(nn.Module):

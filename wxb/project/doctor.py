@@ -1,7 +1,5 @@
 """Checks of `wxb doctor`, without network; that of DVC repairs what a killed run left."""
 
-from __future__ import annotations
-
 import importlib
 import platform
 import shutil
@@ -9,18 +7,17 @@ import sys
 from collections.abc import Iterable, Iterator
 from importlib import metadata
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 from packaging.version import Version
+from rich.console import RenderableType
+from rich.text import Text
 
 from wxb.core.errors import WxbError, error_line, storage_error
 from wxb.core.phrases import counted
+from wxb.project import engines, revisions
+from wxb.reporting import terminal
 from wxb.reporting.formatting import shortened, size
-
-if TYPE_CHECKING:
-    from rich.console import RenderableType
-
-    from wxb.reporting.terminal import Row
 
 Level = Literal["ok", "note", "problem"]
 STYLES: dict[Level, str] = {"ok": "green", "note": "yellow", "problem": "bold red"}
@@ -99,8 +96,6 @@ def package_note() -> Iterator[str]:
 
 def line_ends() -> Iterator[Finding]:
     """Files whose lines end otherwise than in git, as `core.autocrlf` makes them: other bytes."""
-    from wxb.project import revisions
-
     if files := revisions.with_other_line_ends():
         message = f"lines end with CRLF, so stages are stale: {shortened(files, SHOWN)}"
         remedy = "commit changes, then git rm -rq --cached . && git reset --hard"
@@ -112,8 +107,6 @@ def dvc() -> Iterator[Finding]:
 
     An active run is a note; its files are left alone.
     """
-    from wxb.project import engines
-
     repairs: list[str] = []
     try:
         with engines.repaired(repairs.append, "nothing was repaired") as repo:
@@ -137,11 +130,7 @@ def disk() -> Iterator[Finding]:
 
 def table(findings: Iterable[Finding]) -> RenderableType:
     """The findings as a table, each remedy on a line of its own."""
-    from rich.text import Text
-
-    from wxb.reporting import terminal
-
-    rows: list[Row] = []
+    rows: list[terminal.Row] = []
     for finding in findings:
         level = Text(finding.level, style=STYLES[finding.level])
         rows.append((level, Text(finding.name, style="bold"), finding.message))

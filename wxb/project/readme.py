@@ -16,7 +16,7 @@ from wxb.core.params import PARAMS, Params, read_yaml, tasks
 from wxb.project import benchmarks, dag, provenance, revisions
 from wxb.project.revisions import Tree, read_json
 from wxb.reporting.charts.figures import chips
-from wxb.reporting.charts.pairs import baseline_names, claim, without_baselines
+from wxb.reporting.charts.pairs import baseline_names, claim, trained
 from wxb.reporting.charts.parts import template
 from wxb.reporting.formatting import listed, with_interval
 from wxb.reporting.tables import headline_table, reading_notes, score_table, training_table
@@ -81,7 +81,8 @@ def _summary(index: Tree) -> Iterator[str]:
     """The study of pretrained weights, then the demo's: claim and table, on `test`."""
     for study in [_study(PRETRAINED, index), _study("ner", index)]:
         yield f"**{study['title']}** {claim(study)}\n"
-        yield headline_table({**without_baselines(study), "further": {}}).markdown()
+        systems = {name: study["systems"][name] for name in trained(study)}
+        yield headline_table({**study, "systems": systems, "further": {}}).markdown()
     yield f"{reading_notes(study)}\n"
 
 

@@ -19,7 +19,7 @@ from wxb.core.params import PARAMS, Params
 from wxb.core.params import load as load_params
 from wxb.core.params.corpora import Corpus
 from wxb.core.params.experiments import Prediction
-from wxb.core.params.tasks import prediction_class
+from wxb.core.params.tasks import methods
 from wxb.project.root import find_root
 
 if TYPE_CHECKING:
@@ -41,7 +41,8 @@ def load(experiment: str | Path, **prediction: Any) -> Predictor:
     folder = find(experiment)
     with _load_errors(folder):
         settings = read_json(folder / paths.SETTINGS)
-        form = prediction_class(settings["task"], settings["method"])
+        block = methods(settings["task"])[settings["method"]]
+        form: Any = block.model_fields["prediction"].annotation
         values = {**_from_params(experiment, form), **form.only_page, **prediction}
         return predictor_class(experiment).load(folder, _validated(form, values))
 

@@ -8,20 +8,9 @@ from typing import Any
 
 from wxb.core.phrases import counted
 from wxb.metrics import TEST, Metric
+from wxb.reporting import formatting
 from wxb.reporting.charts import pairs
-from wxb.reporting.formatting import (
-    Cell,
-    Table,
-    amount,
-    duration,
-    interval,
-    listed,
-    nearness_text,
-    p_value,
-    rounded,
-    signed,
-    with_interval,
-)
+from wxb.reporting.formatting import Cell, Table, amount, interval, p_value, rounded, signed
 
 # Keys of a system in a comparison that are no scores: model size and amount of training.
 SIZES = ("parameters", "trainable_parameters", "updates", "examples")
@@ -173,13 +162,18 @@ def training_table(comparison: Mapping[str, Any], seconds: Mapping[str, float] |
     """The size and amount of training of each trained experiment, and its speed if measured."""
     timed = ["examples a second", "training"] if seconds else []
     rows = []
-    for name, system in pairs.without_baselines(comparison)["systems"].items():
+    for name in pairs.trained(comparison):
+        system = comparison["systems"][name]
         total, trainable = system["parameters"], system["trainable_parameters"]
         note = "" if trainable == total else f" ({amount(trainable)} trained)"
         row = [name, f"{amount(total)}{note}", f"{system['updates']:,}", f"{system['examples']:,}"]
         if seconds:
             time = seconds.get(name)
-            row += [f"{system['examples'] / time:,.0f}", duration(time)] if time else ["–", "–"]
+            row += (
+                [f"{system['examples'] / time:,.0f}", formatting.duration(time)]
+                if time
+                else ["–", "–"]
+            )
         rows.append(row)
     return Table("Training", ["experiment", "parameters", "updates", "examples", *timed], rows)
 
@@ -197,7 +191,7 @@ def test_set_line(name: str, results: Mapping[str, Any]) -> str:
     unit = results["unit"]
     units = "" if unit == "records" else f", {counted(results['support'], unit)}"
     size = f"{counted(results['documents'], 'records')}{groups}{units}"
-    return f"{name}: {size}; {nearness_text(results['nearness'])}."
+    return f"{name}: {size}; {formatting.nearness_text(results['nearness'])}."
 
 
 def uncertainty(comparison: Mapping[str, Any]) -> str:
@@ -206,7 +200,7 @@ def uncertainty(comparison: Mapping[str, Any]) -> str:
         return "none of a test set whose records share one group, so nothing varies"
     grouped = any(s["groups"] < s["documents"] for s in pairs.test_sets(comparison).values())
     seeds = comparison["seeds"]
-    variation = f", and seeds {listed([*map(str, seeds)])}" if len(seeds) > 1 else ""
+    variation = f", and seeds {formatting.listed([*map(str, seeds)])}" if len(seeds) > 1 else ""
     return f"jackknife, each {'group' if grouped else 'record'} left out in turn{variation}"
 
 
@@ -214,4 +208,4 @@ def _score(system: Mapping[str, Any], metric: Metric) -> str:
     """A metric with its interval; for several seeds, mean and standard deviation."""
     runs = system[f"{metric.key}_by_run"]
     spread = f" ± {rounded(stdev(runs), metric)}" if len(runs) > 1 else ""
-    return with_interval(system[metric.key], metric, spread)
+    return formatting.with_interval(system[metric.key], metric, spread)

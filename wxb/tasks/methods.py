@@ -171,6 +171,18 @@ class Predictor(ABC):
         return {name: values.to(device) for name, values in batch.items()}
 
 
+class GeneratorPredictor(Predictor):
+    """A trained causal language model."""
+
+    @classmethod
+    def load_model(cls, folder: Path, settings: Mapping[str, Any], tokenizer: Any) -> Any:
+        """Load the generator that `save` wrote to a folder."""
+        from wxb.training.backbones.generator import Generator
+
+        four_bit = settings["four_bit"]
+        return Generator.from_pretrained(folder, tokens=len(tokenizer), four_bit=four_bit)
+
+
 @dataclass(frozen=True)
 class Method(ABC):
     """A method of a task, set up for one experiment: from records to a trained model."""

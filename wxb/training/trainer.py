@@ -12,21 +12,13 @@ from typing import Any
 
 import numpy as np
 import torch
+import transformers
 from accelerate import PartialState
 from accelerate.utils import broadcast_object_list
 from safetensors.torch import save_file
 from torch import nn
 from torch.utils.data import DataLoader, Sampler
-from transformers import (
-    EarlyStoppingCallback,
-    EvalPrediction,
-    PrinterCallback,
-    Trainer,
-    TrainerCallback,
-    TrainerControl,
-    TrainerState,
-    TrainingArguments,
-)
+from transformers import EvalPrediction, Trainer, TrainerControl, TrainerState, TrainingArguments
 from transformers.trainer import TRAINER_STATE_NAME
 from transformers.trainer_pt_utils import LengthGroupedSampler
 from transformers.utils import SAFE_WEIGHTS_NAME
@@ -93,12 +85,12 @@ def fit(
         preprocess_logits_for_metrics=summarize,
         callbacks=[_ProgressCallback(caption, metric)],
     )
-    trainer.remove_callback(PrinterCallback)  # ours prints the same
+    trainer.remove_callback(transformers.PrinterCallback)  # ours prints the same
     if not any(weight.requires_grad for weight in model.parameters()):
         trainer.evaluate()
         return [{"step": 0, "epoch": 0.0, **_without_timings(r)} for r in trainer.state.log_history]
     if isinstance(settings, Training):
-        trainer.add_callback(EarlyStoppingCallback(settings.early_stopping_patience))
+        trainer.add_callback(transformers.EarlyStoppingCallback(settings.early_stopping_patience))
     with PartialState().main_process_first():  # it deletes incomplete checkpoints
         resumable = last_complete(checkpoints)
     if processes.rank():
@@ -212,11 +204,7 @@ class _Trainer(Trainer):
         return super()._get_eval_sampler(eval_dataset) if processes.count() == 1 else None
 
     def compute_loss(
-        self,
-        model: Any,
-        inputs: Any,
-        return_outputs: bool = False,
-        num_items_in_batch: Any = None,
+        self, model: Any, inputs: Any, return_outputs: bool = False, num_items_in_batch: Any = None
     ) -> Any:
         """The loss, weighted by its share of the targets in an update.
 
@@ -299,7 +287,7 @@ class _Parts(Sampler[list[int]]):
         return -(-len(self.sampler) // self.size)  # type: ignore[arg-type]
 
 
-class _ProgressCallback(TrainerCallback):
+class _ProgressCallback(transformers.TrainerCallback):
     """Reports progress, prints logged metrics to the stage's log, and ends a diverged training."""
 
     def __init__(self, caption: str, metric: str | None) -> None:

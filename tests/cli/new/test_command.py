@@ -19,9 +19,8 @@ ROWS = ["crf", "encoder", "decoder-bidirectional", "mentions"]
 
 
 @pytest.fixture(autouse=True)
-def params(tmp_path, monkeypatch):
+def params(folder, monkeypatch):
     """A project with only params.yaml, and files of records."""
-    monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(studies, "is_installed", lambda checkpoint: True)
     rows = [
         {"text": TEXT.format(name, n), "spans": [{"start": 0, "end": 3, "label": "NAME"}]}

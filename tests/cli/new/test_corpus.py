@@ -26,11 +26,6 @@ FIELDS = {
 WORDS = [to_letters(number) for number in range(40)]
 
 
-@pytest.fixture(autouse=True)
-def folder(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-
-
 def record(number, *, shift=0):
     """A text with two spans, whose ends are shifted."""
     name, city = f"Ann{to_letters(number)}", f"Rome{to_letters(number)}"

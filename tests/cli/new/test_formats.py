@@ -13,11 +13,6 @@ from wxb.corpora.reading import read
 from wxb.corpora.records import Record
 
 
-@pytest.fixture(autouse=True)
-def folder(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-
-
 def block_of(path, flags=None):
     return new_corpus(Path(path), None, flags)[0]
 

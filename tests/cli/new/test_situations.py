@@ -249,11 +249,6 @@ KEYS = ["text", "label", "labels", "spans", "start", "end", "type", "cats", "dat
         "ner_tags", "annotator", "annotation_id", "options", "accept", "id"]  # fmt: skip
 
 
-@pytest.fixture(autouse=True)
-def folder(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-
-
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_records_are_read_right_or_refused(case):
     write(case.files)

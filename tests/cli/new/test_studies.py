@@ -23,11 +23,6 @@ PROFILE = {"splits": {"train": {"labelled": 500}}}
 CONTENT = read_yaml(ROOT / PARAMS)
 
 
-@pytest.fixture(autouse=True)
-def folder(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-
-
 @pytest.fixture
 def content():
     return deepcopy(CONTENT)

@@ -7,14 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tokenizers import (
-    Regex,
-    Tokenizer,
-    models,
-    normalizers,
-    pre_tokenizers,
-    trainers,
-)
+from tokenizers import Regex, Tokenizer, models, normalizers, pre_tokenizers, trainers
 from transformers import PreTrainedTokenizerFast
 
 from wxb.core.errors import WxbError
@@ -222,11 +215,7 @@ def test_one_missing_token_among_many_is_an_error(tokenizers, name):
 
 def test_letters_composed_by_the_normalizer_keep_their_accents(tokenizers):
     # tokenizers 0.23 returns 0:1 for both tokens of the é, without the accent.
-    assert [text for _, text in spans(tokenizers["nfc"], "e\u0301t")] == [
-        "e\u0301",
-        "e\u0301",
-        "t",
-    ]
+    assert [text for _, text in spans(tokenizers["nfc"], "e\u0301t")] == ["e\u0301", "e\u0301", "t"]
     hangul = "\u1112\u1161\u11ab!"
     assert {text for _, text in spans(tokenizers["nfc"], hangul)} == {hangul[:-1], "!"}
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from wxb.corpora.text.encoded import Encoded
-from wxb.corpora.text.tokenizers import encode, special_tokens, train
+from wxb.corpora.text.tokenizers import encode, train
 from wxb.corpora.text.windows import (
     Windows,
     character_range,
@@ -108,14 +108,6 @@ def test_the_characters_of_windows_are_the_whole_text():
     assert parts[0][0] == 0
     assert parts[-1][1] == len(text)
     assert all(left[1] == right[0] for left, right in pairwise(parts))
-
-
-def test_special_tokens_count():
-    tokenizer = train("wordpiece", 300, ["ab cd"])
-    encoded = encode(tokenizer, ["1" * 20])
-    assert sum(map(len, special_tokens(tokenizer))) == 2
-    windows = text_windows(encoded, tokenizer, max_length=8, stride=0)
-    assert max(windows.lasts - windows.firsts) == 6
 
 
 def test_a_window_without_room_is_refused():

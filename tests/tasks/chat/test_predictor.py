@@ -10,7 +10,6 @@ import wxb
 from tests import chat_models
 from tests.chat_models import ANSWERS, RECORDS
 from wxb.core.errors import WxbError
-from wxb.corpora.text import templates
 from wxb.corpora.text.templates import message
 from wxb.corpora.text.tokenizers import token_ids
 from wxb.tasks.chat.models.predictor import Replier, Reply
@@ -72,7 +71,7 @@ def test_streaming_gives_the_same_reply_as_predict(full, plain):
 
 def test_a_reply_of_an_untrained_model_ends_before_the_next_question(plain, monkeypatch):
     answer = plain.predict(["Spell cat."])[0].text
-    monkeypatch.setitem(templates.NEXT_QUESTION, "plain", answer[2:4])
+    monkeypatch.setattr(plain.template, "next_question", answer[2:4])
     (reply,) = plain.predict(["Spell cat."])
     assert (reply.text, reply.ended) == (answer[:2], True)
     assert "".join(plain.reply([message("user", "Spell cat.")])) == answer[:2]

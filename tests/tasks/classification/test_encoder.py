@@ -78,10 +78,7 @@ def test_a_regression_is_scikit_learns_on_the_means_of_a_frozen_backbone(tmp_pat
     np.testing.assert_allclose(np.log(softmax(ours, axis=1)), expected, atol=1e-3)
     for one, other in zip(loaded.predict(texts), predictor.predict(texts), strict=True):
         assert one.probabilities == other.probabilities
-    assert read_json(tmp_path / "model/wxb.json")["shape"] == {
-        "pooling": "mean",
-        "dropout": 0.1,
-    }
+    assert read_json(tmp_path / "model/wxb.json")["shape"] == {"pooling": "mean", "dropout": 0.1}
     backbone = load_file(tmp_path / "backbone/model.safetensors")
     state = predictor.model.backbone.state_dict()
     assert all(

@@ -55,8 +55,7 @@ def test_counts_by_hand():
 
 
 @pytest.mark.parametrize(
-    "predicted",
-    [Span(0, 4, "NAME"), Span(1, 3, "NAME"), Span(0, 3, "EMAIL"), Span(0, 3, "name")],
+    "predicted", [Span(0, 4, "NAME"), Span(1, 3, "NAME"), Span(0, 3, "EMAIL"), Span(0, 3, "name")]
 )
 def test_only_the_exact_span_is_correct(predicted):
     assert counts([[Span(0, 3, "NAME")]], [[predicted]])["correct"] == [0]

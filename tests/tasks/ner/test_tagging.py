@@ -11,12 +11,11 @@ from transformers import BertConfig, BertModel, LlamaConfig, LlamaModel, set_see
 
 from stages import evaluate
 from tests import training_steps
-from tests.ner_project import EXPERIMENT
+from tests.ner_project import EXPERIMENT, write_corpus
 from tests.tasks.ner.test_tagger import SHAPE
-from wxb.core.files import read_json, write_json
+from wxb.core.files import read_json
 from wxb.core.params import Params, load
 from wxb.core.params.experiments import Prediction
-from wxb.corpora import clean
 from wxb.corpora.records import Record
 from wxb.corpora.text.encoded import IGNORED
 from wxb.corpora.text.tokenizers import encode, special_tokens, train
@@ -28,7 +27,7 @@ from wxb.tasks.ner.models.tagger import Tagger
 from wxb.tasks.ner.models.windowed import Status, count_statuses
 from wxb.tasks.ner.models.words import continues_word
 from wxb.tasks.ner.params import Encoding, WordFeatures
-from wxb.tasks.ner.record import LABELLING, Span, f1
+from wxb.tasks.ner.record import Span, f1
 from wxb.tasks.ner.tagging import TaggingMethod, _merged_windows
 from wxb.training.batches import collate
 
@@ -266,18 +265,9 @@ def test_evaluation_decodes_as_the_predictor_does(tmp_path, monkeypatch):
     predictor.save(tmp_path / "models/ner-encoder")
     expected = predictor.predict(TEXTS)
     gold = [tuple(row[:1]) for row in without_scores(predictor.candidates(TEXTS, caption="test"))]
-    corpus = tmp_path / "data/clean/pii"
-    corpus.mkdir(parents=True)
     splits = {name: records_of(TEXTS, gold) for name in ("train", "valid", "test", "new")}
     splits["new"] = splits["new"][:1]
-    for name, records in splits.items():
-        clean.write(corpus / f"{name}.parquet", records, LABELLING)
-    labelled = {key: {"labelled": len(records)} for key, records in splits.items()}
-    profile = {"splits": labelled, "test_groups": {}, "nearness": {}}
-    profile |= {"records": {"raw": len(TEXTS)}, "rejects": {}, "fields_not_read": {}}
-    for name in ("test", "new"):
-        profile["test_groups"][name], profile["nearness"][name] = None, {}
-    write_json(corpus / "profile.json", profile)
+    write_corpus(tmp_path / "data/clean/pii", splits)
 
     evaluate.main(Params.model_validate(content), "ner-encoder")
 

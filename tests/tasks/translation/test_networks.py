@@ -20,9 +20,9 @@ from tests.tasks.translation.translators import (
 from wxb.corpora.text.encoded import IGNORED
 from wxb.corpora.text.tokenizers import text_of, token_ids
 from wxb.models import decoding
-from wxb.tasks.translation.metrics import bleu_statistics
 from wxb.tasks.translation.models.predictor import source_ids, special_ids
 from wxb.tasks.translation.models.seq2seq import pad_left
+from wxb.tasks.translation.record.bleu import bleu_statistics
 from wxb.training.batches import collate
 
 IDS = special_ids(tokenizer())

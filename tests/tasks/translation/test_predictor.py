@@ -4,13 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.tasks.translation.translators import (
-    LONGEST,
-    SHAPES,
-    SOURCES,
-    random_model,
-    tokenizer,
-)
+from tests.tasks.translation.translators import LONGEST, SHAPES, SOURCES, random_model, tokenizer
 from wxb.tasks.translation.models.predictor import special_ids
 from wxb.tasks.translation.params import Prediction
 from wxb.tasks.translation.seq2seq import Seq2SeqMethod

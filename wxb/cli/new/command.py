@@ -44,15 +44,13 @@ def new() -> None:
 @app.command()
 def corpus(
     path: Annotated[
-        Path,
-        typer.Argument(help="a file or folder: JSON, JSONL, CSV, TSV, Parquet, CoNLL, audio"),
+        Path, typer.Argument(help="a file or folder: JSON, JSONL, CSV, TSV, Parquet, CoNLL, audio")
     ],
     name: Annotated[
         str | None, typer.Option(help="name of the corpus; default: that of the file")
     ] = None,
     task: Annotated[
-        str | None,
-        typer.Option(help="task of the corpus; default: the one that fits"),
+        str | None, typer.Option(help="task of the corpus; default: the one that fits")
     ] = None,
     input_: Annotated[
         str | None,

@@ -20,15 +20,7 @@ from wxb.corpora import reading
 from wxb.corpora.layout import data_files, has_records, is_description, refuse_html
 from wxb.corpora.records import Record, Reject
 from wxb.tasks import recognition
-from wxb.tasks.recognition import (
-    NO_GROUP,
-    SPLITS,
-    Block,
-    Files,
-    FlagError,
-    Flags,
-    is_named_as_split,
-)
+from wxb.tasks.recognition import NO_GROUP, SPLITS, Block, Files, FlagError, Flags
 
 # Formats that are refused, with what to do.
 BRAT = "brat's annotations; convert them to columns by brat's tools/anntoconll.py"
@@ -158,7 +150,7 @@ def _with_published_splits(split: Block, folder: Path, files: Sequence[Path]) ->
     patterns: dict[str, list[str]] = {}
     for file in files:
         path = file.relative_to(folder)
-        is_folder = len(path.parts) > 1 and is_named_as_split(path.parts[0])
+        is_folder = len(path.parts) > 1 and recognition.is_named_as_split(path.parts[0])
         name = path.parts[0] if is_folder else path.name
         splits = [split for split, pattern in SPLITS.items() if pattern.search(name)]
         if len(splits) != 1:

@@ -4,15 +4,8 @@ import re
 from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Self
 
-from pydantic import (
-    AfterValidator,
-    BaseModel,
-    ConfigDict,
-    Field,
-    ModelWrapValidatorHandler,
-    ValidationError,
-    model_validator,
-)
+import pydantic
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from wxb.core.errors import choices
 
@@ -61,7 +54,9 @@ class Section(BaseModel):
 
     @model_validator(mode="wrap")
     @classmethod
-    def _list_valid_keys(cls, block: Any, validate: ModelWrapValidatorHandler[Self]) -> Self:
+    def _list_valid_keys(
+        cls, block: Any, validate: pydantic.ModelWrapValidatorHandler[Self]
+    ) -> Self:
         """Add the valid keys to the errors of unknown keys."""
         try:
             return validate(block)

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Union, get_args
 from pydantic import Field
 
 from wxb.core.params.corpora import Corpus
-from wxb.core.params.experiments import Experiment, Prediction
+from wxb.core.params.experiments import Experiment
 
 FOLDER = Path(__file__).parents[2] / "tasks"
 
@@ -40,12 +40,6 @@ def methods(task: str) -> dict[str, type[Experiment]]:
     """The class of the blocks of `experiments` with this task, by method."""
     classes = module(task, "params").METHODS
     return {get_args(cls.model_fields["method"].annotation)[0]: cls for cls in classes}
-
-
-def prediction_class(task: str, method: str) -> type[Prediction]:
-    """The class of the `prediction` block of experiments with this task and method."""
-    annotation: Any = methods(task)[method].model_fields["prediction"].annotation
-    return annotation
 
 
 def any_block() -> dict[str, Any]:

@@ -73,11 +73,13 @@ def token_offsets(
     depth = np.cumsum(np.bincount(low, minlength=size) - np.bincount(high, minlength=size))
     for index in np.flatnonzero(visible & (depth[:-1] == 0)).tolist():
         first, last = np.searchsorted(high, [index, index + 1])  # the tokens that end here
-        if is_dropped(joined[index]):
+        character = joined[index]
+        if is_dropped(character):
             continue
-        if not _combines(joined[index]) or first == last:
+        is_mark = unicodedata.category(character).startswith("M") or ord(character) in _JAMO
+        if not is_mark or first == last:
             row = int(np.searchsorted(base, index, "right")) - 1
-            raise _error(name, texts[row], f"no token covers {joined[index]!r}")
+            raise _error(name, texts[row], f"no token covers {character!r}")
         high[first:last] = index + 1
     ends[covering] = high
     return _place_empty(starts - base[rows], ends - base[rows], rows)
@@ -107,11 +109,6 @@ def _is_blank(backend: Tokenizer, ids: NDArray[np.int32]) -> NDArray[np.bool_]:
         id_ for id_ in np.unique(ids).tolist() if not str(backend.id_to_token(id_)).strip(_SPACE)
     ]
     return np.isin(ids, blank)
-
-
-def _combines(character: str) -> bool:
-    """Whether a character combines with the one before it."""
-    return unicodedata.category(character).startswith("M") or ord(character) in _JAMO
 
 
 def _error(name: str, text: str, problem: str) -> WxbError:

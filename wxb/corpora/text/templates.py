@@ -92,6 +92,7 @@ class Template:
     def __init__(self, tokenizer: Any, name: str) -> None:
         self.tokenizer, self.name = tokenizer, name
         self.backend = tokenizer.backend_tokenizer
+        self.next_question = NEXT_QUESTION.get(name, "")
 
     @classmethod
     def add(cls, tokenizer: Any, name: str | None) -> Self:
@@ -125,11 +126,6 @@ class Template:
         markers = MARKERS.values() if self.name == "roles" else ()
         end, *others = map(self.backend.token_to_id, [self._end, *markers])
         return [*dict.fromkeys([end, self.tokenizer.eos_token_id, *others])]
-
-    @property
-    def next_question(self) -> str:
-        """The text that ends a reply of a model that was not trained on the template; or empty."""
-        return NEXT_QUESTION.get(self.name, "")
 
     def tokens(self, conversation: Sequence[Message], *, answer_next: bool = False) -> Tokens:
         """Tokenize a conversation, with a mask of the assistant's tokens.

@@ -54,17 +54,6 @@ def trained(comparison: Mapping[str, Any]) -> list[str]:
     return [name for name, system in comparison["systems"].items() if "baseline" not in system]
 
 
-def without_baselines(comparison: Mapping[str, Any]) -> dict[str, Any]:
-    """A comparison of the trained experiments only."""
-    systems = {name: comparison["systems"][name] for name in trained(comparison)}
-    further = comparison.get("further", {})
-    return {
-        **comparison,
-        "systems": systems,
-        "further": {name: without_baselines(other) for name, other in further.items()},
-    }
-
-
 class Pair(NamedTuple):
     """The lead of `a` over `b` in the headline metric, with its interval and p value.
 

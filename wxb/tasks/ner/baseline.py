@@ -2,7 +2,7 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Sequence
-from typing import Any, cast
+from typing import Any
 
 from wxb.core.progress import track
 from wxb.corpora.records import Record
@@ -18,11 +18,6 @@ class MentionFinder(baselines.Baseline, SpanFinder):
     """
 
     has_scores = False
-
-    @property
-    def types(self) -> Sequence[str]:
-        """The types of spans, in the order of training."""
-        return cast("Sequence[str]", self.settings["labels"])
 
     def candidates(self, texts: Sequence[str], /, *, caption: str) -> list[list[ScoredSpan]]:
         """The spans of each text, sorted and disjoint, all with the score 1."""

@@ -3,7 +3,7 @@
 Functions that need a model import torch, so that the stages before training start fast.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, cast
 
@@ -12,17 +12,11 @@ from numpy.typing import NDArray
 from tokenizers import AddedToken
 
 from wxb.corpora.records import Record
-from wxb.corpora.text.encoded import (
-    IGNORED,
-    Encoded,
-    join_rows,
-    read_columns,
-    read_encoded,
-)
+from wxb.corpora.text.encoded import IGNORED, Encoded, join_rows, read_columns, read_encoded
 from wxb.corpora.text.templates import OWN, Template
 from wxb.corpora.text.tokenizers import special_tokens, token_ids
 from wxb.corpora.text.windows import Windows, character_range
-from wxb.tasks.methods import LazyItems, summarize_tokens
+from wxb.tasks.methods import GeneratorPredictor, LazyItems, summarize_tokens
 from wxb.tasks.ner.models import answers
 from wxb.tasks.ner.models.predictor import Outputs, Recognizer, ScoredSpan, WindowedTexts
 from wxb.tasks.ner.models.windowed import Aligned, Status, WindowedMethod
@@ -109,20 +103,11 @@ def _prompts(
     return prompt
 
 
-class GenerativeRecognizer(Recognizer):
+class GenerativeRecognizer(GeneratorPredictor, Recognizer):
     """A trained generator.
 
     The score of a span is the geometric mean probability of the tokens of its whole answer.
     """
-
-    @classmethod
-    def load_model(cls, folder: Path, settings: Mapping[str, Any], tokenizer: Any) -> Any:
-        """Load the generator that `save` wrote to a folder."""
-        from wxb.training.backbones.generator import Generator
-
-        return Generator.from_pretrained(
-            folder, tokens=len(tokenizer), four_bit=settings["four_bit"]
-        )
 
     def predict_windows(self, inputs: WindowedTexts, indices: Sequence[int]) -> list[Any]:
         """Generate the answers to one batch of windows, and locate their mentions in the texts."""

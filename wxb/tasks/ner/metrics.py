@@ -35,11 +35,7 @@ class PredictionRow(NamedTuple):
 class Scorer(scorer.Scorer):
     """Strict scores of typed character spans."""
 
-    METRICS = (
-        Metric("precision", "precision"),
-        Metric("recall", "recall"),
-        Metric("f1", "F1"),
-    )
+    METRICS = (Metric("precision", "precision"), Metric("recall", "recall"), Metric("f1", "F1"))
     HEADLINE = "f1"
     SIGNATURE = "strict span F1"
     UNIT = "spans"

@@ -26,7 +26,7 @@ from wxb.tasks.speech.params import POSITIONS, Encoding, Seq2Seq, Shape
 from wxb.tasks.speech.record.audio import FRAMES, HOP, RATE, change_speed, map_parallel
 
 START, TASK, PLAIN = "<|startoftranscript|>", "<|transcribe|>", "<|notimestamps|>"
-TOKENIZER, EXTRACTOR = "tokenizer_config.json", "preprocessor_config.json"
+TOKENIZER = "tokenizer_config.json"
 BATCH = 64  # recordings in memory at a time
 FEATURES = pa.large_list(pa.float16())  # (F * bands,) of a recording
 
@@ -259,6 +259,8 @@ def set_generation(whisper: Any, tokenizer: Any, encoding: Encoding) -> None:
 
 def complete_folder(folder: Path, encoding: Encoding) -> None:
     """Set Whisper's tokenizer class, and write the extractor of transformers' speech pipeline."""
+    from transformers import WhisperFeatureExtractor
+
     tokenizer = read_json(folder / TOKENIZER)
     if tokenizer["tokenizer_class"] != "WhisperTokenizer":
         changes = {
@@ -267,18 +269,5 @@ def complete_folder(folder: Path, encoding: Encoding) -> None:
             "extra_special_tokens": prompt_tokens(encoding.language),
         }
         write_json(folder / TOKENIZER, {**tokenizer, **changes})
-    extractor = {
-        "feature_extractor_type": "WhisperFeatureExtractor",
-        "processor_class": "WhisperProcessor",
-        "feature_size": encoding.mel_bands,
-        "sampling_rate": RATE,
-        "hop_length": HOP,
-        "n_fft": WIDTH,
-        "chunk_length": encoding.window,
-        "n_samples": encoding.window * RATE,
-        "nb_max_frames": encoding.window * FRAMES,
-        "padding_side": "right",
-        "padding_value": 0.0,
-        "return_attention_mask": False,
-    }
-    write_json(folder / EXTRACTOR, extractor)
+    extractor = WhisperFeatureExtractor(encoding.mel_bands, RATE, HOP, encoding.window, WIDTH)
+    extractor.save_pretrained(folder)

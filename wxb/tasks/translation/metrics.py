@@ -19,16 +19,7 @@ from sacrebleu.metrics import BLEU, CHRF, TER
 
 from wxb.metrics import Metric, scorer
 from wxb.metrics.intervals import Sums
-from wxb.tasks.translation.record.bleu import (
-    CHARACTERS,
-    CHINESE,
-    SPACED,
-    bleu,
-    bleu_statistics,
-    metric_of_sums,
-    streams,
-    tokenizer_of,
-)
+from wxb.tasks.translation.record import bleu
 
 if TYPE_CHECKING:
     from wxb.corpora.records import Record
@@ -79,12 +70,12 @@ def unseen(record: Record, vocabulary: Words) -> bool:
 
 def _signature() -> str:
     """sacrebleu's signature of BLEU, with a variable number of references."""
-    metric = BLEU(tokenize=SPACED)
+    metric = BLEU(tokenize=bleu.SPACED)
     metric.corpus_score(["a"], [["a"]])
     signature = str(metric.get_signature()).replace("nrefs:1", "nrefs:var")
     return (
-        f"{signature} (tok:{CHINESE} where references are Chinese, tok:{CHARACTERS} where they are"
-        " Japanese or in another script without spaces)"
+        f"{signature} (tok:{bleu.CHINESE} where references are Chinese, tok:{bleu.CHARACTERS} where"
+        " they are Japanese or in another script without spaces)"
     )
 
 
@@ -123,10 +114,12 @@ class Scorer(scorer.Scorer):
     def statistics(self, rows: Sequence[PredictionRow]) -> Sums:
         """sacrebleu's statistics of BLEU (N, 10), chrF (N, 18) and TER (N, 2); exact matches."""
         predicted, gold = [row.predicted for row in rows], [row.gold for row in rows]
-        characters = CHRF()._extract_corpus_statistics(predicted, streams(gold)) if rows else []
+        characters = (
+            CHRF()._extract_corpus_statistics(predicted, bleu.streams(gold)) if rows else []
+        )
         edits = [_edits(row.predicted, row.gold) for row in rows]
         return {
-            "bleu": bleu_statistics(predicted, gold),
+            "bleu": bleu.bleu_statistics(predicted, gold),
             "chrf": np.array(characters, float).reshape(-1, 3 * CHRF.CHAR_ORDER),
             "ter": np.array(edits, float).reshape(-1, 2),
             "exact": np.array([row.predicted in row.gold for row in rows], float),
@@ -137,9 +130,9 @@ class Scorer(scorer.Scorer):
         """The METRICS (...) of sums of statistics."""
         predicted, reference = np.moveaxis(sums["bleu"][..., :2], -1, 0)  # lengths in words
         return {
-            "bleu": bleu(sums["bleu"]),
-            "chrf": metric_of_sums(CHRF(), sums["chrf"]),
-            "ter": metric_of_sums(TER(), sums["ter"]),
+            "bleu": bleu.metric_of_sums(BLEU(), sums["bleu"]),
+            "chrf": bleu.metric_of_sums(CHRF(), sums["chrf"]),
+            "ter": bleu.metric_of_sums(TER(), sums["ter"]),
             "exact": scorer.ratio(sums["exact"], sums["sentences"]),
             "length_ratio": scorer.ratio(predicted, reference),
         }
@@ -171,6 +164,6 @@ def _edits(predicted: str, references: tuple[str, ...]) -> list[float]:
 
     For references without spaces a character is a word, which sacrebleu needs normalization for.
     """
-    has_no_spaces = tokenizer_of(references[0]) != SPACED
+    has_no_spaces = bleu.tokenizer_of(references[0]) != bleu.SPACED
     metric = TER(normalized=has_no_spaces, asian_support=has_no_spaces)
-    return metric._extract_corpus_statistics([predicted], streams([references]))[0]
+    return metric._extract_corpus_statistics([predicted], bleu.streams([references]))[0]

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sacrebleu.metrics import BLEU
 
 from wxb.core.errors import WxbError
 from wxb.corpora.records import Record
@@ -17,7 +18,7 @@ from wxb.corpora.text.tokenizers import special_tokens, token_ids
 from wxb.tasks.methods import Alignment, Chunks, Items, Network
 from wxb.tasks.translation.models.predictor import Translator, source_ids, special_ids
 from wxb.tasks.translation.params import Experiment
-from wxb.tasks.translation.record.bleu import bleu
+from wxb.tasks.translation.record.bleu import metric_of_sums
 
 if TYPE_CHECKING:
     from wxb.tasks.translation.models.seq2seq import Seq2SeqModel
@@ -102,7 +103,7 @@ class Seq2SeqMethod(Network):
     @staticmethod
     def compute_metrics(statistics: NDArray[Any], labels: NDArray[Any]) -> dict[str, float]:
         """BLEU of greedy translations of validation records, with one reference at a time."""
-        return {"bleu": float(bleu(statistics.sum(axis=0)))}
+        return {"bleu": float(metric_of_sums(BLEU(), statistics.sum(axis=0)))}
 
     def settings(self, targets: Path) -> dict[str, Any]:
         """The network, special tokens and lengths; `longest` is that of the longest target."""

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from wxb.core import pretrained
 from wxb.core.files import read_json
-from wxb.core.pretrained import CONFIG, WEIGHTS
+from wxb.core.pretrained import ADAPTER, CONFIG, WEIGHTS
 from wxb.models import bert, gpt2, llama, whisper
 from wxb.training.backbones import tuning
 
@@ -58,7 +58,7 @@ class Native(nn.Module):
         requests custom code, or for missing, unexpected or non-finite weights.
         """
         file = pretrained.require_no_code(folder) / WEIGHTS
-        if tuning.is_adapter(folder) or not file.is_file():
+        if (folder / ADAPTER).exists() or not file.is_file():
             return None
         config = SimpleNamespace(**read_json(folder / CONFIG))
         try:

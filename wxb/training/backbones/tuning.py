@@ -135,12 +135,7 @@ def load(folder: Path, load_backbone: Callable[[Path], PreTrainedModel]) -> Mode
     Raises WxbError as `base_folder` and `wxb.core.pretrained` do.
     """
     backbone = load_backbone(base_folder(folder))
-    return pretrained.adapter(backbone, folder) if is_adapter(folder) else backbone
-
-
-def is_adapter(folder: Path) -> bool:
-    """Whether a folder has an adapter, not a full backbone."""
-    return (folder / ADAPTER).exists()
+    return pretrained.adapter(backbone, folder) if (folder / ADAPTER).exists() else backbone
 
 
 def base_folder(folder: Path) -> Path:
@@ -149,7 +144,7 @@ def base_folder(folder: Path) -> Path:
     That backbone is inside `folder`, beside it, or beside the parent of a further seed's folder.
     Raises WxbError if it is not there, or has other weights than in training.
     """
-    if not is_adapter(folder):
+    if not (folder / ADAPTER).exists():
         return folder
     name = Path(str(read_json(folder / ADAPTER)["base_model_name_or_path"])).name
     model = folder.parent if folder.name.startswith(paths.SEED) else folder

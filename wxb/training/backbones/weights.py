@@ -10,17 +10,7 @@ from typing import Any
 import torch
 import transformers
 from torch import Tensor, nn
-from transformers import (
-    MODEL_MAPPING,
-    AutoConfig,
-    AutoModel,
-    AutoModelForCausalLM,
-    AutoModelForPreTraining,
-    AutoModelForSpeechSeq2Seq,
-    BitsAndBytesConfig,
-    PreTrainedModel,
-    PreTrainedTokenizerBase,
-)
+from transformers import AutoModel, AutoModelForCausalLM, PreTrainedModel, PreTrainedTokenizerBase
 from transformers.utils import logging
 
 from wxb.core import hub, pretrained
@@ -32,13 +22,13 @@ logging.set_verbosity_error()  # missing weights are errors of ours
 
 # Classes with the heads of pretraining, by objective and by model type.
 CLASSES: dict[str, Any] = {
-    "mlm+nsp": AutoModelForPreTraining,
-    "bert": AutoModelForPreTraining,
+    "mlm+nsp": transformers.AutoModelForPreTraining,
+    "bert": transformers.AutoModelForPreTraining,
     "causal-lm": AutoModelForCausalLM,
     "llama": AutoModelForCausalLM,
 }
 # Classes of language models that are not causal, by model type.
-SEQ2SEQ: dict[str, Any] = {"whisper": AutoModelForSpeechSeq2Seq}
+SEQ2SEQ: dict[str, Any] = {"whisper": transformers.AutoModelForSpeechSeq2Seq}
 
 
 def initial_model(backbone: Backbone, tokenizer: PreTrainedTokenizerBase) -> PreTrainedModel:
@@ -80,7 +70,7 @@ def configuration(architecture: Architecture, tokenizer: PreTrainedTokenizerBase
     dropout = shape.pop("dropout")
     names = {"bert": ("hidden_dropout_prob", "attention_probs_dropout_prob")}
     shape |= dict.fromkeys(names.get(architecture.model_type, ("attention_dropout",)), dropout)
-    return AutoConfig.for_model(
+    return transformers.AutoConfig.for_model(
         **shape,
         vocab_size=len(tokenizer),
         pad_token_id=tokenizer.pad_token_id,
@@ -106,14 +96,14 @@ def load_backbone(
     """
     config = pretrained.config(folder)
     options: dict[str, Any] = {"config": config, "dtype": torch.float32}
-    model_class: Any = None if generative else MODEL_MAPPING[type(config)]
+    model_class: Any = None if generative else transformers.MODEL_MAPPING[type(config)]
     if model_class and "add_pooling_layer" in signature(model_class).parameters:
         # BERT's pooler is pretrained for NSP only, and most others have none.
         options["add_pooling_layer"] = False
     if four_bit:
         if find_spec("bitsandbytes") is None:
             raise WxbError("tuning.four_bit: bitsandbytes is not installed; run make install")
-        options["quantization_config"] = BitsAndBytesConfig(
+        options["quantization_config"] = transformers.BitsAndBytesConfig(
             load_in_4bit=True,
             bnb_4bit_quant_type="nf4",
             bnb_4bit_use_double_quant=True,

@@ -6,7 +6,6 @@ from hypothesis import strategies as st
 from seqeval.metrics.sequence_labeling import get_entities
 
 from tests.corpora.records import corpus
-from wxb.core.errors import WxbError
 from wxb.corpora import reading
 from wxb.corpora.records import Record, Reject
 from wxb.tasks.ner.reading import Reading, conll
@@ -135,15 +134,6 @@ def test_blank_sentences_are_rejected_and_replacement_characters_kept(tmp_path):
     blank, kept = read(tmp_path, "\u3000\tO\n \tO\n\n\ufffd\tB-X\n\u2028\tO\n\ufffd\tO\n")
     assert blank.reason == "blank text"
     assert text_and_mentions(kept) == ("\ufffd \u2028 \ufffd", [("\ufffd", "X")])
-
-
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [(b"", "found an empty file"), (b"caf\xe9 O", "byte 0xe9"), (b"\xff\xfeA\0", "UTF-16")],
-)
-def test_an_unreadable_file_is_an_error_that_names_it(tmp_path, content, message):
-    with pytest.raises(WxbError, match=rf"train\.txt: found .*{message[6:]}"):
-        read(tmp_path, content)
 
 
 def iob2(length):

@@ -12,15 +12,7 @@ from tests.tasks.speech.tones import FORMATS, SECONDS, noise, tone, write
 from wxb.corpora.records import RecordError
 from wxb.tasks.speech.models.features import log_mel, to_window
 from wxb.tasks.speech.record import audio
-from wxb.tasks.speech.record.audio import (
-    FRAMES,
-    HOP,
-    MARGIN,
-    RATE,
-    frame_levels,
-    read,
-    trim,
-)
+from wxb.tasks.speech.record.audio import FRAMES, HOP, MARGIN, RATE, frame_levels, read, trim
 
 ROOT = Path(__file__).parents[4]
 LIMITS = {"top_db": 40.0, "shortest": 0.1, "longest": 10.0}

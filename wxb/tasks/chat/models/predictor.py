@@ -2,9 +2,8 @@
 
 import math
 import sys
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Sequence
 from functools import cached_property, partial
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,7 +18,7 @@ from wxb.corpora.text.templates import Message, Template, Truncation, message
 from wxb.corpora.text.tokenizers import text_of
 from wxb.tasks.chat.params import Prediction
 from wxb.tasks.chat.record.conversation import deserialize, validate_question
-from wxb.tasks.methods import Predictor, batches_by_length
+from wxb.tasks.methods import GeneratorPredictor, Predictor, batches_by_length
 
 
 class Reply(NamedTuple):
@@ -44,19 +43,10 @@ class Responder(Predictor):
         return {"reply": prediction.text, "ended": prediction.ended, **dropped}
 
 
-class Replier(Responder):
+class Replier(GeneratorPredictor, Responder):
     """A trained chat model with its tokenizer, template and few-shot examples."""
 
     prediction = Prediction()
-
-    @classmethod
-    def load_model(cls, folder: Path, settings: Mapping[str, Any], tokenizer: Any) -> Any:
-        """Load the generator that `save` wrote to a folder."""
-        from wxb.training.backbones.generator import Generator
-
-        return Generator.from_pretrained(
-            folder, tokens=len(tokenizer), four_bit=settings["four_bit"]
-        )
 
     def calibrate(self, records: Sequence[Record], *, caption: str) -> None:
         """Set the few-shot examples: the shortest single question of each kind, by record id."""

@@ -67,7 +67,8 @@ class Classifier(Headed):
         """Write the heads, or merge them into the weights of a full BERT with a pooler."""
         if self.words:
             self.words.save_pretrained(folder / WORDS)
-        if self.pooler is None or not _is_full_bert(folder):
+        file = folder / CONFIG  # an adapter has none
+        if self.pooler is None or not file.is_file() or read_json(file)["model_type"] != "bert":
             super().save_heads(folder)
             return
         states = {"backbone": load_file(folder / WEIGHTS)}
@@ -78,13 +79,13 @@ class Classifier(Headed):
             for name, weight in state.items()
         }
         save_file(weights, folder / WEIGHTS, metadata={"format": "pt"})
-        config = read_json(folder / CONFIG)
+        config = read_json(file)
         config["architectures"] = ["BertForSequenceClassification"]
         config["id2label"] = {str(index): label for index, label in enumerate(self.labels)}
         config["label2id"] = {label: index for index, label in enumerate(self.labels)}
         config["problem_type"] = "single_label_classification"
         config["classifier_dropout"] = self.dropout.p
-        write_json(folder / CONFIG, config)
+        write_json(file, config)
 
     def load_heads(self, folder: Path) -> None:
         """Load what `save_heads` wrote."""
@@ -98,9 +99,3 @@ class Classifier(Headed):
             prefix = f"{BERT_MODULES[part]}."
             own = {k.removeprefix(prefix): v for k, v in weights.items() if k.startswith(prefix)}
             pretrained.load_weights(module, own, folder / WEIGHTS)
-
-
-def _is_full_bert(folder: Path) -> bool:
-    """Whether a folder holds a BERT, and not an adapter of one."""
-    config = folder / CONFIG
-    return config.is_file() and read_json(config)["model_type"] == "bert"

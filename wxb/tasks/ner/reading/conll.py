@@ -183,11 +183,12 @@ def with_spans(raw: Raw, fields: Fields) -> Raw:
     if not isinstance(content, Mapping) or fields.input in content:
         return raw
     name = next((name for name in TOKENS if _is_list(content.get(name), str)), "")
-    known = _tag_fields(content, name)
-    tag_field = next((field for field in (fields.spans, *TAGS) if field in known), None)
+    tokens = content[name] if name else []
+    lists = [n for n, v in content.items() if _is_list(v, str | int) and len(v) == len(tokens)]
+    tag_field = next((field for field in (fields.spans, *TAGS) if field in lists), None)
     if tag_field is None:
         return raw
-    tokens, tags = content[name], content[tag_field]
+    tags = content[tag_field]
     try:
         if any(isinstance(tag, int) for tag in tags):
             raise RecordError(NUMBERS, f"found {tags[:5]}; expected their names: {ADVICE}")
@@ -196,12 +197,6 @@ def with_spans(raw: Raw, fields: Fields) -> Raw:
         return raw._replace(content=error)
     others = {key: value for key, value in content.items() if key not in (name, tag_field)}
     return raw._replace(content={**others, fields.input: text, fields.spans: spans})
-
-
-def _tag_fields(content: Mapping[str, Any], tokens: str) -> list[str]:
-    """The fields of a record with a name or number for each of its tokens."""
-    size = len(content[tokens]) if tokens else 0
-    return [n for n, v in content.items() if _is_list(v, str | int) and len(v) == size]
 
 
 def join(tokens: Sequence[str]) -> str:

@@ -35,11 +35,6 @@ def bleu_statistics(predicted: Sequence[str], gold: Sequence[Sequence[str]]) -> 
     return table
 
 
-def bleu(sums: NDArray[Any]) -> NDArray[Any]:
-    """BLEU (...) of sums of `bleu_statistics` (..., 10), with sacrebleu's smoothing "exp"."""
-    return metric_of_sums(BLEU(), sums)
-
-
 def streams(gold: Sequence[Sequence[str]]) -> list[list[Any]]:
     """The first references, the second ones, and so on; None if a sentence has fewer."""
     most = max(map(len, gold))
