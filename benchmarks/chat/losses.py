@@ -23,7 +23,7 @@ from wxb.project import benchmarks, trained
 from wxb.tasks.chat import metrics
 from wxb.tasks.chat.models.predictor import Replier
 from wxb.tasks.chat.record import LABELLING
-from wxb.tasks.chat.record.conversation import from_text
+from wxb.tasks.chat.record.conversation import deserialize
 from wxb.tasks.methods import batches_by_length
 
 app = typer.Typer(pretty_exceptions_enable=False, add_completion=False)
@@ -60,7 +60,7 @@ def main(
 
 def _mean_loss(predictor: Replier, records: Sequence[Record]) -> float:
     """The mean loss of all tokens, as published."""
-    conversations = [[*from_text(r.input), message("assistant", r.gold["text"])] for r in records]
+    conversations = [[*deserialize(r.input), message("assistant", r.gold["text"])] for r in records]
     encoded = map(predictor.template.tokens, conversations)
     items = [{"input_ids": tokens.ids, "labels": tokens.ids} for tokens in encoded]
     total, count = 0.0, 0

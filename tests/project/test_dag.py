@@ -62,9 +62,9 @@ def test_values_of_parameters_are_those_that_dvc_reads(project):
     )
     with Repo() as repo:
         (params,) = (dep for dep in repo.stage.load_one(name="make").deps if hasattr(dep, "params"))
-        assert dag._values(params) == params.read_params() == {"block.key": 1}
+        assert dag._current_values(params) == params.read_params() == {"block.key": 1}
         Path("params.yaml").unlink()
-        assert dag._values(params) == params.read_params() == {}
+        assert dag._current_values(params) == params.read_params() == {}
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from wxb.corpora.division import divide
 from wxb.corpora.reading import read
 from wxb.tasks.chat.params import Corpus
 from wxb.tasks.chat.reading import Reading
-from wxb.tasks.chat.record.conversation import from_text
+from wxb.tasks.chat.record.conversation import deserialize
 
 ROOT = Path(__file__).parents[3]
 PARAMS = ROOT / "params/chat.yaml"
@@ -44,7 +44,7 @@ class Splits:
     def passages(self, *names):
         """The passages of some splits, which are the last lines of their questions."""
         questions = (
-            from_text(record.input)[-1]["content"]
+            deserialize(record.input)[-1]["content"]
             for name in names
             for _, record in self.questions[name]
         )
