@@ -68,9 +68,10 @@ TABLES = {  # blocks and their studies; those of CURVES have their own
     "generation": ["prompted"],
     "texts": ["films-200", "films-1000", "titles-200"],
     "questions": ["questions"],
+    "whisper": ["whisper", "digits"],
     "demo": ["ner"],
     "public": ["conll2003", "presidio", "weibo"],
-    "studies": ["chat", "news", "reviews", "speech", "translation", "whisper"],
+    "studies": ["chat", "news", "reviews", "speech", "translation"],
 }
 CURVES = ("curve", "tweets", "personal")  # blocks; each has the studies NAME-<number of texts>
 SCHEMES = {"light": ("#1f2328", "#d1d9e0"), "dark": ("#f0f6fc", "#3d444d")}  # text and rules
