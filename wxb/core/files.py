@@ -108,7 +108,7 @@ def write_jsonl(path: Path, records: Iterable[Any]) -> None:
 
 
 def read_jsonl(path: Path) -> Iterator[Any]:
-    """Yield the values of a JSON Lines file."""
+    """Yield the values of a JSON Lines file that this project wrote."""
     with path.open(encoding="utf-8", newline="\n") as lines:
         for line in lines:
             yield json.loads(line)

@@ -127,7 +127,7 @@ def _doccano(record: Content) -> Content:
     return _convert_items(record, _is_triple, lambda triple: dict(zip(keys, triple, strict=False)))
 
 
-def _spacy(record: Content) -> Content:
+def _spacy_cats(record: Content) -> Content:
     """The category with the highest score as the class; None without categories."""
     cats = record.get("cats")
     if not isinstance(cats, Mapping):
@@ -152,7 +152,7 @@ def _sharegpt(record: Content) -> Content:
     )
 
 
-ADAPTERS = (_prodigy, _doccano, _spacy, _opus, _sharegpt)
+ADAPTERS = (_prodigy, _doccano, _spacy_cats, _opus, _sharegpt)
 
 
 def _convert_items(

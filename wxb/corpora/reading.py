@@ -34,7 +34,7 @@ from wxb.corpora.records import (
 class Reading(ABC):
     """How the stage `preprocess` reads the records of a task.
 
-    A task defines `gold`. The defaults are for texts in files with fields.
+    A task defines `gold_and_repairs`. The defaults are for texts in files with fields.
     """
 
     # Key of gold whose values group the records of a test set, such as "speaker"; None: the groups

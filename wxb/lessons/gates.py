@@ -92,7 +92,7 @@ def run(params: Params, name: str) -> Lesson:
                 f"{settings.hidden} hidden units draw {settings.hidden} lines, and the last layer"
                 " combines them. In NumPy the gradients are written out; in torch, autograd"
                 " computes them. Both start with the same weights. After training, the largest"
-                f" difference between their outputs is {_largest_difference(trained):.1g}.",
+                f" difference between their outputs is {_largest_mlp_difference(trained):.1g}.",
                 "MLP numpy",
                 trained,
             ),
@@ -180,6 +180,6 @@ def _answer(accuracy: Mapping[str, Mapping[str, float]], hidden: int) -> str:
     )
 
 
-def _largest_difference(trained: Mapping[str, Mapping[str, DecisionFunction]]) -> float:
+def _largest_mlp_difference(trained: Mapping[str, Mapping[str, DecisionFunction]]) -> float:
     pairs = [(scores["MLP numpy"], scores["MLP torch"]) for scores in trained.values()]
     return float(max(np.abs(ours(INPUTS) - theirs(INPUTS)).max() for ours, theirs in pairs))

@@ -39,7 +39,7 @@ class Finding(NamedTuple):
 
 def examine() -> Iterator[Finding]:
     """Run all checks; one that raises an exception is a problem itself."""
-    for check in (python, packages, torch, line_ends, dvc, disk):
+    for check in (python, packages, torch, line_ends, repair_dvc, disk):
         try:
             yield from check()
         except Exception as error:
@@ -102,7 +102,7 @@ def line_ends() -> Iterator[Finding]:
         yield Finding("git", "problem", message, f"git config core.autocrlf input; {remedy}")
 
 
-def dvc() -> Iterator[Finding]:
+def repair_dvc() -> Iterator[Finding]:
     """Repair what a killed run left in DVC's files; whether DVC can read the project's stages.
 
     An active run is a note; its files are left alone.

@@ -43,7 +43,7 @@ def require(study: str, tree: Tree) -> Provenance:
     sha256 of this table.
     """
     provenance: Provenance = read_json(WorkingTree(), paths.PROVENANCE).get(study, {})
-    if provenance.get("sha256") == _sha256(study, tree):
+    if provenance.get("sha256") == _table_sha256(study, tree):
         return provenance
     raise WxbError(
         f"{paths.PROVENANCE} lacks the sha256 of {paths.study(study)} in {tree.name}, and this"
@@ -63,8 +63,8 @@ def record(params: Params, index: Tree) -> None:
         try:
             provenances[study] = require(study, index)
         except WxbError:
-            run, sha256 = from_costs(params, study), _sha256(study, index)
-            if not run or _sha256(study, WorkingTree()) != sha256:
+            run, sha256 = from_costs(params, study), _table_sha256(study, index)
+            if not run or _table_sha256(study, WorkingTree()) != sha256:
                 raise
             seconds = read_training_seconds(read_json(index, paths.study(study)))
             provenances[study] = {"sha256": sha256, **run, "seconds": seconds}
@@ -133,7 +133,7 @@ def results_of_seeds(study: str) -> dict[str, Any]:
     return {**content, "made": made}
 
 
-def _sha256(study: str, tree: Tree) -> str:
+def _table_sha256(study: str, tree: Tree) -> str:
     return hashlib.sha256(tree.read(paths.study(study).as_posix()) or b"").hexdigest()
 
 

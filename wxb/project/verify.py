@@ -107,7 +107,7 @@ class _Verification:
             for file in self._files(out):
                 self.copies.setdefault(self._hash(file), file)
             if out.hash_info.isdir and out.exists:
-                tree = self._tree(out)
+                tree = self._current_tree(out)
                 self.copies.setdefault(str(tree.oid), tree.as_bytes())
 
     def faults(self) -> Iterator[Fault]:
@@ -123,7 +123,7 @@ class _Verification:
             if any(path.is_relative_to(out) or out.is_relative_to(path) for out in made):
                 continue  # it is an output, or has some
             if path.exists() and not dep.workspace_status():  # else DVC knows that it changed
-                digest = self._tree(dep).oid if path.is_dir() else self._hash(path)
+                digest = self._current_tree(dep).oid if path.is_dir() else self._hash(path)
                 if digest != dep.hash_info.value:
                     yield Fault("altered", _relative(path), SOURCE * self.repairs)
 
@@ -180,7 +180,7 @@ class _Verification:
         files = self.repo.dvcignore.find(entry.fs, path) if Path(path).is_dir() else [path]
         return [Path(file) for file in files if Path(file).exists()]  # no link without a target
 
-    def _tree(self, entry: Output) -> Tree:
+    def _current_tree(self, entry: Output) -> Tree:
         """The hashes of the current files of an output or dependency, as DVC combines them."""
         from dvc_data.hashfile.hash_info import HashInfo
         from dvc_data.hashfile.tree import Tree

@@ -9,7 +9,7 @@ from typing import NoReturn
 # If several processes train together, only the first reports and writes results. The others ignore
 # Ctrl-C and end with it.
 IS_FIRST_PROCESS = os.environ.get("RANK", "0") == "0"
-INTERRUPTED = "interrupted; the same command goes on from its last checkpoint, if it has one"
+INTERRUPTED = "interrupted; the same command goes on from its last checkpoint, else starts again"
 
 
 class Terminated(KeyboardInterrupt):

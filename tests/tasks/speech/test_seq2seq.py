@@ -7,7 +7,13 @@ import pyarrow as pa
 import pytest
 import torch
 from safetensors.torch import load_file
-from transformers import WhisperConfig, WhisperFeatureExtractor, WhisperForConditionalGeneration
+from transformers import (
+    AutoProcessor,
+    WhisperConfig,
+    WhisperFeatureExtractor,
+    WhisperForConditionalGeneration,
+    WhisperProcessor,
+)
 
 from tests import training_steps
 from tests.tasks.speech import tones
@@ -100,6 +106,7 @@ def test_a_loaded_adapter_transcribes_as_the_trained_one(project, four_bit):
     assert (out / "adapter_model.safetensors").exists()
     assert not (out / "model.safetensors").exists()
     assert texts(loaded, records[:8]) == texts(trained, records[:8])
+    assert isinstance(AutoProcessor.from_pretrained(out), WhisperProcessor)
 
 
 def test_a_merged_adapter_keeps_the_generation_settings_of_training(project, tmp_path):

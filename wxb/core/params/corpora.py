@@ -140,7 +140,7 @@ class Split(Section):
             raise ValueError(f"{shares} must stay below 1: the rest is for training")
         if unknown := {*(self.max_records or ())} - ({*self.file_patterns} - {"train"}):
             raise ValueError(f"max_records: {sorted(unknown)[0]!r} is no held-out set of `files`")
-        if taken := _duplicate([*RESERVED, *(self.further or {})]):
+        if taken := _caseless_duplicate([*RESERVED, *(self.further or {})]):
             raise ValueError(f"a further test set cannot be called {taken!r}: the name is taken")
         return self
 
@@ -190,12 +190,12 @@ class Corpus(Section):
         origins = [name for name in ("generate", "hub", "urls") if getattr(self, name)]
         if len(origins) > 1:
             raise ValueError(f"a corpus has one origin; found {' and '.join(origins)}")
-        if name := _duplicate([download.file for download in self.urls or ()]):
+        if name := _caseless_duplicate([download.file for download in self.urls or ()]):
             raise ValueError(f"two of `urls` are called {name!r}; give one another `name`")
         return self
 
 
-def _duplicate(names: list[str]) -> str | None:
+def _caseless_duplicate(names: list[str]) -> str | None:
     """The first name that occurs twice, in lower case: some file systems ignore case."""
     counts = Counter(name.casefold() for name in names)
     return next((name for name, count in counts.items() if count > 1), None)

@@ -92,7 +92,7 @@ class Template:
     def __init__(self, tokenizer: Any, name: str) -> None:
         self.tokenizer, self.name = tokenizer, name
         self.backend = tokenizer.backend_tokenizer
-        self.next_question = NEXT_QUESTION.get(name, "")
+        self.next_question = NEXT_QUESTION.get(name, "")  # empty: none ends a reply
 
     @classmethod
     def add(cls, tokenizer: Any, name: str | None) -> Self:

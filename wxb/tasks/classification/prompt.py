@@ -20,7 +20,7 @@ from wxb.tasks.methods import LazyItems, Network
 GAP = " ... "  # between the start and the end of a truncated text
 
 
-def _template(tokenizer: Any) -> Template:
+def _add_template(tokenizer: Any) -> Template:
     """The tokenizer's own template, or `plain`, which is added to it, in place."""
     return Template.add(tokenizer, OWN if tokenizer.chat_template else "plain")
 
@@ -43,7 +43,7 @@ def prompts(
     tokenizer: Any, encoded: Any, texts: Sequence[str], settings: Mapping[str, Any]
 ) -> Callable[[int], NDArray[np.int32]]:
     """A function of a text's index: the tokens of its prompt, up to where the classes differ."""
-    template = _template(tokenizer)
+    template = _add_template(tokenizer)
 
     def prompt(row: int) -> NDArray[np.int32]:
         turns = [*settings.get("examples", ()), (truncate(encoded, row, texts[row], settings),)]
@@ -114,7 +114,7 @@ class PromptMethod(Network):
 
         Raises WxbError if two answers go on with the same token.
         """
-        template, question = _template(self.tokenizer), message("user", "0")
+        template, question = _add_template(self.tokenizer), message("user", "0")
         start = len(template.tokens([question], answer_next=True).ids)
         turns = ([question, message("assistant", label)] for label in self.labels)
         rows = [template.tokens(conversation).ids[start:].tolist() for conversation in turns]

@@ -36,7 +36,7 @@ def _shifted(spans: Iterable[Span], offset: int) -> list[Span]:
     return [Span(span.start + offset, span.end + offset, span.type) for span in spans]
 
 
-def _status(
+def _alignment_status(
     span: Span, readings: Sequence[tuple[set[Span], set[Span]]], types: Sequence[str]
 ) -> Status:
     """The alignment status of a gold span.
@@ -194,7 +194,7 @@ class GenerationMethod(WindowedMethod):
         end = _end_id(self.tokenizer, self.experiment.encoding.instruction)
         ids, splits = _answer_ids(self.tokenizer, texts, answer_spans, end)
         statuses = [
-            _status(span, readings[row], types)
+            _alignment_status(span, readings[row], types)
             for row, record in enumerate(records)
             for span in record.gold
         ]

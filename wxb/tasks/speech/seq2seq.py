@@ -270,4 +270,5 @@ def complete_folder(folder: Path, encoding: Encoding) -> None:
         }
         write_json(folder / TOKENIZER, {**tokenizer, **changes})
     extractor = WhisperFeatureExtractor(encoding.mel_bands, RATE, HOP, encoding.window, WIDTH)
-    extractor.save_pretrained(folder)
+    settings = {**extractor.to_dict(), "processor_class": "WhisperProcessor"}  # for adapters
+    write_json(folder / "preprocessor_config.json", settings)

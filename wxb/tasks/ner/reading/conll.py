@@ -182,9 +182,11 @@ def with_spans(raw: Raw, fields: Fields) -> Raw:
     content = raw.content
     if not isinstance(content, Mapping) or fields.input in content:
         return raw
-    name = next((name for name in TOKENS if _is_list(content.get(name), str)), "")
+    name = next((name for name in TOKENS if _is_nonempty_list(content.get(name), str)), "")
     tokens = content[name] if name else []
-    lists = [n for n, v in content.items() if _is_list(v, str | int) and len(v) == len(tokens)]
+    lists = [
+        n for n, v in content.items() if _is_nonempty_list(v, str | int) and len(v) == len(tokens)
+    ]
     tag_field = next((field for field in (fields.spans, *TAGS) if field in lists), None)
     if tag_field is None:
         return raw
@@ -206,5 +208,5 @@ def join(tokens: Sequence[str]) -> str:
     return "" if 2 * unspaced > len(words) else " "
 
 
-def _is_list(value: Any, cls: Any) -> bool:
+def _is_nonempty_list(value: Any, cls: Any) -> bool:
     return isinstance(value, list) and bool(value) and all(isinstance(v, cls) for v in value)
