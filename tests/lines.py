@@ -22,7 +22,7 @@ BUDGET = {
     "wxb/masking": 828,
     "demos": 2086,
     "benchmarks": 4427,
-    "tests": 27830,
+    "tests": 27829,
 }
 
 
@@ -42,5 +42,4 @@ def count(folder):
 if __name__ == "__main__":
     for folder, budget in BUDGET.items():
         print(f"{folder:14} {count(folder):6,} of {budget:6,}")
-    code = sum(count(folder) for folder in BUDGET if folder.startswith(("stages", "wxb/")))
-    print(f"{'wxb and stages':14} {code:6,}")
+    print(f"{'wxb and stages':14} {count('wxb') + count('stages'):6,}")
