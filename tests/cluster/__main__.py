@@ -14,6 +14,8 @@ import tempfile
 import time
 from pathlib import Path
 
+import psutil
+
 from tests.cluster import slurm, storage
 from tests.project_copy import Project
 from tests.small_project import SmallProject
@@ -94,17 +96,25 @@ def on_slurm(here, project):
 
 
 def _training(project, run):
-    """The number of the job that trains, once it has left a checkpoint."""
+    """The number of the job that trains, suspended at its first checkpoint.
+
+    If it were killed a moment later, while DVC holds the project's lock, all others would wait.
+    """
     deadline = time.monotonic() + PATIENCE
-    while time.monotonic() < deadline:
+    verb, name = KILLED.split("@")
+    while not any(project.folder.glob(f".wxb/checkpoints/{KILLED}-*/checkpoint-*/*.json")):
         assert run.poll() is None, run.communicate()[0][-3000:]
-        for row in project.run("squeue", "--noheader", "--format=%i|%T|%k").split():
-            number, state, rule = row.split("|")
-            there = project.folder.glob(f".wxb/checkpoints/{KILLED}-*/checkpoint-*/*.json")
-            if (state, rule) == ("RUNNING", f"rule_{KILLED}") and any(there):
-                return number
-        time.sleep(0.2)
-    raise AssertionError("waited too long")
+        assert time.monotonic() < deadline, "waited too long"
+        time.sleep(0.1)
+    for process in psutil.process_iter(["cmdline", "cwd"]):
+        stage = process.info["cmdline"][-2:] == [f"stages.{verb}", name]
+        if stage and process.info["cwd"] == str(project.folder):
+            process.suspend()
+    for row in project.run("squeue", "--noheader", "--format=%i|%T|%k").split():
+        number, state, rule = row.split("|")
+        if (state, rule) == ("RUNNING", f"rule_{KILLED}"):
+            return number
+    raise AssertionError(f"no job of {KILLED} runs")
 
 
 def on_storage(here, folder):
