@@ -16,13 +16,13 @@ BUDGET = {
     "wxb/tasks": 9044,
     "wxb/reporting": 1489,
     "wxb/project": 2953,
-    "wxb/cli": 2521,
+    "wxb/cli": 2488,
     "wxb/lessons": 648,
     "wxb/runtime": 555,
     "wxb/masking": 828,
     "demos": 2086,
     "benchmarks": 4427,
-    "tests": 27829,
+    "tests": 27815,
 }
 
 

@@ -1,7 +1,6 @@
 """The first study of each task, copies of experiments and sweeps, as content of params.yaml."""
 
 import json
-import os
 from copy import deepcopy
 from pathlib import Path
 
@@ -11,7 +10,7 @@ from tests.corpora.records import record
 from tests.project_copy import ROOT
 from wxb.cli.new import studies
 from wxb.cli.new.corpus import Trial
-from wxb.cli.new.studies import add_study, add_sweep, parse_grid, training_seconds
+from wxb.cli.new.studies import add_study, add_sweep, parse_grid
 from wxb.core.errors import WxbError
 from wxb.core.params import PARAMS, ParamsError, check, load, read_yaml
 from wxb.core.params.corpora import Corpus
@@ -84,29 +83,6 @@ def test_the_language_of_weights_is_stated_never_guessed(
     trial = Trial([record(n, language=name) for n, name in enumerate(records)], [], {})
     corpus = Corpus(task=task, path="x", split=SHARES)
     assert studies.choose_pretrained("mine", corpus, language, trial)[0] == expected
-
-
-def write_cost(name, seconds, modified):
-    path = Path(f"reports/cost/train/{name}.json")
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps({"seconds": seconds}))
-    os.utime(path, (modified, modified))
-
-
-def test_the_last_run_with_the_same_settings_says_the_seconds_else_the_template():
-    params, row = load(ROOT / PARAMS), {"seconds": 13}
-    encoder = params.experiments["ner-encoder"]
-    assert training_seconds(params, "ner-encoder", row, 2000) == 2 * 13 * encoder.training.epochs
-    assert training_seconds(params, "ner-mentions", {"seconds": 0.5}, 2000) == 1.0
-    Path("data/clean/pii").mkdir(parents=True)
-    Path("data/clean/pii/profile.json").write_text(json.dumps(PROFILE))
-    write_cost("ner-decoder", 300.0, 1)  # other settings
-    write_cost("ner-encoder", 30.0, 2)
-    assert training_seconds(params, "ner-encoder", row, 1000) == pytest.approx(60.0)
-    experiments = {**params.experiments, "again": encoder}
-    write_cost("again", 50.0, 3)
-    again = params.model_copy(update={"experiments": experiments})
-    assert training_seconds(again, "ner-encoder", row, 1000) == pytest.approx(100.0)
 
 
 def test_every_combination_is_an_experiment(content):

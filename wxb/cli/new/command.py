@@ -175,7 +175,7 @@ def study(
 
     The template of the task has experiments that start from the corpus alone, and from a pretrained
     model that reads its language, if one is installed. An existing study gets the experiments that
-    it lacks. Prints what each is for, and about the minutes of its training here.
+    it lacks. Prints what each is for, and about the minutes of its training on one CPU thread.
 
     Example: wxb new study mine --corpus mine --title "Who writes from where?" --language en
     """
@@ -201,7 +201,8 @@ def study(
         if row := first["rows"].get(key):
             minutes = "unknown"
             if records:
-                seconds = studies.training_seconds(changed, key, row, records)
+                epochs = getattr(changed.experiments[key].training, "epochs", 1)
+                seconds = row["seconds"] * records * epochs / 1000
                 minutes = f"{round(seconds / 60)} min" if seconds >= 45 else "< 1 min"
             table.add_row(key, minutes, Text(row["purpose"]))
     Console(stderr=dry_run).print(table)

@@ -17,7 +17,7 @@ from wxb.core import paths
 from wxb.core.errors import WxbError
 from wxb.core.files import read_json
 from wxb.core.packages import is_installed
-from wxb.core.params import Params, parse_yaml
+from wxb.core.params import parse_yaml
 from wxb.core.params.corpora import Corpus
 from wxb.tasks import recognition
 
@@ -32,8 +32,8 @@ def first_study(task: str, study: str, corpus: str, language: str | None = None)
 
     `language` is set where a pretrained model must know it.
     Keys are `title`; `rows`, with `purpose`, `seconds` and `epochs` of experiments, see
-    `epochs_for` and `training_seconds`; `advice`, if any; `backbones`; and `experiments`. Raises
-    WxbError if the task has none.
+    `epochs_for`; `advice`, if any; `backbones`; and `experiments`. `seconds` are those of training
+    1,000 records in one thread, for one epoch if it has any. Raises WxbError if the task has none.
     """
     if task not in recognition.tasks():
         known = ", ".join(recognition.tasks())
@@ -81,40 +81,6 @@ def training_records(name: str, corpus: Corpus, trial: Trial | None) -> int | No
         return splits["train"]
     shares = [split.test or 0, split.valid or 0, *(s for _, s in split.held_out_fields.values())]
     return round(splits[None] * (1 - sum(shares)))
-
-
-def training_seconds(params: Params, name: str, row: Mapping[str, Any], records: int) -> float:
-    """About the seconds of training an experiment on some records.
-
-    The speed is that of the last training here with the same settings, whatever its epochs and
-    learning rate. Without one it is `seconds` of its row in the template: those of 1,000 records
-    for one epoch, or without epochs until training is done.
-    """
-    experiment, speed = params.experiments[name], row["seconds"]
-    runs = [
-        key
-        for key, other in params.experiments.items()
-        if paths.cost("train", key).is_file()
-        and (paths.CLEAN / other.corpus / paths.PROFILE).is_file()
-        and _settings(params, key) == _settings(params, name)
-    ]
-    if runs:
-        key = max(runs, key=lambda key: paths.cost("train", key).stat().st_mtime)
-        last, seconds = params.experiments[key], read_json(paths.cost("train", key))["seconds"]
-        splits = read_json(paths.CLEAN / last.corpus / paths.PROFILE)["splits"]
-        trainings = len(params.studies[last.study].seeds) * getattr(last.training, "epochs", 1)
-        speed = 1000 * seconds / (splits["train"]["labelled"] * trainings)
-    return float(speed * records * getattr(experiment.training, "epochs", 1) / 1000)
-
-
-def _settings(params: Params, name: str) -> tuple[Any, ...]:
-    """The settings that decide the speed of an experiment's training."""
-    experiment = params.experiments[name]
-    backbone = params.root_backbone(experiment)
-    settings = experiment.model_dump(include={"task", "method", "encoding", "model", "tuning"})
-    excluded = {"epochs", "learning_rate", "early_stopping_patience"}
-    training = experiment.training.model_dump(exclude=excluded)
-    return settings, training, backbone.checkpoint, backbone.architecture
 
 
 def choose_pretrained(
