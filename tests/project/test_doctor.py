@@ -13,7 +13,6 @@ from dvc.repo import Repo
 
 from tests.commands import wxb
 from tests.project_copy import BIN, ROOT
-from tests.repository import git
 from wxb.project import doctor
 from wxb.runtime.engine import RWLOCK
 
@@ -99,16 +98,6 @@ def test_packages_are_compared_with_the_lock(folder, lock, level, part):
     (finding,) = doctor.packages()
     assert (finding.level, part in finding.message) == (level, True)
     assert [part in note for note in doctor.package_note()] == [True] * (level != "ok")
-
-
-def test_line_ends_of_windows_are_named(folder):
-    git("init", "-q")
-    Path("code.py").write_text("x = 1\n")
-    git("add", "code.py")
-    assert levels(doctor.line_ends) == []
-    Path("code.py").write_text("x = 1\r\n")
-    (finding,) = doctor.line_ends()
-    assert (finding.level, "code.py" in finding.message) == ("problem", True)
 
 
 def test_files_of_dvc_are_repaired_unless_a_run_is_active(folder):

@@ -3,6 +3,7 @@
 import os
 import sys
 from contextlib import nullcontext
+from importlib import metadata
 from itertools import islice
 from pathlib import Path
 from typing import Annotated
@@ -22,9 +23,11 @@ from wxb.core.errors import WxbError, require_output, storage_error
 from wxb.core.files import read_json, remove
 from wxb.core.params import load, read_yaml
 from wxb.core.phrases import counted
-from wxb.project import comparison, dag, doctor, engines, inventory, profiles, verify
+from wxb.project import comparison, dag, doctor, engines, inventory, profiles, sharing, verify
+from wxb.project.leftovers import find as find_leftovers
 from wxb.project.root import at_root, require_own_code
-from wxb.reporting import terminal
+from wxb.reporting import costs, tables, terminal
+from wxb.reporting.charts import pairs
 from wxb.runtime import locks, signals
 from wxb.tasks import exports
 
@@ -45,9 +48,7 @@ PANELS = {  # of `wxb --help`
 def print_version(is_requested: bool) -> None:
     """Print the installed version and exit, if it is requested."""
     if is_requested:
-        from importlib.metadata import version
-
-        print(f"wxb {version('wxb')}")
+        print(f"wxb {metadata.version('wxb')}")
         raise typer.Exit
 
 
@@ -161,9 +162,6 @@ def table(
     The table has the tier and the main metric; --all prints every table, as Markdown. In a file or
     pipe, lines are not wrapped.
     """
-    from wxb.reporting import costs, tables
-    from wxb.reporting.charts import pairs
-
     params = load()
     console = Console(highlight=False)
     if not console.is_terminal:
@@ -234,8 +232,6 @@ def card_(
 
     Example: wxb card ner-encoder --output ner-encoder
     """
-    from wxb.project import sharing
-
     if output:
         sharing.share(load(), name, output)
     print(f"Model and card: {output.resolve()}" if output else sharing.card(load(), name))
@@ -250,8 +246,6 @@ def merge_(
 
     Example: wxb merge chat-lora --output chat-merged
     """
-    from wxb.project import sharing
-
     sharing.merge(name, output)
     print(f"Model: {output.resolve()}")
 
@@ -278,9 +272,7 @@ def clean(
     files that git tracks. Removes nothing while a stage runs in the project, or if git reports an
     error, and no metrics, headlines and studies unless git tracks some.
     """
-    from wxb.project import leftovers
-
-    removable = [*leftovers.find(load())]
+    removable = [*find_leftovers(load())]
     with nullcontext() if dry_run else engines.exclude_runs("nothing was removed"):
         for path in removable:
             print(path)

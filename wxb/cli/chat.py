@@ -11,6 +11,7 @@ import typer
 
 from wxb.cli.options import Experiment, split_options, usage_error
 from wxb.core.errors import WxbError
+from wxb.project import trained
 
 if TYPE_CHECKING:
     from wxb.tasks.chat.models.predictor import Replier
@@ -37,8 +38,6 @@ def chat(
 
     Example: wxb chat -e chat-lora
     """
-    from wxb.project import trained
-
     texts, options = split_options(settings or [])
     if texts:
         usage_error(texts[0], "not expected here; type messages, or send them through a pipe")

@@ -23,6 +23,8 @@ from wxb.core.errors import WxbError
 from wxb.core.files import write_lock
 from wxb.core.phrases import counted
 from wxb.masking.files import Format, Source, format_of, rewrite
+from wxb.masking.placeholders import BRACKETS, Placeholders
+from wxb.project import trained
 
 _LIST = "this value, /regular expression/, or @FILE with one of them per line; repeatable"
 # An empty argument is an error, not the current folder.
@@ -92,8 +94,6 @@ def mask(
     Exit code: 0 success, 1 error or values left in clear, 2 usage, 130 interrupted.
     """
     from wxb.masking.masker import Check, Masker
-    from wxb.masking.placeholders import Placeholders
-    from wxb.project import trained
 
     secrets = [operators if Path(operators or "").is_file() else None]
     secrets += [item[1:] for item in (*(allow or ()), *(deny or ())) if item.startswith("@")]
@@ -140,8 +140,6 @@ def unmask(
 
     Exit code: 0 success, 1 error, 2 usage, 130 interrupted.
     """
-    from wxb.masking.placeholders import BRACKETS, Placeholders
-
     if not mapping.is_file():
         raise WxbError(f"{mapping}: no such file; expected one that `wxb mask --mapping` wrote")
     values, sources = Placeholders(mapping), _sources(context, [mapping])

@@ -12,6 +12,7 @@ from typer.core import TyperCommand
 
 from wxb.core.errors import WxbError, choices
 from wxb.core.params import Params
+from wxb.project import trained
 
 
 class Command(TyperCommand):
@@ -44,8 +45,6 @@ def require_value(value: str | None) -> str | None:
 def require_experiment(value: str) -> str:
     """The value of --experiment. Raises typer's usage error, with all trained ones, if empty."""
     if not value:
-        from wxb.project import trained
-
         names = ", ".join(trained.names()) or "none here (`make run` trains some)"
         usage_error("--experiment / -e", f"missing; trained experiments: {names}")
     return value

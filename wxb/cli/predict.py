@@ -12,6 +12,7 @@ import typer
 
 from wxb.cli.options import Experiment, path_unless_text, split_options, usage_error, visible_files
 from wxb.core.errors import WxbError
+from wxb.project import trained
 from wxb.tasks.exports import json_line
 
 if TYPE_CHECKING:
@@ -53,7 +54,6 @@ def predict(
     Example: wxb predict -e ner-encoder "My name is Ann." --json
     """
     from wxb.cli.inputs import Texts
-    from wxb.project import trained
 
     arguments, options = split_options(inputs or [])
     if not arguments and sys.stdin.isatty():

@@ -13,6 +13,7 @@ from wxb.core import compatibility, hub, paths
 from wxb.core.errors import WxbError, choices, require_output
 from wxb.core.packages import package_files
 from wxb.core.params import load
+from wxb.core.progress import track
 from wxb.reporting.formatting import rounded
 from wxb.reporting.terminal import show, show_json, table
 
@@ -98,8 +99,6 @@ def embed(backbone: Any, tokenizer: Any, texts: list[str]) -> Tensor:
     """
     import torch
     from torch.nn import functional as F  # noqa: N812
-
-    from wxb.core.progress import track
 
     size = min(MAX_LENGTH, compatibility.positions(backbone.config) or MAX_LENGTH)
     firsts = range(0, len(texts), BATCH)

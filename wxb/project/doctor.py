@@ -15,7 +15,7 @@ from rich.text import Text
 
 from wxb.core.errors import WxbError, error_line, storage_error
 from wxb.core.phrases import counted
-from wxb.project import engines, revisions
+from wxb.project import engines
 from wxb.reporting import terminal
 from wxb.reporting.formatting import shortened, size
 
@@ -39,7 +39,7 @@ class Finding(NamedTuple):
 
 def examine() -> Iterator[Finding]:
     """Run all checks; one that raises an exception is a problem itself."""
-    for check in (python, packages, torch, line_ends, repair_dvc, disk):
+    for check in (python, packages, torch, repair_dvc, disk):
         try:
             yield from check()
         except Exception as error:
@@ -92,14 +92,6 @@ def package_note() -> Iterator[str]:
     for finding in packages() if LOCKED.exists() else ():
         if finding.level != "ok":
             yield f"packages: {finding.message}; `wxb doctor` says more"
-
-
-def line_ends() -> Iterator[Finding]:
-    """Files whose lines end otherwise than in git, as `core.autocrlf` makes them: other bytes."""
-    if files := revisions.with_other_line_ends():
-        message = f"lines end with CRLF, so stages are stale: {shortened(files, SHOWN)}"
-        remedy = "commit changes, then git rm -rq --cached . && git reset --hard"
-        yield Finding("git", "problem", message, f"git config core.autocrlf input; {remedy}")
 
 
 def repair_dvc() -> Iterator[Finding]:

@@ -1,7 +1,6 @@
 """The project's files in the working folder, in git's index, or in a commit."""
 
 import json
-import re
 import subprocess
 from pathlib import Path, PurePath
 from typing import Any, NamedTuple
@@ -65,12 +64,6 @@ def index() -> GitTree:
 def tracked(*folders: str) -> list[str]:
     """The files in git's index under folders; empty if the project is in no repository."""
     return _names(_answer("ls-files", "-z", "--", *folders)) if is_repository() else []
-
-
-def with_other_line_ends() -> list[str]:
-    """The files with CRLF here that have LF in git's index; empty if there is no repository."""
-    lines = _answer("ls-files", "--eol", "-z").decode().split("\0") if is_repository() else []
-    return [line.split("\t")[1] for line in lines if re.match(r"i/lf +w/(crlf|mixed)", line)]
 
 
 def commit(revision: str) -> GitTree:
