@@ -20,7 +20,7 @@ from wxb.project.dag import LOCKFILE
 from wxb.project.engines import PlanError, repair_and_check
 from wxb.runtime.engine import RWLOCK
 
-DAMAGED = ["", "{", '{"write": {"/a": {"pi', "[]", '{"write": []}', "\0\0\0"]
+DAMAGED = ["", '{"write": {"/a": {"pi', '{"write": []}', "\0\0\0"]
 
 
 @pytest.mark.parametrize("content", DAMAGED)

@@ -116,7 +116,7 @@ def written(request, tmp_path_factory):
 
 @pytest.fixture(
     scope="module",
-    params=[(1280, "light"), (1280, "dark"), (360, "dark")],
+    params=[(1280, "light"), pytest.param((1280, "dark"), marks=pytest.mark.slow), (360, "dark")],
     ids=lambda look: f"{look[0]}-{look[1]}",
 )
 def look(request, browser: Browser, written):
