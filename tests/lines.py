@@ -15,14 +15,14 @@ BUDGET = {
     "wxb/training": 1537,
     "wxb/tasks": 9044,
     "wxb/reporting": 1489,
-    "wxb/project": 2938,
+    "wxb/project": 2946,
     "wxb/cli": 2475,
     "wxb/lessons": 648,
     "wxb/runtime": 555,
     "wxb/masking": 828,
     "demos": 2086,
     "benchmarks": 4427,
-    "tests": 27804,
+    "tests": 27807,
 }
 
 

@@ -3,7 +3,7 @@
 import json
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from math import log
 from pathlib import Path
@@ -88,17 +88,24 @@ def _summary(index: Tree) -> Iterator[str]:
 
 
 def _tables(block: str, index: Tree) -> Iterator[str]:
-    """Table and claim of each study of a block, and a sentence for each machine and date."""
-    origins: dict[str, list[str]] = {}
-    for study in filter(None, (_study(name, index) for name in TABLES[block])):
+    """Table and claim of each study of a block, and where and when they were made."""
+    studies = [study for name in TABLES[block] if (study := _study(name, index))]
+    for study in studies:
         name, table = study["study"], score_table(study, counts=False)
         yield f"**{study['title']}** (`make run STUDY={name}`)\n"
         yield f"{table.markdown()}\n{reading_notes(study)}\n\n{claim(study)}\n"
         if len(TABLES[block]) == 1:
             seconds = provenance.require(name, index)["seconds"]
             yield training_table(study, seconds).markdown()
-        made = study.get("made") or provenance.require(name, index)
-        origins.setdefault(provenance.sentence(made), []).append(name)
+    yield from _origins(studies, index)
+
+
+def _origins(studies: Iterable[Study], index: Tree) -> Iterator[str]:
+    """A sentence for each machine and date, with the studies that were made there."""
+    origins = defaultdict[str, list[str]](list)
+    for study in studies:
+        made = study.get("made") or provenance.require(study["study"], index)
+        origins[provenance.sentence(made)].append(study["study"])
     for sentence, names in origins.items():
         yield f"{sentence} ({listed(names)}).\n"
 
@@ -112,6 +119,7 @@ def _curve(name: str, index: Tree) -> Iterator[str]:
         yield f"| {size:,} | {' | '.join(cells)} |"
     yield "\n" + "\n".join(f"- {size:,}: {claim(study)}" for size, study in studies.items())
     yield ""
+    yield from _origins(studies.values(), index)
 
 
 def _curve_scores(name: str, index: Tree) -> tuple[dict[int, Study], dict[str, dict[int, Any]]]:
