@@ -76,7 +76,7 @@ def on_slurm(here, project):
         project.environment |= where
         run = project.start("snakemake", *SLURM, "ner")
         try:
-            job = _training(project, run)
+            job = _suspended_job(project, run)
             project.run("scancel", "--signal=KILL", "--full", job)
             said = run.communicate(timeout=PATIENCE)[0]
         finally:
@@ -95,7 +95,7 @@ def on_slurm(here, project):
     print(f"      {len(here.hashes())} files, the same bytes as a local run", flush=True)
 
 
-def _training(project, run):
+def _suspended_job(project, run):
     """The number of the job that trains, suspended at its first checkpoint.
 
     If it were killed a moment later, while DVC holds the project's lock, all others would wait.
@@ -107,8 +107,10 @@ def _training(project, run):
         assert time.monotonic() < deadline, "waited too long"
         time.sleep(0.1)
     for process in psutil.process_iter(["cmdline", "cwd"]):
-        stage = process.info["cmdline"][-2:] == [f"stages.{verb}", name]
-        if stage and process.info["cwd"] == str(project.folder):
+        arguments = process.info["cmdline"] or []  # None of a process that ends
+        if arguments[-2:] == [f"stages.{verb}", name] and process.info["cwd"] == str(
+            project.folder
+        ):
             process.suspend()
     for row in project.run("squeue", "--noheader", "--format=%i|%T|%k").split():
         number, state, rule = row.split("|")

@@ -21,6 +21,7 @@ from wxb.project.engines import PlanError, repair_and_check
 from wxb.runtime.engine import RWLOCK
 
 DAMAGED = ["", '{"write": {"/a": {"pi', '{"write": []}', "\0\0\0"]
+DAMAGED += [pytest.param(text, marks=pytest.mark.slow) for text in ("{", "[]")]
 
 
 @pytest.mark.parametrize("content", DAMAGED)

@@ -24,7 +24,7 @@ from wxb.core.files import read_json, remove
 from wxb.core.params import load, read_yaml
 from wxb.core.phrases import counted
 from wxb.project import comparison, dag, doctor, engines, inventory, profiles, sharing, verify
-from wxb.project.leftovers import find as find_leftovers
+from wxb.project.leftovers import find_leftovers
 from wxb.project.root import at_root, require_own_code
 from wxb.reporting import costs, tables, terminal
 from wxb.reporting.charts import pairs

@@ -17,7 +17,7 @@ from wxb.training.checkpoints import FOLDER as CHECKPOINTS
 RESULT_FOLDERS = (paths.METRICS, paths.STUDIES, paths.HEADLINES, paths.SEEDS, paths.BENCHMARKS)
 
 
-def find(params: Params) -> Iterator[Path]:
+def find_leftovers(params: Params) -> Iterator[Path]:
     """Yield leftover files and folders.
 
     They are outputs of blocks that params.yaml no longer has, unfinished drafts, and checkpoints
