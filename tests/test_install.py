@@ -1,6 +1,7 @@
 """`install.py`: which commands it runs, when .venv is complete, and one real installation."""
 
 import io
+import os
 import shutil
 import subprocess
 import sys
@@ -187,9 +188,11 @@ def test_a_clone_is_installed_without_a_cache(tmp_path):
     # What an installation with `touch` at its end left when it was killed before.
     (folder / ".venv/bin").mkdir(parents=True)
     (folder / ".venv/run").touch()
+    kept = {name: value for name, value in os.environ.items() if name.startswith(("PIP_", "UV_"))}
     environment = {
         "PATH": "/usr/bin:/bin",
-        "HOME": str(Path.home()),  # of pip's configuration
+        "HOME": str(Path.home()),  # of pip's configuration, as are the variables
+        **kept,
         "PIP_CACHE_DIR": cache,
         "UV_CACHE_DIR": cache,
     }
