@@ -13,16 +13,16 @@ BUDGET = {
     "wxb/metrics": 539,
     "wxb/models": 2608,
     "wxb/training": 1537,
-    "wxb/tasks": 9044,
+    "wxb/tasks": 9058,
     "wxb/reporting": 1489,
-    "wxb/project": 2946,
-    "wxb/cli": 2475,
+    "wxb/project": 2924,
+    "wxb/cli": 2493,
     "wxb/lessons": 648,
     "wxb/runtime": 555,
     "wxb/masking": 828,
     "demos": 2086,
     "benchmarks": 4427,
-    "tests": 27807,
+    "tests": 27826,
 }
 
 

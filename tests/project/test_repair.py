@@ -92,16 +92,15 @@ def test_any_cut_of_the_lock_file_is_repaired(toy_project, is_committed):
 @pytest.mark.parametrize(
     "damage", [("hash: md5", "hash: ld5"), ("md5: ", "md6: "), ("cmd: ", "dmc: ")]
 )
-def test_only_a_bad_record_of_the_lock_file_is_replaced(toy_project, damage):
+def test_a_lock_file_with_a_bad_record_is_replaced(toy_project, damage):
     text = LOCKFILE.read_text()
     git("rm", "-q", "--cached", "dvc.lock")
     git("commit", "-qm", "without")
     start = text.index("  score:")
     LOCKFILE.write_text(text[:start] + text[start:].replace(*damage, 1))
     repair_and_check()
-    assert {*hashes(LOCKFILE.read_text())} == {"make", "use"}
+    assert not LOCKFILE.exists()
     assert stages_run() == []
-    repair_and_check()
     assert hashes(LOCKFILE.read_text()) == hashes(text)
 
 

@@ -85,11 +85,14 @@ def _run(command: list[str], watcher: Watch, console: Console) -> int:
         while process.poll() is None:
             if is_stopping.is_set():
                 live.update(Text("stopping; finished stages are kept"), refresh=True)
-            elif state := _refresh(watcher):
-                live.update(render_state(state), refresh=True)
+            else:
+                with suppress(WxbError):  # DVC cannot read the project
+                    live.update(render_state(watcher.refresh()), refresh=True)
             with suppress(subprocess.TimeoutExpired):
                 process.wait(REFRESH_SECONDS)
-    state = _refresh(watcher, has_ended=True)
+    state = None
+    with suppress(WxbError):
+        state = watcher.refresh(has_ended=True)
     if process.returncode and not (state and state.failed):
         output = log.read_text(encoding="utf-8", errors="replace").splitlines()
         print(*output[-LOG_LINES:], sep="\n")
@@ -109,14 +112,6 @@ def _live(console: Console) -> Live:
         redirect_stdout=False,
         redirect_stderr=False,
     )
-
-
-def _refresh(watcher: Watch, *, has_ended: bool = False) -> State | None:
-    """The current state; None until DVC can read the project."""
-    try:
-        return watcher.refresh(has_ended=has_ended)
-    except WxbError:
-        return None
 
 
 def _states(watcher: Watch) -> Iterator[State]:

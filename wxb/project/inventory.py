@@ -64,11 +64,12 @@ class Inventory(NamedTuple):
         # A trained model without metrics is stale only if training is.
         verb = MAIN_STAGES[section] if outputs.get("scored") is False else LAST_STAGES[section]
         is_stale = self.staleness.is_stale(f"{verb}@{name}") if any(outputs.values()) else False
+        verbs = [v for v, stage in self.stages.items() if stage.get("foreach") == f"${{{section}}}"]
         return {
             **description,
             **outputs,
             "stale": is_stale,
-            "running": [stage for stage in self.running if stage in self._stages(section, name)],
+            "running": [f"{verb}@{name}" for verb in verbs if f"{verb}@{name}" in self.running],
         }
 
     def _rest(self, section: str, name: str) -> Facts:
@@ -76,11 +77,14 @@ class Inventory(NamedTuple):
         corpus = name if section == "corpora" else getattr(block, "corpus", "")
         reasons = self.staleness.reasons(f"{LAST_STAGES[section]}@{name}")
         alignment = paths.TARGETS / name / paths.ALIGNMENT
+        keys = {"corpora": "corpus", "backbones": "backbone", "experiments": "backbone"}
+        key = keys.get(section, "")  # with which others name it
+        users = {**self.params.backbones, **self.params.experiments}.items()
         settings = flatten(block.model_dump(mode="json"))
         set_keys = flatten(block.model_dump(mode="json", exclude_unset=True))
         return {
             "changes": [{"stage": stage, **change._asdict()} for stage, change in reasons],
-            "users": self._users(section, name),
+            "users": [user for user, each in users if getattr(each, key, None) == name],
             "members": {
                 member: self._brief("experiments", member)
                 for member in getattr(block, "experiments", [])
@@ -90,21 +94,6 @@ class Inventory(NamedTuple):
             "settings": settings,
             "defaults": [key for key in settings if key not in set_keys],
         }
-
-    def _users(self, section: str, name: str) -> list[str]:
-        """The backbones and experiments that use a block."""
-        keys = {"corpora": "corpus", "backbones": "backbone", "experiments": "backbone"}
-        key = keys.get(section, "")
-        blocks = {**self.params.backbones, **self.params.experiments}
-        return [user for user, block in blocks.items() if getattr(block, key, None) == name]
-
-    def _stages(self, section: str, name: str) -> list[str]:
-        """The stages of a block, in the order of dvc.yaml."""
-        return [
-            f"{verb}@{name}"
-            for verb, stage in self.stages.items()
-            if stage.get("foreach") == f"${{{section}}}"
-        ]
 
 
 def sections(params: Params, name: str) -> list[str]:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import psutil  # type: ignore[import-untyped]
 
@@ -77,30 +77,23 @@ def clean_run_cache(repo: Repo) -> Iterator[str]:
 
 
 def restore_lockfile() -> Iterator[str]:
-    """Replace the bad records of dvc.lock by those of the commit HEAD; all if it is not YAML.
+    """Replace a damaged dvc.lock by that of the commit HEAD; remove it if HEAD has none.
 
-    A record that HEAD lacks comes back from DVC's run cache in the next run. An old record does no
-    harm: DVC compares its hashes with the files.
+    Other records come back from DVC's run cache in the next run. An old record does no harm: DVC
+    compares its hashes with the files.
     """
-    from dvc.utils.serialize import dump_yaml
-
-    if not LOCKFILE.exists():
-        return
-    records = _records(LOCKFILE.read_bytes())
-    valid = {name: record for name, record in records.items() if _is_valid(record)}
-    if records and len(valid) == len(records):
+    if not LOCKFILE.exists() or _is_valid(LOCKFILE.read_bytes()):
         return
     head = revisions.find_commit("HEAD")
-    committed = _records((head and head.read(str(LOCKFILE))) or b"")
-    if restored := {**committed, **valid}:
+    content = (head and head.read(str(LOCKFILE))) or b""
+    if _is_valid(content):
         with publish(LOCKFILE) as (draft,):
-            dump_yaml(str(draft), {"schema": "2.0", "stages": restored})
+            draft.write_bytes(content)
     else:
-        LOCKFILE.unlink()  # DVC then uses its run cache
+        LOCKFILE.unlink()
     yield (
-        f"{LOCKFILE} was damaged, such as by a killed run or a full disk;"
-        f" {counted(len(valid), 'records')} were kept, and the others are those of HEAD or come"
-        " from DVC's run cache"
+        f"{LOCKFILE} was damaged, such as by a killed run or a full disk; its records are those of"
+        " HEAD or come from DVC's run cache"
     )
 
 
@@ -139,23 +132,19 @@ def _is_owner(pid: int, written: float) -> bool:
         return False
 
 
-def _is_valid(record: Any) -> bool:
-    from dvc.schema import LOCK_FILE_STAGE_SCHEMA
-    from voluptuous import Invalid, Schema
-
-    try:
-        Schema(LOCK_FILE_STAGE_SCHEMA)(record)
-    except Invalid:
-        return False
-    entries = [*record.get("deps", ()), *record.get("outs", ())]
-    return all(entry.get("hash", "md5") == "md5" for entry in entries)  # DVC knows no other hash
-
-
-def _records(content: bytes) -> dict[str, Any]:
+def _is_valid(content: bytes) -> bool:
+    """Whether DVC can read this content of dvc.lock."""
     from dvc.exceptions import DvcException
+    from dvc.schema import COMPILED_LOCKFILE_SCHEMA
     from dvc.utils.serialize import parse_yaml
+    from voluptuous import Invalid
 
     try:
-        return dict(parse_yaml(content.decode(errors="replace"), str(LOCKFILE))["stages"])
-    except (DvcException, KeyError, TypeError, ValueError):
-        return {}
+        lock = COMPILED_LOCKFILE_SCHEMA(parse_yaml(content.decode(errors="replace"), str(LOCKFILE)))
+        records = lock["stages"].values()
+    except (DvcException, Invalid, KeyError):
+        return False
+    entries = [
+        entry for record in records for key in ("deps", "outs") for entry in record.get(key, ())
+    ]
+    return all(entry.get("hash", "md5") == "md5" for entry in entries)  # DVC knows no other hash

@@ -61,7 +61,7 @@ def test_published_tests_without_validation_are_kept():
         ({"own/a.jsonl": as_lines({"tokens": t, "ner_tags": [0] * 6} for t in TOKENS)}, "names"),
         ({"own/a.txt": "<!DOCTYPE html><html>"}, r"a\.txt: found an HTML page; expected records"),
         ({"own/.hidden": ""}, "own: has no files"),
-        ({"own/a.zip": bytes([80, 75, 0, 255]) * 9}, r"a\.zip: .*; expected UTF-8: .*unpack"),
+        ({"own/a.zip": bytes([80, 75, 0, 255]) * 9}, r"a\.zip: found an archive; unpack"),
         ({f"own/{n}.json": as_lines([{"text": t}]) for n, (t, _) in enumerate(CLASSIFIED)},
          r"(?s)own: found the fields\n  'text': 'Yesterday Ann.*--class-per-file"),
     ],

@@ -221,6 +221,25 @@ CASES = [
             {"type": "textarea", "from_name": "transcription", "value": {"text": [x]}}]}]}
         for x in NAMES]), **LJ}, f"x.json:record {COUNT} -> 0.5 s, {LAST}"),
     refused("Kaldi", {"own/text": "Ann A B\n", **LJ}, "found the lines"),
+    Case("aclImdb, with its other files", {"own/imdb.vocab": "the", "own/train/x.feat": "9 0:9",
+        "own/train/urls_pos.txt": "x", **{f"own/train/{label}/{n}_9.txt": f"{label} {x} left."
+            for label in ("neg", "pos") for n, x in enumerate(NAMES)}},
+        f"pos {NAMES[9]} left. -> pos"),
+    Case("20 Newsgroups, in Latin-1", {f"own/{label}/{n}": f"{label} {x} est parti à Orléans. Ça!"
+        .encode("latin-1") for label in ("sci.med", "alt.a") for n, x in enumerate(NAMES)},
+        f"sci.med {NAMES[9]} est parti à Orléans. Ça! -> sci.med", {},
+        {"read as cp1252": 2 * COUNT}),
+    Case("truth values", {"own.json": json.dumps([
+        {"text": f"{x} left.", "label": x != LAST} for x in NAMES])}, f"{LAST} left. -> false"),
+    refused("LibriSpeech", {f"own/{x}/{x}.{suffix}": content for x in "ab" for suffix, content in (
+        ("trans.txt", f"{x} ONE\n"), ("wav", sound(300)))}, "found the lines"),
+    refused("Common Voice", {**WAVS, **{f"own/{name}.tsv": f"path\tsentence\nwav/1/{n}.wav\tone\n"
+        for n, name in enumerate(("train", "dev", "test", "invalidated", "other"))}},
+        "of the splits valid and test and train, and of none: invalidated.tsv, other.tsv; move"),
+    refused("a number for each text", {"own.csv": "text,score\n" + "".join(
+        f"Take {n}.,{n / 7}\n" for n in range(24))}, "found 24 different classes in 24 records"),
+    *(refused(name, {name: "PK"}, cure) for name, cure in (
+        ("own.xlsx", "save each sheet as CSV"), ("own.jsonl.gz", "unpack it"))),
     Case("the same names of files", {"own/l.csv": table(
         *(f"/home/x/wav/{s}/{n}.wav" for s in (2, 1) for n in range(3))), **WAVS},
         "l.csv:line 7 -> 0.6 s, 5 one"),

@@ -23,8 +23,13 @@ from wxb.tasks import recognition
 from wxb.tasks.recognition import NO_GROUP, SPLITS, Block, Files, FlagError, Flags
 
 # Formats that are refused, with what to do.
-BRAT = "brat's annotations; convert them to columns by brat's tools/anntoconll.py"
 WEBANNO = "WebAnno TSV; export CoNLL 2002 or CoNLL 2003 instead"
+REFUSED = {
+    ".ann": "brat's annotations; convert them to columns by brat's tools/anntoconll.py",
+    **dict.fromkeys((".xlsx", ".xls", ".ods"), "a workbook; save each sheet as CSV"),
+    **dict.fromkeys((".zip", ".gz", ".bz2", ".xz", ".7z"), "an archive; unpack it"),
+    **dict.fromkeys((".docx", ".pdf"), "a document; save its text as records"),
+}
 # The tasks of flags that others have no use for.
 OWN_FLAGS = dict.fromkeys(("tag", "offsets", "repair"), "ner") | {
     **dict.fromkeys(("start", "end"), "ner speech"),
@@ -91,13 +96,18 @@ def _recognize(files: Files, task: str | None, flags: Flags) -> tuple[str, Block
         raise FlagError(f"{files.path}: {question}") from None
     names = [task] if task else known
     fits: dict[str, Block | FlagError] = {}
+    unreadable = []
     for name in names:
         try:
             content = recognition.recognize(name, files, flags)
         except FlagError as question:
             fits[name] = question
+        except WxbError as error:  # another task may read the files
+            unreadable.append(error)
         else:
             fits |= {name: content} if content else {}
+    if unreadable and not fits:
+        raise unreadable[0]
     if not fits:
         expected = "\n".join(f"  {name}: {recognition.records(name).expected}" for name in names)
         raise FlagError(
@@ -132,8 +142,8 @@ def find_files(path: Path, columns: Sequence[str] = ()) -> Files:
         refuse_html(file)
         with file.open("rb") as stream:
             is_webanno = stream.read(20).startswith(b"#FORMAT=WebAnno")
-        if is_webanno or file.suffix == ".ann":
-            raise WxbError(f"{file}: found {WEBANNO if is_webanno else BRAT}")
+        if refused := WEBANNO if is_webanno else REFUSED.get(file.suffix.lower()):
+            raise WxbError(f"{file}: found {refused}")
     return Files(path, tuple(files), tuple(columns))
 
 
@@ -146,17 +156,30 @@ def corpus_name(path: Path) -> str:
 
 
 def _with_published_splits(split: Block, folder: Path, files: Sequence[Path]) -> Block:
-    """`split` with the splits named by files or folders instead of shares, if there are any."""
+    """`split` with the splits named by files or folders instead of shares, if there are any.
+
+    Raises FlagError for training and test files beside others, which may repeat their records.
+    """
     patterns: dict[str, list[str]] = {}
+    others = []
     for file in files:
         path = file.relative_to(folder)
         is_folder = len(path.parts) > 1 and recognition.is_named_as_split(path.parts[0])
         name = path.parts[0] if is_folder else path.name
         splits = [split for split, pattern in SPLITS.items() if pattern.search(name)]
         if len(splits) != 1:
-            return split
+            others.append(path.as_posix())
+            continue
         pattern = f"{escape(name)}/*" if is_folder else escape(path.as_posix())
         patterns[splits[0]] = [*dict.fromkeys([*patterns.get(splits[0], []), pattern])]
+    if others and {"train", "test"} <= {*patterns}:
+        raise FlagError(
+            f"{folder}: found files of the splits {' and '.join(patterns)}, and of none:"
+            f" {', '.join(others)}; move these out of the folder, or rename the splits, and all"
+            " records are divided"
+        )
+    if others:
+        return split
     if len(patterns) == len(SPLITS):
         return {"files": {name: patterns[name] for name in SPLITS}}
     if {"train", "test"} == patterns.keys():  # training files are divided

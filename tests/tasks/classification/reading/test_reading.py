@@ -87,7 +87,6 @@ def test_labels_are_mapped_to_classes_ignoring_case(label, class_):
     ("raw", "reason"),
     [
         ({"sentiment": ["good"]}, "wrong type"),
-        ({"sentiment": True}, "wrong type"),
         ({"sentiment": 0.5}, "wrong type"),
         ({"sentiment": "good\x1b[31m\nbad"}, "wrong type"),
         ({"sentiment": "unsup"}, "left out"),

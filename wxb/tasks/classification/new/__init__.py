@@ -6,6 +6,8 @@ from wxb.tasks import recognition
 from wxb.tasks.classification.reading import FASTTEXT
 from wxb.tasks.recognition import Block, Files, FlagError, Flags, Records
 
+MIN_RECORDS = 20  # of which fewer than half may be classes
+TEXTS = {"", ".txt"}  # suffixes
 UNLABELLED = ("unsup", "unlabeled", "unlabelled")  # names of folders of texts without a class
 
 
@@ -13,20 +15,29 @@ def recognize(files: Files, records: Records, flags: Flags) -> Block | None:
     """The block for records with a class, lines that begin with `__label__`, or a folder per class.
 
     With the flag `class-per-file`, each file has the records of a class. None for other files.
+    Raises FlagError for a field of numbers or texts that hardly repeat.
     """
     if "class-per-file" in flags:
         return _class_per_file(files, records, flags)
     if files.has_fields:
-        return records.recognize(files, flags)
+        content = records.recognize(files, flags)
+        labels = content and [str(row.get(content["fields"]["label"])) for row in files.rows]
+        if labels and len(labels) > MIN_RECORDS and 2 * len({*labels}) > len(labels):
+            raise FlagError(
+                f"--gold: found {len({*labels}):,} different classes in {len(labels):,} records,"
+                f" such as {labels[0]!r}; name a field whose values repeat"
+            )
+        return content
     split = {"by": None, **recognition.SHARES}
-    if all(FASTTEXT.match(next(files.nonblank_lines(file))) for file in files.members):
-        return {"format": "fasttext", "split": split}
     names = {file.parent.name for file in files.members if file.parent != files.path}
     classes = sorted(name for name in names if not recognition.is_named_as_split(name))
-    if len(classes) < 2 or any(file.suffix not in ("", ".txt") for file in files.members):
-        return None
-    labels = {name: None if name.casefold() in UNLABELLED else name for name in classes}
-    return {"format": "files", "classes": labels, "fields": {"label": None}, "split": split}
+    paths = [path for path in files.path.glob("*/**/*") if path.parent.name in classes]
+    if len(classes) > 1 and not {path.suffix for path in paths if path.is_file()} - TEXTS:
+        labels = {name: None if name.casefold() in UNLABELLED else name for name in classes}
+        return {"format": "files", "classes": labels, "fields": {"label": None}, "split": split}
+    if all(FASTTEXT.match(next(files.nonblank_lines(file))) for file in files.members):
+        return {"format": "fasttext", "split": split}
+    return None
 
 
 def _class_per_file(files: Files, records: Records, flags: Flags) -> Block:

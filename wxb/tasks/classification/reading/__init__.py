@@ -57,8 +57,9 @@ class Reading(reading.Reading):
     ) -> tuple[Any, tuple[()]]:
         """The class of a raw record, None if it has no label; nothing is repaired.
 
-        `labels` maps a label, a string or a whole number, to its class, ignoring case; 5.0 is "5".
-        Raises RecordError for a label of another type, and for one that `labels` maps to null.
+        `labels` maps a label, a string, a whole number or a truth value, to its class, ignoring
+        case; 5.0 is "5". Raises RecordError for a label of another type, and for one that
+        `labels` maps to null.
         """
         field = corpus.fields.label or CLASS
         label = required_field(raw, field)
@@ -66,7 +67,9 @@ class Reading(reading.Reading):
             return None, ()  # also for NaN, which is not equal to itself
         if isinstance(label, float) and label.is_integer():
             label = int(label)  # tables with empty cells have such ratings
-        if not isinstance(label, str | int) or isinstance(label, bool):
+        if isinstance(label, bool):
+            label = str(label).lower()  # as in JSON
+        if not isinstance(label, str | int):
             raise RecordError("wrong type", f"{field!r} is {label!r}, expected the name of a class")
         name = str(label).strip()
         classes: dict[str, str | None] = {
