@@ -13,7 +13,7 @@ BUDGET = {
     "wxb/metrics": 539,
     "wxb/models": 2608,
     "wxb/training": 1537,
-    "wxb/tasks": 9058,
+    "wxb/tasks": 9070,
     "wxb/reporting": 1489,
     "wxb/project": 2924,
     "wxb/cli": 2493,
@@ -22,7 +22,7 @@ BUDGET = {
     "wxb/masking": 828,
     "demos": 2086,
     "benchmarks": 4427,
-    "tests": 27826,
+    "tests": 27830,
 }
 
 

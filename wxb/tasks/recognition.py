@@ -36,6 +36,7 @@ SPLITS = {
     "valid": re.compile(r"valid(?!ated)|dev|testa|(?<![a-z])val(?![a-z])", re.IGNORECASE),
     "test": re.compile(r"test(?!a(?![a-z]))", re.IGNORECASE),
 }
+SPLIT_FIELDS = ("split", "set", "subset", "partition", "dataset")
 NO_GROUP = "-"  # of the flag --group
 SHARES = {"test": 0.2, "valid": 0.1}
 SHOWN, WIDTH, MAX_FIELDS = 3, 40, 20  # values of a field, characters of one, fields in an error
@@ -179,10 +180,21 @@ class Records(Section):
         return known
 
     def _split(self, rows: Sequence[Row], fields: Block, flags: Flags) -> Block:
-        """`split` of the block: shares of records, which stay together by a field, if any."""
+        """`split` of the block: shares of records, which stay together by a field, if any.
+
+        Raises FlagError for a field of published splits, unless --group is given.
+        """
+        group = flags.get("group")
+        for name in () if group else matching_fields(_others(rows, fields), SPLIT_FIELDS):
+            found = sorted({str(value) for value in values(rows, name)})
+            if len(found) > 1 and all(map(is_named_as_split, found)):
+                raise FlagError(
+                    f"--group: {name!r} has the splits {', '.join(found)}; write each to its own"
+                    f" file, such as train.csv, or divide anew with {NO_GROUP} or a field of groups"
+                )
         if self.groups == []:
             return SHARES
-        if group := flags.get("group"):
+        if group:
             return {"by": None if group == NO_GROUP else group, **SHARES}
         names = matching_fields(_others(rows, fields), GROUPS)
         if self.groups:

@@ -90,6 +90,7 @@ def table(*paths):
 
 LAST = NAMES[-1]
 PEOPLE = [{"text": f"{name} left.", "label": "a"} for name in NAMES]
+SPLIT = [{**row, "Split": ("train", "test")[n % 2]} for n, row in enumerate(PEOPLE)]
 MANIFEST = [{"audio_filepath": "call.wav", "offset": n / 2, "duration": 0.5, "text": name}
             for n, name in enumerate(NAMES)]  # fmt: skip
 CALL = {"own/call.wav": sound(300, seconds=COUNT / 2)}
@@ -231,6 +232,9 @@ CASES = [
         {"read as cp1252": 2 * COUNT}),
     Case("truth values", {"own.json": json.dumps([
         {"text": f"{x} left.", "label": x != LAST} for x in NAMES])}, f"{LAST} left. -> false"),
+    refused("published splits in a field", {"own.json": json.dumps(SPLIT)}, "'Split' has .* test"),
+    Case("a field of splits, left", {"own.json": json.dumps(SPLIT)}, f"{LAST} left. -> a",
+         {}, {}, {"group": "-"}),
     refused("LibriSpeech", {f"own/{x}/{x}.{suffix}": content for x in "ab" for suffix, content in (
         ("trans.txt", f"{x} ONE\n"), ("wav", sound(300)))}, "found the lines"),
     refused("Common Voice", {**WAVS, **{f"own/{name}.tsv": f"path\tsentence\nwav/1/{n}.wav\tone\n"
