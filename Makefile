@@ -76,7 +76,7 @@ portable: .venv/run ## run the profile tiny in a clone of HEAD, and write the ha
 
 seeds: .venv/run $(EXTRAS) ## run a study (STUDY=ner) with three seeds in a clone of HEAD, and keep it in reports/seeds/
 	clone=$$(mktemp -d) && trap "rm -rf $$clone" EXIT && git clone --quiet . $$clone && cd $$clone && export PYTHONPATH=$$clone && \
-	  $(if $(PROFILE),wxb params $(basename $(notdir $(PROFILE))) &&) python -m wxb.project.provenance seeds $(STUDY) && \
+	  $(if $(PROFILE),{ grep -q '^  $(STUDY):' params.yaml || wxb params $(basename $(notdir $(PROFILE))); } &&) python -m wxb.project.provenance seeds $(STUDY) && \
 	  snakemake --cores $(CORES) $(STUDY) && \
 	  python -m wxb.project.provenance print $(STUDY) > made.json && \
 	  mkdir -p $(CURDIR)/reports/seeds && mv made.json $(CURDIR)/reports/seeds/$(STUDY).json

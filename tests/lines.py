@@ -13,16 +13,16 @@ BUDGET = {
     "wxb/metrics": 539,
     "wxb/models": 2608,
     "wxb/training": 1537,
-    "wxb/tasks": 9070,
+    "wxb/tasks": 9078,
     "wxb/reporting": 1489,
-    "wxb/project": 2924,
-    "wxb/cli": 2493,
+    "wxb/project": 2931,
+    "wxb/cli": 2508,
     "wxb/lessons": 648,
     "wxb/runtime": 555,
     "wxb/masking": 828,
     "demos": 2086,
     "benchmarks": 4427,
-    "tests": 27830,
+    "tests": 27862,
 }
 
 

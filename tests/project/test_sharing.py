@@ -14,7 +14,7 @@ from tests.ner_project import create_project
 from wxb import tasks
 from wxb.core import params
 from wxb.core.errors import WxbError
-from wxb.core.files import read_json
+from wxb.core.files import read_json, write_json
 from wxb.project import sharing, trained
 
 
@@ -30,6 +30,7 @@ def project(created, tmp_path, monkeypatch):
     return Path.cwd()
 
 
+SECRET = [{"role": "user", "content": "Who is ill?"}]
 METRICS = Path("reports/metrics/ner/ner-encoder.json")
 
 
@@ -84,9 +85,11 @@ def test_a_shared_adapter_has_its_base_and_refuses_another(project, tmp_path, mo
     base = project / "models/base"
     chat_models.backbone(base)
     adapter = chat_models.train_model(project / "models/chat-lora", chat_models.LORA)
+    write_json(adapter / "wxb.json", read_json(adapter / "wxb.json") | {"examples": [SECRET]})
     expected = trained.load(adapter).predict(text)
     monkeypatch.setattr(sharing, "card", lambda *_: "card")
     sharing.share(params.load(), "chat-lora", tmp_path / "shared")
+    assert "examples" not in read_json(tmp_path / "shared/wxb.json")
     empty = tmp_path / "empty"
     empty.mkdir()
     (tmp_path / "shared").rename(empty / "shared")
@@ -112,7 +115,9 @@ def test_every_task_has_cards(project, monkeypatch, task):
 
 def test_a_merged_model_answers_like_the_adapter(tmp_path):
     adapter = chat_models.train_model(tmp_path / "adapter", chat_models.LORA)
+    write_json(adapter / "wxb.json", read_json(adapter / "wxb.json") | {"examples": [SECRET]})
     sharing.merge(adapter, tmp_path / "merged")
+    assert "examples" not in read_json(tmp_path / "merged/wxb.json")
     original, merged = trained.load(adapter), trained.load(tmp_path / "merged")
     assert not (tmp_path / "merged/adapter_config.json").exists()
     assert merged.predict([*chat_models.ANSWERS]) == original.predict([*chat_models.ANSWERS])

@@ -82,12 +82,13 @@ def params(
         print("params.yaml is valid")
         return
     switched = profiles.switch(profile)
-    for what in ("added", "removed"):
+    for what in ("added", "removed", "changed"):
         if blocks := getattr(switched, what):
             print(f"{what}: {', '.join(blocks)}")
     for other in switched.kept:
         print(f"kept: blocks of params/{other}.yaml; one of them was changed")
-    print(f"params.yaml is {'now' if switched.is_changed else 'already'} {profile}")
+    is_new = switched.added or switched.removed or switched.changed
+    print(f"params.yaml is {'now' if is_new else 'already'} {profile}")
     _check_sources()
 
 
@@ -154,7 +155,7 @@ def examine(as_json: AsJson = False) -> None:
 def table(
     study: Study = "all",
     everything: Annotated[
-        bool, typer.Option("--all", help="print every table, all tests, and the path of the page")
+        bool, typer.Option("--all", help="print every table, the leads on test, and the path of the page")
     ] = False,
 ) -> None:
     """Print the table of a study or lesson, its conclusion, and whether it is stale.

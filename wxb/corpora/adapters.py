@@ -96,7 +96,7 @@ def _label_studio_min(record: Content) -> Content:
     """A task of JSON-MIN or CSV, whose cells are JSON; without spans it lacks their field."""
     if not record.keys() >= MIN_KEYS:
         return record
-    record = {key: _parsed(value) for key, value in record.items()}
+    record = {key: parsed(value) for key, value in record.items()}
     mentions: Any = next((value for value in record.values() if _all(value, _has_labels)), [])
     choices = {
         key: _at_most_one(value["choices"])
@@ -191,7 +191,7 @@ def _is_pair(value: Any) -> bool:
     )
 
 
-def _parsed(value: Any) -> Any:
+def parsed(value: Any) -> Any:
     """The list or object of a JSON text; other values as they are."""
     if isinstance(value, str) and value.startswith(("[{", "{")):
         with suppress(ValueError):

@@ -130,7 +130,7 @@ def _table(file: Path, parsed: str | None, columns: Sequence[str] | None) -> Ite
     csv.field_size_limit(2**31 - 1)
     if mark := SEPARATOR.match(text):
         text = text[mark.end() :]
-    has_tabs = columns and file.suffix.lower() != ".csv"
+    has_tabs = columns and file.suffix.lower() != ".csv" and "\t" in text.partition("\n")[0]
     delimiter = mark[1] if mark else "\t" if has_tabs else _delimiter(text)
     is_quoted = delimiter not in "\t|" or (not columns and _is_quoted(text, delimiter))
     names, first, last = columns, set[str](), set[str]()  # the first and last cells of rows

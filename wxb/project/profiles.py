@@ -16,11 +16,11 @@ BASE = "demo"
 
 
 class Switch(NamedTuple):
-    """What a profile changed in params.yaml: values, and whole blocks (`corpora.weibo`)."""
+    """The keys and blocks (`corpora.weibo`) that a profile added, removed or changed."""
 
-    is_changed: bool
     added: list[str]
     removed: list[str]
+    changed: list[str]
     kept: list[str]  # other profiles whose blocks stay
 
 
@@ -58,7 +58,8 @@ def switch(profile: str, path: Path = PARAMS) -> Switch:
     params_file.write(result, path)
     added = [".".join(key) for key in after if key not in before]
     removed = [".".join(key) for key in before if key not in after]
-    return Switch(after != before, added, removed, kept)
+    changed = [".".join(key) for key in before if after.get(key, before[key]) != before[key]]
+    return Switch(added, removed, changed, kept)
 
 
 def contents() -> dict[str, Any]:

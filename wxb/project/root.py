@@ -42,12 +42,11 @@ def require_no_braces_or_conflicts() -> None:
     if {*"{}"} & {*str(Path.cwd())}:
         raise WxbError(f"{Path.cwd()}: DVC and Snakemake cannot read paths with braces; move it")
     files = [file for path in MERGED for file in (path, *sorted(path.rglob("*.*")))]
-    for file in files:
-        if file.is_file() and MARKER.search(file.read_bytes()):
-            raise WxbError(
-                f"merge conflict in {file}. Edit params.yaml and dvc.yaml; keep either side of"
-                " dvc.lock and results, as by `git checkout --ours dvc.lock reports`; then run it"
-            )
+    if found := [str(f) for f in files if f.is_file() and MARKER.search(f.read_bytes())]:
+        raise WxbError(
+            f"merge conflict in {', '.join(found)}. Edit params.yaml and dvc.yaml; keep either side"
+            " of dvc.lock and results, as by `git checkout --ours dvc.lock reports`; then run it"
+        )
 
 
 def at_root(command: Callable[..., Any]) -> Callable[..., Any]:

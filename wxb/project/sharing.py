@@ -100,6 +100,7 @@ def share(params: Params, name: str, folder: Path) -> None:
             shutil.copytree(model, draft, ignore=others)
             if (base := tuning.base_folder(model)) != model:
                 shutil.copytree(base, draft / base.name)
+            _write_settings(model, draft)
             (draft / "README.md").write_text(text, encoding="utf-8")
     except OSError as error:
         raise WxbError(
@@ -128,5 +129,11 @@ def merge(experiment: str | Path, output: Path) -> None:
             if file.suffix != ".safetensors" and file.name not in (ADAPTER, tuning.BASE):
                 shutil.copyfile(file, draft / file.name)
         model.save_pretrained(draft)
-        settings = {**read_json(folder / paths.SETTINGS), "four_bit": False}
-        write_json(draft / paths.SETTINGS, settings)
+        _write_settings(folder, draft, four_bit=False)
+
+
+def _write_settings(model: Path, draft: Path, **changes: object) -> None:
+    """Copy a model's settings without the records of its corpus, which few-shot prompts need."""
+    settings = {**read_json(model / paths.SETTINGS), **changes}
+    settings.pop("examples", None)
+    write_json(draft / paths.SETTINGS, settings)

@@ -20,7 +20,7 @@ from ruamel.yaml import YAML
 from wxb.core.errors import WxbError
 from wxb.core.params.section import Section
 from wxb.core.params.tasks import FOLDER, names
-from wxb.corpora.adapters import ANNOTATORS, OTHER, author
+from wxb.corpora.adapters import ANNOTATORS, OTHER, author, parsed
 from wxb.corpora.formats import raw_records
 from wxb.corpora.layout import SUFFIXES, decode
 from wxb.corpora.records import RecordError
@@ -273,7 +273,8 @@ def _fits(key: str, values: Sequence[Any]) -> bool:
         return False
     if key != "messages":
         return bool(values) and not isinstance(values[0], list | Mapping)
-    first = values[0][0] if values and isinstance(values[0], list) else None
+    messages = parsed(values[0]) if values else None
+    first = messages[0] if isinstance(messages, list) and messages else None
     return isinstance(first, Mapping) and {"role", "content"} <= {*first}
 
 

@@ -27,6 +27,7 @@ def params(folder, monkeypatch):
         for n, name in enumerate(NAMES * 3)
     ]
     Path("post.json").write_text(json.dumps(rows))
+    Path("mails.csv").write_text("text,label\n" + "".join(f"{x} left.,{x}\n" for x in NAMES * 3))
     return Path(shutil.copy(ROOT / "params.yaml", "params.yaml"))
 
 
@@ -94,6 +95,12 @@ def test_an_experiment_joins_its_study():
     assert experiments["own"].backbone == "post-llama"
     assert experiments["own"].training == experiments["post-encoder"].training
     assert load().studies["post"].experiments[-2:] == ["more", "own"]
+    wxb("corpus", "mails.csv")
+    wxb("study", "mails", "--corpus", "mails")  # without a language, no model of its own
+    assert wxb("experiment", "hub", "--study", "mails", "--backbone", "post-bert").exit_code == 0
+    hub = load().experiments["hub"]
+    assert (hub.method, hub.backbone, hub.tuning.frozen) == ("encoder", "post-bert", False)
+    assert hub.training.learning_rate == 1e-4
     assert wxb("experiment", "slow", "--study", "ner", "--like", "ner-decoder-lora").exit_code == 0
     assert load().experiments["slow"] == experiments["ner-decoder-lora"]
 

@@ -239,7 +239,27 @@ CASES = [
         ("trans.txt", f"{x} ONE\n"), ("wav", sound(300)))}, "found the lines"),
     refused("Common Voice", {**WAVS, **{f"own/{name}.tsv": f"path\tsentence\nwav/1/{n}.wav\tone\n"
         for n, name in enumerate(("train", "dev", "test", "invalidated", "other"))}},
-        "of the splits valid and test and train, and of none: invalidated.tsv, other.tsv; move"),
+        "splits valid and test and train, and beside them invalidated.tsv, other.tsv; expected"),
+    refused("Common Voice's durations", {"own/clip_durations.tsv": "clip\tduration[ms]\na.wav\t9\n",
+        **{f"own/{name}.tsv": "path\tsentence\na.wav\tone\n" for name in ("train", "test")},
+        "own/a.wav": sound(300)}, "and beside them clip_durations.tsv"),
+    refused("no test files", {f"own/{x}.json": json.dumps(PEOPLE) for x in ("train", "valid")},
+        "splits train and valid; expected train, test and"),
+    Case("OPUS, with a third file", {"own/N.en": "".join(f"So {x}.\n" for x in NAMES), "own/N.ids":
+        "x\n", "own/N.zh_CN": "".join(f"{x}来了。\n" for x in NAMES)},
+        f"So {LAST}. -> ('{LAST}来了。',)"),
+    Case("languages by their suffixes", {"own/N.sw": "".join(f"{x}!\n" for x in NAMES),
+        "own/N.xx": "".join(f"{x}.\n" for x in NAMES)}, f"{LAST}. -> ('{LAST}!',)", {}, {},
+        {"input": "xx", "gold": "sw"}),
+    Case("spaCy's tokens and sentences", {"own.json": json.dumps([{"text": f"{x} left.", "ents": [
+        {"start": 0, "end": len(x), "label": "NAME"}], "sents": [{"start": 0, "end": 9}],
+        "tokens": [{"id": 0, "start": 0, "end": len(x), "tag": "NNP"}]} for x in NAMES])},
+        f"[{LAST}](NAME) left."),
+    Case("bars without a header", {"own.txt": "".join(f"{'ab'[n % 2]}|{x}, left.\n"
+        for n, x in enumerate(NAMES))}, f"{LAST}, left. -> b", {}, {}, {"columns": "label,text"}),
+    Case("messages in cells", {"own.csv": "messages\n" + "".join('"' + json.dumps(
+        [{"role": "user", "content": x}, {"role": "assistant", "content": "Yes."}]
+        ).replace('"', '""') + '"\n' for x in NAMES)}, f"user: {LAST}; assistant: Yes."),
     refused("a number for each text", {"own.csv": "text,score\n" + "".join(
         f"Take {n}.,{n / 7}\n" for n in range(24))}, "found 24 different classes in 24 records"),
     *(refused(name, {name: "PK"}, cure) for name, cure in (

@@ -59,6 +59,8 @@ def new_corpus(
     options |= {"annotator": annotator} if annotator else {}
     files = find_files(path, columns.split(",") if columns else ())
     files = replace(files, annotator=annotator)
+    if files.has_fields and path.is_dir():  # before it asks for the fields of tables to move
+        _with_published_splits({}, path, files.members)
     task, found = _recognize(files, task, flags)
     if useless := [flag for flag in flags if task not in OWN_FLAGS.get(flag, task).split()]:
         raise FlagError(f"--{useless[0]} is for {OWN_FLAGS[useless[0]]}; found records of {task}")
@@ -158,7 +160,8 @@ def corpus_name(path: Path) -> str:
 def _with_published_splits(split: Block, folder: Path, files: Sequence[Path]) -> Block:
     """`split` with the splits named by files or folders instead of shares, if there are any.
 
-    Raises FlagError for training and test files beside others, which may repeat their records.
+    Raises FlagError for splits without a test set, and for other files beside them, which may
+    repeat their records.
     """
     patterns: dict[str, list[str]] = {}
     others = []
@@ -172,11 +175,12 @@ def _with_published_splits(split: Block, folder: Path, files: Sequence[Path]) ->
             continue
         pattern = f"{escape(name)}/*" if is_folder else escape(path.as_posix())
         patterns[splits[0]] = [*dict.fromkeys([*patterns.get(splits[0], []), pattern])]
-    if others and {"train", "test"} <= {*patterns}:
+    if "train" in patterns and len(patterns) > 1 and (others or "test" not in patterns):
         raise FlagError(
-            f"{folder}: found files of the splits {' and '.join(patterns)}, and of none:"
-            f" {', '.join(others)}; move these out of the folder, or rename the splits, and all"
-            " records are divided"
+            f"{folder}: found the splits {' and '.join(patterns)}"
+            f"{', and beside them ' if others else ''}{', '.join(others)}; expected train, test and"
+            " perhaps valid alone: move or rename files; without names of splits, all records are"
+            " divided"
         )
     if others:
         return split

@@ -161,21 +161,31 @@ def add_experiment(
 ) -> None:
     """Add an experiment to a study: a copy of `like` on its corpus, with another backbone.
 
-    By default of the study's first experiment; with a backbone, of the first that has a model.
+    By default of the study's first experiment; with a backbone, of the first that trains a model,
+    or that of the task's template.
     """
     experiments, members = content["experiments"], content["studies"][study]["experiments"]
-
-    def has_model(member: str) -> bool:
-        base = content["backbones"].get(experiments[member]["backbone"], {})
-        return bool(base.get("checkpoint") or base.get("architecture"))
-
-    if like is None:
-        like = next(filter(has_model, members), members[0]) if backbone else members[0]
-    block = {**experiments[like], "study": study, "corpus": experiments[members[0]]["corpus"]}
+    first, backbones = experiments[members[0]], content["backbones"]
+    blocks = [experiments[like or member] for member in members]
+    if backbone and not like:
+        if first["task"] in recognition.tasks():
+            template = first_study(first["task"], study, first["corpus"])
+            backbones = {**template["backbones"], **backbones}
+            blocks += template["experiments"].values()
+        blocks = [block for block in blocks if _trains_model(block, backbones)]
+        if not blocks:
+            raise WxbError(f"--like: {study} trains no model; name the experiment to copy")
+    block = {**blocks[0], "study": study, "corpus": first["corpus"]}
     if backbone:
         block["backbone"] = backbone
     add(content, "experiments", name, block)
     members.append(name)
+
+
+def _trains_model(experiment: Mapping[str, Any], backbones: Content) -> bool:
+    base = backbones.get(experiment["backbone"], {})
+    has_model = base.get("checkpoint") or base.get("architecture")
+    return bool(has_model) and not experiment["tuning"].get("frozen")
 
 
 def parse_grid(settings: Sequence[str]) -> dict[str, list[Any]]:

@@ -24,7 +24,7 @@ class Hub(Section):
     """A data set on the Hugging Face hub, pinned by revision."""
 
     repository: str
-    revision: str
+    revision: Annotated[str, Field(pattern=r"^[0-9a-f]{40}$")]  # a commit
     files: Annotated[list[str], Field(min_length=1)]  # glob patterns inside the repository
 
 

@@ -102,7 +102,7 @@ def load_backbone(
         options["add_pooling_layer"] = False
     if four_bit:
         if find_spec("bitsandbytes") is None:
-            raise WxbError("tuning.four_bit: bitsandbytes is not installed; run make install")
+            raise WxbError("tuning.four_bit: bitsandbytes is not installed; run `make .venv/run`")
         options["quantization_config"] = transformers.BitsAndBytesConfig(
             load_in_4bit=True,
             bnb_4bit_quant_type="nf4",

@@ -41,7 +41,10 @@ def recognize(files: Files, records: Records, flags: Flags) -> Block | None:
 
 
 def _spans(files: Files, records: Records, flags: Flags) -> Block | None:
-    spans = {name: _first_span(files, name) for name in recognition.fields_of(files.rows)}
+    names = recognition.fields_of(files.rows)
+    if {"text", "ents", "tokens"} <= {*names}:  # spaCy's tokens and sentences have offsets, too
+        names = ["text", "ents"]
+    spans = {name: _first_span(files, name) for name in names}
     keys = {name: _keys(span, flags) for name, span in spans.items() if span}
     gold = flags.get("gold")
     lists = [n for n in keys if (n == gold if gold else {"start", "end"} <= keys[n].keys())]

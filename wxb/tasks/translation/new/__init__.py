@@ -2,7 +2,8 @@
 
 from dataclasses import replace
 
-from wxb.tasks.recognition import SHARES, Block, Files, Flags, Records
+from wxb.tasks import recognition
+from wxb.tasks.recognition import SHARES, Block, Files, Flags, Records, normalized
 
 TATOEBA = ("source", "target", "license")  # the columns of manythings.org
 
@@ -11,16 +12,19 @@ def recognize(files: Files, records: Records, flags: Flags) -> Block | None:
     """The block for pairs; None for other files.
 
     Files such as `train.en` and `train.zh`, one in each of two languages for every name, have a
-    line for each text.
+    line for each text. --input and --gold name other suffixes.
     """
     if files.has_fields:
         return records.recognize(files, flags)
     cells = next(files.nonblank_lines(files.members[0])).split("\t")
     if len(cells) == len(TATOEBA) and cells[-1].startswith("CC-BY"):
         return records.recognize(replace(files, columns=TATOEBA), flags)
-    pair = sorted({file.suffix[1:] for file in files.members})
+    suffixes = sorted({file.suffix[1:] for file in files.members})
+    pair = recognition.matching_fields(suffixes, [*map(normalized, records.pair)])
+    if {"input", "gold"} <= flags.keys():
+        pair = [flags["input"], flags["gold"]]
     stems = [{f.with_suffix("") for f in files.members if f.suffix[1:] == name} for name in pair]
-    if len(pair) != 2 or stems[0] != stems[1] or not {*pair} <= {*records.pair}:
+    if len(pair) != 2 or stems[0] != stems[1] or not stems[0]:
         return None
     fields = {"input": pair[0], "target": pair[1]}
     return {"parallel": pair, "fields": fields, "split": SHARES}
