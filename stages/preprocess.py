@@ -14,7 +14,6 @@ from wxb.core.phrases import counted
 from wxb.core.progress import Progress
 from wxb.corpora import clean, reading
 from wxb.corpora.division import SplitError, divide, with_test_groups
-from wxb.corpora.layout import data_files, unread_files
 from wxb.corpora.profile import profile
 from wxb.corpora.records import Record, Reject
 from wxb.runtime.command import run
@@ -32,8 +31,7 @@ def preprocess(
     task, labelling = tasks.get(corpus.task).reading, tasks.get(corpus.task).record
     records: list[Record] = []
     rejects: list[Reject] = []
-    named = [path for path in folder.rglob("*") if path.suffix.lower() in task.NAMED_FILES]
-    if unread := unread_files(folder, [*data_files(folder, corpus), *named]):
+    if unread := reading.files_not_read(folder, corpus, task):
         print(f"{caption}: not read: {', '.join(unread)}", file=Progress.console)
     fields = Counter[str]()
     raw = reading.read(folder, corpus, task, fields)

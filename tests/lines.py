@@ -7,22 +7,22 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 BUDGET = {
-    "stages": 598,
-    "wxb/core": 2099,
-    "wxb/corpora": 2565,
-    "wxb/metrics": 539,
-    "wxb/models": 2608,
+    "stages": 596,
+    "wxb/core": 2110,
+    "wxb/corpora": 2566,
+    "wxb/metrics": 534,
+    "wxb/models": 2591,
     "wxb/training": 1537,
-    "wxb/tasks": 9078,
-    "wxb/reporting": 1489,
-    "wxb/project": 2931,
-    "wxb/cli": 2508,
+    "wxb/tasks": 9080,
+    "wxb/reporting": 1496,
+    "wxb/project": 2936,
+    "wxb/cli": 2519,
     "wxb/lessons": 648,
     "wxb/runtime": 555,
-    "wxb/masking": 828,
+    "wxb/masking": 832,
     "demos": 2086,
     "benchmarks": 4427,
-    "tests": 27862,
+    "tests": 27940,
 }
 
 

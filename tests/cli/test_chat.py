@@ -4,7 +4,7 @@ import sys
 import pytest
 
 from tests.commands import Terminal
-from wxb.cli.chat import Console, Conversation
+from wxb.cli.chat import Conversation
 from wxb.core.errors import WxbError
 
 
@@ -28,18 +28,9 @@ class Echo:
         return conversation[-1]["content"] != "cut"
 
 
-class ListConsole(Console):
-    """A console whose input lines are arguments."""
-
-    def __init__(self, *lines, terminal=True):
-        self.inputs, self.terminal = lines, terminal
-
-    def lines(self):
-        return iter(self.inputs)
-
-
 def run_conversation(predictor, *lines, terminal=True):
-    conversation = Conversation(predictor, ListConsole(*lines, terminal=terminal))
+    conversation = Conversation(predictor, terminal=terminal)
+    conversation.lines = lambda: iter(lines)
     conversation.run()
     return conversation
 
@@ -91,7 +82,7 @@ def test_ctrl_c_stops_the_answer_and_keeps_its_beginning(capsys):
 
 ENDLESS = """
 import itertools, sys, time
-from wxb.cli.chat import Console, Conversation
+from wxb.cli.chat import Conversation
 class Endless:
     def count_dropped(self, conversation):
         return 0
@@ -100,7 +91,7 @@ class Endless:
             yield f"{number} "
             time.sleep(0.01)
 
-Conversation(Endless(), Console(terminal=sys.stdin.isatty())).run()
+Conversation(Endless(), terminal=sys.stdin.isatty()).run()
 """
 
 

@@ -118,10 +118,12 @@ def test_a_named_number_is_masked_and_a_field_may_begin_with_brackets(run, write
     assert outputs == {'[{"text": "<AGE>", "note": 58}]'}
 
 
-def test_a_long_line_of_a_text_is_read_in_parts():
-    source = Source(io.BytesIO(b"x " * 200_000), "a file")
+def test_a_line_is_never_cut_as_a_value_may_stand_there():
+    lines = ["x " * 200_000, *("y\n" * 200_000).split()]
+    source = Source(io.BytesIO("\n".join(lines).encode()), "a file")
     blocks = ["".join(text for _, _, text in block.texts) for block in source.blocks()]
-    assert ("".join(blocks), max(map(len, blocks)) < 140_000) == ("x " * 200_000, True)
+    assert [line for block in filter(None, blocks) for line in block.split("\n")] == lines
+    assert max(map(len, blocks[5:])) < 140_000
 
 
 @pytest.mark.parametrize(

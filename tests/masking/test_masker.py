@@ -8,6 +8,7 @@ from io import BytesIO
 import pytest
 
 from tests.masking.rules import Rules, mapping_of, unmasked
+from wxb.core.errors import WxbError
 from wxb.masking.files import Source, rewrite
 from wxb.masking.masker import Check, Masker
 from wxb.masking.placeholders import Placeholders
@@ -45,6 +46,34 @@ def test_verification_finds_values_that_are_not_masked_completely(text, options,
     check = Check(masker)
     rewrite([Source(BytesIO(text.encode()), "it")], masker.edits, check=check.add)
     assert [line.split(": ")[1] for line in [*check.report()][1:]] == left
+
+
+def test_words_of_masked_values_are_found_in_any_form():
+    masker = Masker(Rules(), deny=["Zo\u00e9 M\u00fcller"])
+    check = Check(masker)
+    text = "Zo\u00e9 M\u00fcller\nM\u00dcLLER\nMU\u0308LLER\nM\u00fcl\u00adler\nm\u00fcller\n"
+    rewrite([Source(BytesIO(text.encode()), "it")], masker.edits, check=check.add)
+    assert [*check.report()][-1].endswith("line 2, 3, 4")
+
+
+@pytest.mark.parametrize(
+    ("options", "error"),
+    [
+        ({"deny": "name"}, TypeError),
+        ({"only": "NAME"}, TypeError),
+        ({"threshold": 90}, WxbError),
+        ({"threshold": float("nan")}, WxbError),
+        ({"deny": [""]}, WxbError),
+    ],
+)
+def test_options_that_would_mask_less_are_refused(options, error):
+    with pytest.raises(error):
+        masked(TEXT, **options)
+
+
+def test_a_list_of_values_may_begin_with_a_byte_order_mark(tmp_path):
+    (tmp_path / "list").write_bytes(b"\xef\xbb\xbfoak\n")
+    assert masked("an oak", deny=[f"@{tmp_path}/list"]) == ["an <DENIED>"]
 
 
 def test_a_part_of_a_value_is_masked_whole_and_a_span_ends_with_its_line():

@@ -54,6 +54,14 @@ def test_unmask_replaces_no_file_of_the_call(folder, run, output):
     assert contents(folder) == before
 
 
+@pytest.mark.parametrize("arguments", [["lettres", "--output", "out"], ["Ann", "--mapping", "in"]])
+def test_a_mistyped_folder_is_no_text_and_a_folder_no_mapping(folder, run, arguments):
+    code, _, errors = run(*MASK, *arguments)
+    assert code == (2 if "--output" in arguments else 1)
+    assert "lettres" in errors or "expected a mapping" in errors
+    assert not (folder / "out").exists()
+
+
 def test_a_secret_is_not_read_through_a_link_in_the_input_folder(folder, run):
     (folder / "in/x.txt").symlink_to(folder / "m.json")
     code, _, errors = run(*MASK, "in", "--output", "out", "--mapping", "m.json")

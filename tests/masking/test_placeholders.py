@@ -144,6 +144,11 @@ def test_placeholders_that_look_altered_are_restored_or_counted(text, restored, 
     assert mapping.altered == altered
 
 
+@pytest.mark.parametrize("text", ["<ID_CARD_1>", "[Id Card 1]", "<ID-CARD_1>", r"<ID\_CARD\_1>"])
+def test_types_of_several_words_are_restored(text):
+    assert unmasked(mapping_of({"<ID_CARD_1>": "a@b"}), [text]) == ["a@b"]
+
+
 def test_time_grows_with_the_length_of_a_text():
     text, seconds = "Ann é " * 50_000, perf_counter()
     values = Listed(f"Ann {number}" for number in range(10_000))

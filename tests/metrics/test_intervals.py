@@ -191,10 +191,6 @@ class TestPaired:
     def test_eight_groups_show_a_large_one(self):
         assert difference(right_of(*[9] * 8), right_of(*[2] * 8)).p_value == 2**-7
 
-    def test_systems_have_the_same_groups(self):
-        with pytest.raises(ValueError, match="different groups"):
-            difference(right_of(1, 2), right_of(1, 2, 3))
-
 
 class TestSeeds:
     def test_seeds_that_differ_widen_the_interval(self):
@@ -202,6 +198,11 @@ class TestSeeds:
         apart = seeds_of([9, 5, 7, 8], [7, 3, 5, 6], [10, 7, 9, 10])
         assert accuracy(alike) == pytest.approx(accuracy(right_of(9, 5, 7, 8)), rel=1e-9)
         assert width(accuracy(apart)) > width(accuracy(alike))
+
+    def test_a_perfect_seed_has_a_finite_interval(self):
+        groups = seeds_of([0, 0, 0, 0], [1, 2, 0, 1], [1, 1, 0, 2])
+        found = intervals.intervals(groups, shares, [ERRORS])["errors"]
+        assert 0 < found.low < found.value < found.high < np.inf
 
     def test_variances_of_groups_and_seeds_are_added(self):
         groups = seeds_of([9, 5, 7, 8], [7, 3, 5, 6])

@@ -65,11 +65,6 @@ def test_multi_head_attention_equals_torch(heads, size, queries, keys, masked, s
     )
 
 
-def test_heads_must_divide_the_width():
-    with pytest.raises(ValueError, match="3 heads do not divide a width of 8"):
-        MultiHeadAttention(8, 3)
-
-
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16])
 def test_a_query_with_every_key_masked_gets_zeros_and_no_gradient(dtype):
     torch.manual_seed(0)
@@ -93,8 +88,3 @@ def test_positions_equal_the_formula_of_the_paper(length, width):
         angle = position / 10_000 ** (2 * pair / width)
         assert table[position, 2 * pair] == pytest.approx(np.sin(angle))
         assert table[position, 2 * pair + 1] == pytest.approx(np.cos(angle))
-
-
-def test_an_odd_width_is_an_error():
-    with pytest.raises(ValueError, match="width must be even"):
-        sinusoids(3, 5)

@@ -87,9 +87,11 @@ def test_a_shared_adapter_has_its_base_and_refuses_another(project, tmp_path, mo
     adapter = chat_models.train_model(project / "models/chat-lora", chat_models.LORA)
     write_json(adapter / "wxb.json", read_json(adapter / "wxb.json") | {"examples": [SECRET]})
     expected = trained.load(adapter).predict(text)
+    write_json(base / "wxb.json", {"examples": [SECRET]})  # as of an experiment that goes on
     monkeypatch.setattr(sharing, "card", lambda *_: "card")
     sharing.share(params.load(), "chat-lora", tmp_path / "shared")
     assert "examples" not in read_json(tmp_path / "shared/wxb.json")
+    assert read_json(tmp_path / "shared/base/wxb.json") == {}
     empty = tmp_path / "empty"
     empty.mkdir()
     (tmp_path / "shared").rename(empty / "shared")

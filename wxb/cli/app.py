@@ -87,8 +87,7 @@ def params(
             print(f"{what}: {', '.join(blocks)}")
     for other in switched.kept:
         print(f"kept: blocks of params/{other}.yaml; one of them was changed")
-    is_new = switched.added or switched.removed or switched.changed
-    print(f"params.yaml is {'now' if is_new else 'already'} {profile}")
+    print(f"params.yaml is {'now' if any(switched[:3]) else 'already'} {profile}")
     _check_sources()
 
 
@@ -155,7 +154,7 @@ def examine(as_json: AsJson = False) -> None:
 def table(
     study: Study = "all",
     everything: Annotated[
-        bool, typer.Option("--all", help="print every table, the leads on test, and the path of the page")
+        bool, typer.Option("--all", help="print every table, the leads, and the path of the page")
     ] = False,
 ) -> None:
     """Print the table of a study or lesson, its conclusion, and whether it is stale.
@@ -240,7 +239,12 @@ def card_(
 
 @app.command("merge")
 def merge_(
-    name: Annotated[str, typer.Argument(help="a trained experiment that is an adapter")],
+    name: Annotated[
+        str,
+        typer.Argument(
+            callback=search.absolute_folder, help="a trained experiment that is an adapter"
+        ),
+    ],
     output: Annotated[Path, typer.Option(help="a new folder for the merged model")],
 ) -> None:
     """Merge an adapter into its backbone, for programs that load full models.
@@ -298,7 +302,13 @@ def refresh_readme() -> None:
 
 # Commands run in the root of the project, except those whose inputs are paths.
 for _command in (*app.registered_commands, *new.app.registered_commands):
-    if _command.callback not in (prediction.predict, mask.mask, mask.unmask, None):
+    if _command.callback not in (
+        prediction.predict,
+        mask.mask,
+        mask.unmask,
+        conversation.chat,
+        None,
+    ):
         _command.callback = at_root(_command.callback)
     _command.cls = Command
     _name = getattr(_command.callback, "__name__", "")
@@ -327,6 +337,9 @@ def main() -> None:
     """Run the command line. A WxbError, and a full or forbidden disk, exit with 1 and one line."""
     # As in stages: importing torch's compiler takes half as long as torch, and nothing uses it.
     os.environ.setdefault("TORCHDYNAMO_DISABLE", "1")
+    for name in ("stdin", "stdout", "stderr"):
+        if getattr(sys, name) is None:  # closed by the caller
+            setattr(sys, name, Path(os.devnull).open("r+"))  # noqa: SIM115
     try:
         app(prog_name="wxb")
     except (WxbError, OSError) as error:

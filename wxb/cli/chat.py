@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import sys
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
@@ -44,20 +44,22 @@ def chat(
     predictor = trained.load(experiment, **options)
     if not hasattr(predictor, "reply"):
         raise WxbError(f"{experiment} is no chat model; use `wxb predict -e {experiment}`")
-    console = Console(terminal=sys.stdin.isatty() and sys.stdout.isatty())
-    if console.terminal:
-        console.note(f"{experiment}: {HELP}; Ctrl-C stops an answer, Ctrl-D ends")
-    Conversation(cast("Replier", predictor), console).run()
+    terminal = sys.stdin.isatty() and sys.stdout.isatty()
+    conversation = Conversation(cast("Replier", predictor), terminal=terminal)
+    if terminal:
+        conversation.note(f"{experiment}: {HELP}; Ctrl-C stops an answer, Ctrl-D ends")
+    conversation.run()
 
 
-class Console:
-    """Input lines and output of a conversation: answers on stdout, notes on stderr.
+class Conversation:
+    """The messages so far; `run` answers new ones: answers on stdout, notes on stderr.
 
-    Either a terminal or a pipe. In a pipe, errors end the conversation.
+    Either in a terminal or in a pipe, where errors end the conversation.
     """
 
-    def __init__(self, *, terminal: bool) -> None:
-        self.terminal = terminal
+    def __init__(self, predictor: Replier, *, terminal: bool) -> None:
+        self.predictor, self.terminal = predictor, terminal
+        self.messages: list[Message] = []
         if terminal:
             with contextlib.suppress(ImportError):  # some Pythons lack readline
                 import readline  # noqa: F401
@@ -100,17 +102,9 @@ class Console:
             raise WxbError(text)
         self.note(f"wxb: {text}")
 
-
-class Conversation:
-    """The messages so far; `run` answers new ones with a predictor."""
-
-    def __init__(self, predictor: Replier, console: Any) -> None:
-        self.predictor, self.console = predictor, console
-        self.messages: list[Message] = []
-
     def run(self) -> None:
         """Answer each input line, or run it as a command."""
-        for line in self.console.lines():
+        for line in self.lines():
             text = line.strip()
             if text.startswith("/"):
                 name, _, argument = text.partition(" ")
@@ -123,17 +117,17 @@ class Conversation:
         pieces: list[str] = []
         try:
             if dropped := self.predictor.count_dropped(messages):
-                self.console.note(f"({dropped} earlier messages no longer fit and are dropped)")
+                self.note(f"({dropped} earlier messages no longer fit and are dropped)")
             for piece in self._stream(messages):
                 pieces.append(piece)
-                self.console.write(piece)
+                self.write(piece)
         except KeyboardInterrupt:
-            if not self.console.terminal:
+            if not self.terminal:
                 raise
             print(flush=True)
-            self.console.note("(stopped)")
+            self.note("(stopped)")
         except WxbError as error:
-            self.console.report_error(str(error))
+            self.report_error(str(error))
             return
         if answer := "".join(pieces).strip():  # an empty answer is no turn of the conversation
             self.messages = [*messages, {"role": "assistant", "content": answer}]
@@ -143,17 +137,17 @@ class Conversation:
         is_complete = yield from self.predictor.reply(messages)
         print(flush=True)
         if not is_complete:
-            self.console.note("(cut at the maximum length: increase --max-new-tokens)")
+            self.note("(cut at the maximum length: increase --max-new-tokens)")
 
     def _run_command(self, name: str, argument: str) -> None:
         match name:
             case "/reset":
                 self.messages = [m for m in self.messages if m["role"] == "system"]
                 kept = "; the system prompt is kept" if self.messages else ""
-                self.console.note(f"(conversation cleared{kept})")
+                self.note(f"(conversation cleared{kept})")
             case "/system" if argument:
                 self.messages = [{"role": "system", "content": argument}]
-                self.console.note("(conversation cleared, system prompt set)")
+                self.note("(conversation cleared, system prompt set)")
             case _:
                 fault = "no such command, or its text is missing"
-                self.console.report_error(f"{name}: {fault}; {HELP}")
+                self.report_error(f"{name}: {fault}; {HELP}")

@@ -174,6 +174,8 @@ def _sources(context: typer.Context, secrets: list[Any]) -> list[Source]:
             usage_error(ARGUMENT, "missing; expected a text, a file, a folder or -")
         sources = [Source(sys.stdin.buffer, "standard input", format_, output)]
     else:
+        if output and len(argument.split()) == 1:
+            usage_error(ARGUMENT, f"no file {argument!r}; to mask this text, use standard input")
         sources = [Source(BytesIO(f"{argument}\n".encode()), "the text", format_, output)]
     fields = [field.replace("[]", "").strip(".") for field in options["field"] or ()]
     names = {"csv": options["column"] or ["text"], "json": fields, "jsonl": fields or ["text"]}

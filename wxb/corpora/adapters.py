@@ -19,7 +19,7 @@ ROLES = {"human": "user", "gpt": "assistant", "chatgpt": "assistant", "bot": "as
 
 # Fields that adapters read, and the field of a class that is no field of the file.
 AUTHORS = ("annotator", "annotator_id", "_annotator_id", "_session_id", "worker_id", "rater_id")
-READ = ("cats", "options", "accept", "answer", "label", *AUTHORS)
+READ = ("cats", "options", "accept", "answer", *AUTHORS)
 MIN_KEYS = {"annotation_id", "annotator"}  # of Label Studio's JSON-MIN and CSV
 ANNOTATORS, OTHER = "several annotators", "other annotator"  # reasons of rejects
 LANGUAGE = re.compile(r"[a-z]{2,3}([_-][A-Za-z]{2,4})?")  # a code such as en or zh_TW
@@ -179,7 +179,7 @@ def _has_labels(mention: Any) -> bool:
 
 
 def _with_label(mention: Content) -> Content:
-    return {**mention, "label": next(iter(mention["labels"]), None)}
+    return {**mention, "label": _at_most_one(mention["labels"])}
 
 
 def _is_pair(value: Any) -> bool:

@@ -145,7 +145,9 @@ def _table(file: Path, parsed: str | None, columns: Sequence[str] | None) -> Ite
                 )
             continue
         if not first and [*names] == cells:
-            raise WxbError(f"{file}: its first line is a header; leave --columns out")
+            raise WxbError(
+                f"{file}: its first line is a header; leave --columns out, and name it .tsv or .csv"
+            )
         content: Any = _parse_cell(dict(zip(names, cells, strict=False)), parsed)
         if len(cells) != len(names):
             detail = f"found {len(cells)} cells, expected {len(names)}"

@@ -21,6 +21,9 @@ ABOUT = re.compile(
 DELIMITERS = ",;\t|"  # of tables
 # Other encodings of spreadsheets: simplified Chinese, traditional Chinese, Western European.
 LEGACY = ("gb18030", "big5", "cp1252")
+# Other encodings that those also decode, and what letters of Turkish and others are in cp1252.
+RIVALS = ("utf_16", "euc_jp", "cp932", "cp949", "cp1251")
+WRONG = re.compile(r"[^\W\d_][¤£§º¼½¾†¹¿¡]|[¤§º¼½¾†¹][^\W\d_]|[ðþÐÞ]")
 
 
 def data_files(folder: Path, corpus: Corpus) -> list[Path]:
@@ -130,10 +133,11 @@ def decode_table(file: Path, legacy: Sequence[str] = LEGACY) -> tuple[str, str |
     except UnicodeDecodeError as error:
         from charset_normalizer import from_bytes
 
-        best = from_bytes(data, cp_isolation=[*LEGACY, "utf_16"]).best()
-        if best is None or best.encoding not in legacy:
+        best = from_bytes(data, cp_isolation=[*LEGACY, *RIVALS]).best()
+        is_wrong = best is not None and best.encoding == "cp1252" and WRONG.search(str(best))
+        if best is None or best.encoding not in legacy or is_wrong:
             others = f" or unambiguous {' or '.join(legacy)}" if legacy else ""
-            likeliest = best.encoding.replace("_", "-") if best else "ENCODING"
+            likeliest = best.encoding.replace("_", "-") if best and not is_wrong else "ENCODING"
             raise WxbError(
                 f"{file}: found byte {data[error.start]:#04x} at offset {error.start}; expected"
                 f" UTF-8{others}: unpack it, or convert it with"

@@ -4,11 +4,9 @@ Near duplicates have the same wording, which a task computes (`Reading.wording`)
 """
 
 import sys
-from array import array
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from hashlib import blake2b
-from itertools import count
+from typing import Any
 
 import numpy as np
 import regex
@@ -37,27 +35,18 @@ def units(
     These are records with the same value, group or wording, directly or through other records. A
     unit is named after the smallest of its values.
     """
-    from scipy.sparse import coo_array  # imports slowly
-    from scipy.sparse.csgraph import connected_components
+    from networkx.utils import UnionFind  # imports slowly
 
-    next_node = count().__next__
-    values, groups = (defaultdict[str, int](next_node) for _ in range(2))
-    wordings = defaultdict[bytes, int](next_node)  # by digest: a million texts take memory
-    begins, ends = array("i"), array("i")  # of edges
+    components = UnionFind()
     for record in records:
-        own = values[value(record)]
-        begins.append(own)
-        ends.append(groups[record.group])
-        if text := wording(record):
-            begins.append(own)
-            ends.append(wordings[blake2b(text.encode(), digest_size=16).digest()])
-    del groups, wordings
-    edges = coo_array((np.ones(len(ends), bool), (begins, ends)), shape=(next_node(),) * 2)
-    unit_of = connected_components(edges, directed=False)[1].tolist()
-    names: dict[int, str] = {}
-    for name, node in values.items():
-        names[unit_of[node]] = min(names.get(unit_of[node], name), name)
-    return [names[unit_of[values[value(record)]]] for record in records]
+        text = wording(record)  # by digest: a million texts take memory
+        same = [blake2b(text.encode(), digest_size=16).digest()] if text else []
+        components.union(("value", value(record)), ("group", record.group), *same)
+    names: dict[Any, str] = {}
+    for name in map(value, records):
+        unit = components["value", name]
+        names[unit] = min(names.get(unit, name), name)
+    return [names[components["value", value(record)]] for record in records]
 
 
 def distances(texts: Iterable[str], others: Iterable[str]) -> NDArray[np.uint8]:

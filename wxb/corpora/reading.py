@@ -20,7 +20,7 @@ from wxb.core.progress import track
 from wxb.corpora import formats
 from wxb.corpora.adapters import READ
 from wxb.corpora.formats import Raw
-from wxb.corpora.layout import data_files, files_by_split, refuse_html
+from wxb.corpora.layout import data_files, files_by_split, refuse_html, unread_files
 from wxb.corpora.records import (
     Record,
     RecordError,
@@ -138,6 +138,12 @@ def read(
                 if isinstance(item, Record):
                     seen.add(item.id)
                 yield item
+
+
+def files_not_read(folder: Path, corpus: Corpus, task: Reading) -> list[str]:
+    """The files of a raw folder that are neither read as records nor named by them."""
+    named = [path for path in folder.rglob("*") if path.suffix.lower() in task.NAMED_FILES]
+    return unread_files(folder, [*data_files(folder, corpus), *named])
 
 
 def unread_fields(fields: Counter[str], corpus: Corpus) -> dict[str, int]:

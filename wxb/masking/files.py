@@ -131,13 +131,13 @@ def format_of(path: Path, default: Format | None = None) -> Format | None:
 
 
 def _lines(file: Any, is_live: bool) -> Iterator[bytes]:
-    """Whole lines: those that can be read now, or about BLOCK bytes; longer ones end at a blank."""
+    """Whole lines: those that can be read now, or about BLOCK bytes or more."""
     rest = b""
     while part := file.read1(BLOCK) if is_live else file.read(BLOCK):
         rest += part
         end = rest.rfind(b"\n") + 1
         if not is_live:
-            end = len(rest) if len(part) < BLOCK else end or rest.rfind(b" ") + 1
+            end = len(rest) if len(part) < BLOCK else end
         yield rest[:end]
         rest = rest[end:]
     yield rest

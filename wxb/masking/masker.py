@@ -4,6 +4,7 @@ import json
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 from tempfile import TemporaryFile
 from threading import Lock
 from typing import Any
@@ -13,9 +14,9 @@ from wxb.core.errors import choices
 from wxb.masking.files import Block, Source
 from wxb.masking.operators import DEFAULT, read_operators
 from wxb.masking.placeholders import BRACKETS, Edit, Placeholders, apply_edits
-from wxb.masking.rules import MASKED, WORD, Listed, Values, find_values
+from wxb.masking.rules import MASKED, WORD, Listed, Values, find_values, folded
 
-TEXTS, CHARACTERS = 256, 100_000  # of a batch
+TEXTS = 256  # of a batch
 DENIED = "DENIED"  # the type of values that --deny finds
 HIDDEN = "\ufdd0"  # instead of what was masked: a noncharacter of Unicode
 _ESCAPES = re.compile(r"(?:\\u[0-9a-fA-F]{4})+|\\.")  # of JSON
@@ -47,6 +48,11 @@ class Masker:
     ) -> None:
         self.recognizer, own = recognizer, read_operators(operators)
         self.mapping = Placeholders() if mapping is None else mapping
+        for name, values in (("only", only), ("allow", allow), ("deny", deny)):
+            if isinstance(values, str):
+                raise TypeError(f"{name}: found one text; expected a list of them: [{values!r}]")
+        if threshold is not None and not 0 <= threshold <= 1:
+            raise WxbError(f"threshold: found {threshold}; expected 0 to 1")
         self.threshold = recognizer.threshold if threshold is None else threshold
         if threshold is not None and not recognizer.has_scores:
             raise WxbError("threshold: the spans of this experiment have no scores")
@@ -77,7 +83,8 @@ class Masker:
 
     def edits(self, texts: Iterable[str]) -> Iterator[list[Edit]]:
         """Yield the edits of each text."""
-        for batch in _batches(texts):
+        rest = iter(texts)
+        for batch in iter(lambda: [*islice(rest, TEXTS)], []):
             with progress_callback(lambda done, total: None):
                 rows = self.recognizer.candidates(batch, caption="mask")
             for text, row in zip(batch, rows, strict=True):
@@ -118,18 +125,6 @@ class Masker:
                 yield start, end, type_
 
 
-def _batches(texts: Iterable[str]) -> Iterator[list[str]]:
-    """Lists of at most TEXTS texts with about CHARACTERS code points."""
-    batch: list[str] = []
-    for text in texts:
-        batch.append(text)
-        if len(batch) == TEXTS or sum(map(len, batch)) > CHARACTERS:
-            yield batch
-            batch = []
-    if batch:
-        yield batch
-
-
 class Check:
     """Finds values in clear: those of rules, denied ones, and values masked elsewhere.
 
@@ -145,7 +140,8 @@ class Check:
         for value in values:
             if len(value) > 2 or not value.isascii():  # else a word or a number
                 self.values.add(value)
-                self.words.update(w for w in WORD.findall(value) if len(w) > 2 and w[0].isupper())
+                words = (w for w in WORD.findall(value) if len(w) > 2 and w[0].isupper())
+                self.words.update(map(folded, words))
 
     def add(self, source: Source, block: Block, rows: Sequence[list[Edit]]) -> None:
         """Add a block of a file and the edits of its texts."""
@@ -163,7 +159,8 @@ class Check:
         self.file.seek(0)
         for name, line, content in map(json.loads, self.file):
             spans = {*find_values(content), *self.values.find(content)}
-            spans |= {(*w.span(), MASKED) for w in WORD.finditer(content) if w[0] in self.words}
+            words = (w for w in WORD.finditer(content) if w[0][0].isupper())
+            spans |= {(*w.span(), MASKED) for w in words if folded(w[0]) in self.words}
             spans |= {(*span, DENIED) for span in self.masker.denied.find(content)}
             for start, end, kind in sorted(spans):
                 if content[start:end] not in self.masker.allowed:

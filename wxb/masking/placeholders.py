@@ -63,7 +63,7 @@ class Placeholders:
         try:
             if path and path.exists():
                 content = Content.model_validate_json(path.read_bytes())
-        except ValidationError:  # it quotes values
+        except (ValidationError, IsADirectoryError):  # the first quotes values
             raise WxbError(f"{path}: expected a mapping that `wxb mask --mapping` wrote") from None
         self.values, self.fakes = dict[str, str](), content.fakes
         self.known, self.restored, self.altered = Values(), 0, 0
@@ -81,7 +81,7 @@ class Placeholders:
         """Find placeholders of these types, too: call it before `escape`."""
         self._labels.update(map(_label, types))
         labels = map(re.escape, sorted(self._labels, key=len, reverse=True))
-        label = f"({'|'.join(labels)})".replace("_", r"\\?_")
+        label = f"({'|'.join(labels)})".replace("_", r"\\?[_ -]")
         name = rf"{label}(?:[ \\_#-]{{1,3}}|(?<!\d)){_NUMBER}"
         self._whole = re.compile(rf"(\\)?{_OPEN} ?{name} ?(?(1)\\){_CLOSE}", re.IGNORECASE)
         # Without brackets, with one of them, or with a line break: counted, not restored.
@@ -89,7 +89,7 @@ class Placeholders:
         self._bare = re.compile(bare, re.IGNORECASE)
 
     def _add(self, label: str, number: int, value: str) -> str:
-        placeholder, folded = f"<{label}_{number}>", label.casefold()
+        placeholder, folded = f"<{label}_{number}>", _folded(label)
         self._by_value[label, value], self.values[placeholder] = placeholder, value
         self._by_name[folded, number] = value
         self._last[folded] = max(number, self._last.get(folded, 0))
@@ -100,7 +100,7 @@ class Placeholders:
         """The placeholder of a value; adds a new one if there is none."""
         label = _label(type_)
         known = self._by_value.get((label, value))
-        return known or self._add(label, self._last.get(label.casefold(), 0) + 1, value)
+        return known or self._add(label, self._last.get(_folded(label), 0) + 1, value)
 
     def escape(self, text: str, spans: Iterable[tuple[int, int, str]]) -> Iterator[Edit]:
         """Edits of the strings like placeholders between (start, end, type) spans."""
@@ -126,7 +126,7 @@ class Placeholders:
             yield edits
 
     def _value(self, label: str, number: str) -> str | None:
-        return self._by_name.get((label.replace("\\", "").casefold(), int(number)))
+        return self._by_name.get((_folded(label), int(number)))
 
     def save(self) -> None:
         """Replace the file atomically if it lacks something; only its owner may read it."""
@@ -140,6 +140,10 @@ class Placeholders:
 
 def _label(type_: str) -> str:
     return _NOT_IN_LABELS.sub("", _narrow(type_)).strip() or LITERAL
+
+
+def _folded(label: str) -> str:
+    return re.sub("[_ -]", "_", label.replace("\\", "").casefold())
 
 
 def _narrow(text: str) -> str:

@@ -47,20 +47,21 @@ class Values:
 
     def add(self, value: str) -> None:
         """Add a value."""
-        if words := (*map(_folded, WORD.findall(value)),):
+        if words := (*map(folded, WORD.findall(value)),):
             self._values.setdefault(words[0], {}).setdefault(len(words), set()).add(words)
 
     def find(self, text: str) -> Iterator[tuple[int, int, str]]:
         """Yield start, end and kind (MASKED) of each value in a text."""
         spans = [match.span() for match in WORD.finditer(text)] if self._values else []
-        words = [_folded(text[start:end]) for start, end in spans]
+        words = [folded(text[start:end]) for start, end in spans]
         for index, word in enumerate(words):
             for length, values in [*self._values.get(word, {}).items()]:  # threads may add values
                 if (*words[index : index + length],) in values:
                     yield spans[index][0], spans[index + length - 1][1], MASKED
 
 
-def _folded(word: str) -> str:
+def folded(word: str) -> str:
+    """A word without case, Unicode forms and invisible characters."""
     return unicodedata.normalize("NFC", word.translate(_NOTHING)).casefold()
 
 
@@ -86,8 +87,10 @@ class Listed:
     def __init__(self, items: Iterable[str]) -> None:
         self.exact, self.values, self.patterns = set[str](), Values(), list[re.Pattern[str]]()
         for item in items:
+            if not item.strip():
+                raise WxbError("found an empty value to allow or deny; leave the option out")
             try:
-                content = Path(item[1:]).read_text("utf-8") if item.startswith("@") else item
+                content = Path(item[1:]).read_text("utf-8-sig") if item.startswith("@") else item
                 for line in filter(None, map(str.strip, content.splitlines())):
                     if len(line) > 2 and line[0] == line[-1] == "/":
                         self.patterns.append(re.compile(line[1:-1]))

@@ -262,7 +262,7 @@ class Translator(nn.Module):
             lambda _, inputs, __: weights.append(last.weights(inputs[0], inputs[1], inputs[3]))
         )
         try:
-            self(input_ids, attention_mask, labels)
+            self.hidden(input_ids, attention_mask, labels)
         finally:
             hook.remove()
         return weights[0].mean(dim=1)
@@ -271,20 +271,8 @@ class Translator(nn.Module):
         """Logits (..., V) of the decoder's output (..., C)."""
         return F.linear(hidden, self.target_embedding.weight)
 
-    def forward(
-        self,
-        input_ids: Tensor,  # (B, S)
-        attention_mask: Tensor,  # (B, S), 1 where there is a token
-        labels: Tensor,  # (B, T), with eos at the end, padded with pad
-    ) -> dict[str, Tensor]:
-        """Label-smoothed loss over the labels without padding, and logits (B, T, V)."""
-        config = self.config
-        logits = self.logits(self.hidden(input_ids, attention_mask, labels))
-        loss = smoothed_loss(logits, labels, smoothing=config.label_smoothing, ignored=config.pad)
-        return {"loss": loss, "logits": logits}
-
     def loss(self, input_ids: Tensor, attention_mask: Tensor, labels: Tensor) -> Tensor:
-        """The loss of `forward`, computed without the logits of padding."""
+        """Label-smoothed loss over labels (B, T), which end with eos and are padded with pad."""
         config = self.config
         counted = labels != config.pad
         hidden = self.hidden(input_ids, attention_mask, labels)[counted]  # (N, C)

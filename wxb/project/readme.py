@@ -97,6 +97,9 @@ def _tables(block: str, index: Tree) -> Iterator[str]:
         if len(TABLES[block]) == 1:
             seconds = provenance.require(name, index)["seconds"]
             yield training_table(study, seconds).markdown()
+            if "made" in study:  # by several seeds, the costs of which are not kept
+                one = provenance.sentence(provenance.require(name, index))
+                yield f"\nTimes are those of a run with one seed. {one}.\n"
     yield from _origins(studies, index)
 
 

@@ -99,7 +99,9 @@ def share(params: Params, name: str, folder: Path) -> None:
             model = trained.find(name)
             shutil.copytree(model, draft, ignore=others)
             if (base := tuning.base_folder(model)) != model:
-                shutil.copytree(base, draft / base.name)
+                shutil.copytree(base, draft / base.name, ignore=others)
+                if (base / paths.SETTINGS).exists():
+                    _write_settings(base, draft / base.name)
             _write_settings(model, draft)
             (draft / "README.md").write_text(text, encoding="utf-8")
     except OSError as error:

@@ -151,8 +151,8 @@ def _tests(comparison: Mapping[str, Any]) -> list[Block]:
         "Differences of the row over the column; positive: the row is better. Coloured:"
         f" significant, as the {comparison['level']:.0%} interval excludes 0 and p, corrected by"
         f" Holm's method for {pairs.number_of_tests(comparison)} pairs, is at most {pairs.ALPHA}."
-        " Tests are paired by record, so a smaller difference can be significant if it is steadier."
-        " Intervals and p values are on hover.",
+        " Tests are paired by record or group, so a smaller difference can be significant if it is"
+        " steadier. Intervals and p values are on hover.",
         differences(comparison),
         *(Fold(f"On {name}", [differences(o)]) for name, o in comparison["further"].items()),
     ]

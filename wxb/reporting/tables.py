@@ -196,12 +196,14 @@ def test_set_line(name: str, results: Mapping[str, Any]) -> str:
 
 def uncertainty(comparison: Mapping[str, Any]) -> str:
     """How intervals and p values are computed: the method, and over what."""
-    if any(s["groups"] == 1 for s in pairs.test_sets(comparison).values()):
-        return "none of a test set whose records share one group, so nothing varies"
-    grouped = any(s["groups"] < s["documents"] for s in pairs.test_sets(comparison).values())
+    sets = pairs.test_sets(comparison)
+    single = [name for name, s in sets.items() if s["groups"] == 1]
+    none = f", none on {formatting.listed(single)}, whose records share one group"
+    grouped = any(1 < s["groups"] < s["documents"] for s in sets.values())
     seeds = comparison["seeds"]
     variation = f", and seeds {formatting.listed([*map(str, seeds)])}" if len(seeds) > 1 else ""
-    return f"jackknife, each {'group' if grouped else 'record'} left out in turn{variation}"
+    unit = "group" if grouped else "record"
+    return f"jackknife, each {unit} left out in turn{variation}{none * bool(single)}"
 
 
 def _score(system: Mapping[str, Any], metric: Metric) -> str:

@@ -32,11 +32,13 @@ Flags = Mapping[str, str]  # fields or columns that the user named, by flag: {"i
 
 # In CoNLL-2002, esp.testa is for validation and esp.testb for the test.
 SPLITS = {
-    "train": re.compile(r"train", re.IGNORECASE),
-    "valid": re.compile(r"valid(?!ated)|dev|testa|(?<![a-z])val(?![a-z])", re.IGNORECASE),
-    "test": re.compile(r"test(?!a(?![a-z]))", re.IGNORECASE),
+    "train": re.compile(r"(?<!s)train", re.IGNORECASE),
+    "valid": re.compile(
+        r"valid(?!ated)|dev(?!ic|ia)|testa|(?<![a-z])(val|eval)(?![a-z])", re.IGNORECASE
+    ),
+    "test": re.compile(r"(?<!con|pro|ate)(?<!la)test(?!a(?![a-z])|im)|hold.?out", re.IGNORECASE),
 }
-SPLIT_FIELDS = ("split", "set", "subset", "partition", "dataset")
+SPLIT_FIELDS = ("split", "fold", "set", "partition")  # ends of names
 NO_GROUP = "-"  # of the flag --group
 SHARES = {"test": 0.2, "valid": 0.1}
 SHOWN, WIDTH, MAX_FIELDS = 3, 40, 20  # values of a field, characters of one, fields in an error
@@ -156,7 +158,12 @@ class Records(Section):
         fields: dict[str, Any] = dict.fromkeys(self.unused)
         fields |= {key: names[0] for key, names in known.items() if len(names) == 1}
         for key, usual in (("id", IDS), ("language", LANGUAGES)):
-            if key not in fields and (names := matching_fields(_others(rows, fields), usual)):
+            names = matching_fields(_others(rows, fields), usual)
+            if key == "id":
+                names = [
+                    name for name in names if len({*map(str, values(rows, name))}) == len(rows)
+                ]
+            if key not in fields and names:
                 fields[key] = names[0]
         content: Block = {"columns": [*columns]} if columns else {}
         return {**content, "fields": fields, "split": self._split(rows, fields, flags)}
@@ -175,6 +182,7 @@ class Records(Section):
             if len(known[key]) == 1 and key not in flags:
                 names.remove(*known[key])
         pair = matching_fields(names, [*map(normalized, self.pair)])
+        pair = [name for name in pair if _fits("input", values(rows, name))]
         if len(pair) == 2 and not all(known.values()):
             return dict(zip(self.fields, ([name] for name in pair), strict=True))
         return known
@@ -185,9 +193,12 @@ class Records(Section):
         Raises FlagError for a field of published splits, unless --group is given.
         """
         group = flags.get("group")
-        for name in () if group else matching_fields(_others(rows, fields), SPLIT_FIELDS):
+        for name in () if group else _others(rows, fields):
             found = sorted({str(value) for value in values(rows, name)})
-            if len(found) > 1 and all(map(is_named_as_split, found)):
+            is_split = normalized(name).endswith(SPLIT_FIELDS) and any(
+                map(is_named_as_split, found)
+            )
+            if len(found) > 1 and (is_split or normalized(name) in ("istest", "istrain")):
                 raise FlagError(
                     f"--group: {name!r} has the splits {', '.join(found)}; write each to its own"
                     f" file, such as train.csv, or divide anew with {NO_GROUP} or a field of groups"
@@ -265,12 +276,14 @@ def _others(rows: Sequence[Row], fields: Block | Flags) -> list[str]:
 def _fits(key: str, values: Sequence[Any]) -> bool:
     """Whether a field has values, which are lists for `history`, and of messages for `messages`.
 
-    The cell of a table with a list, such as `['O', 'B-A']`, is no class.
+    The cell of a table with a list, such as `['O', 'B-A']`, is no class, and a number no input.
     """
     if key == "history":
         return bool(values) and isinstance(values[0], list)
-    if key == "label" and str(next(iter(values), "")).startswith("["):
+    if key == "label" and str(next(iter(values), "")).startswith(("[", "{")):
         return False
+    if key == "input" and 2 * sum(any(map(str.isalpha, str(v))) for v in values) < len(values):
+        return False  # dates or numbers
     if key != "messages":
         return bool(values) and not isinstance(values[0], list | Mapping)
     messages = parsed(values[0]) if values else None

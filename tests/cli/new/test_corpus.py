@@ -173,7 +173,6 @@ def test_language_id_and_group():
         (["train/x.txt", "val/x.txt", "test/x.txt"], True),
         (["train-[0].txt", "train-1.txt", "dev.txt", "test.txt"], True),
         (["train.txt", "test.txt"], False),
-        (["train.txt", "more.txt"], False),
     ],
 )
 def test_published_splits_by_names_of_files(names, splits):

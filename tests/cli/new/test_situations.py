@@ -230,6 +230,35 @@ CASES = [
         .encode("latin-1") for label in ("sci.med", "alt.a") for n, x in enumerate(NAMES)},
         f"sci.med {NAMES[9]} est parti à Orléans. Ça! -> sci.med", {},
         {"read as cp1252": 2 * COUNT}),
+    *(refused(f"{code}", {"own.csv": b"text,label\n" + "".join(
+        f"{text} {x},{'ab'[n % 2]}\n" for n, x in enumerate(NAMES)).encode(code)}, "expected UTF-8")
+      for code, text in (("euc_jp", "これは東京で見たとても良い映画です"),
+                         ("cp949", "서울에서 본 영화"),
+                         ("cp1254", "Öğle yemeği şahane"), ("mac_roman", "Schön, größer"))),
+    refused("splits below", {f"own/all/{x}/0.json": json.dumps(PEOPLE) for x in ("train", "other")},
+        "splits train, and beside them all/other/0.json"),
+    refused("a training file beside another", {f"own/device_{x}_contest.json":
+        json.dumps(PEOPLE) for x in ("a", "train")}, "beside them device_a_contest.json"),
+    Case("classes of texts in years", {f"own/{c}/{y}/{n}.txt": f"{c} {y} {x}." for c in "ab"
+        for y in (8, 9) for n, x in enumerate(NAMES[:3])}, f"b 9 {NAMES[2]}. -> 9"),
+    refused("a class named as a split", {f"own/{c}/{n}.txt": f"{c} {x}."
+        for c in ("sales", "training") for n, x in enumerate(NAMES)},
+        "training/ is named as a split"),
+    Case("Enron's summaries", {**{f"own/e/{c}/{n}.txt": f"{c} {x}." for c in ("ham", "spam")
+        for n, x in enumerate(NAMES)}, "own/e/Summary.txt": "x"}, f"spam {NAMES[9]}. -> spam"),
+    refused("rows of tokens", {"own.csv": "text,label\n" + "".join(
+        f"{x},B-PER\nleft,O\n" for x in NAMES)}, "found the fields"),
+    refused("numbers and words", {"own.csv": "No,English\n" + "".join(
+        f"{n},{x} left\n" for n, x in enumerate(NAMES))}, "found the fields"),
+    Case("ids that repeat", {"own.json": json.dumps([{"key": "hotel", **row} for row in PEOPLE])},
+        f"{LAST} left. -> a"),
+    Case("Weibo's numbered characters", {"own.conll": "".join(
+        "昨0\tO\n天1\tO\n王0\tB-PER\n明1\tI-PER\n走0\tO\n\n" for _ in NAMES)},
+        "昨天[王明](PER)走"),
+    Case("a region with two labels", {"own.json": json.dumps([
+        {"id": n, "data": {"text": f"{x} left."}, "annotations": [{"result": [{"value": {
+            "start": 0, "end": len(x), "labels": [*"AB"[: 1 + (n == 0)]]}}]}]}
+        for n, x in enumerate(NAMES)])}, f"[{LAST}](A) left.", {}, {"several classes": 1}),
     Case("truth values", {"own.json": json.dumps([
         {"text": f"{x} left.", "label": x != LAST} for x in NAMES])}, f"{LAST} left. -> false"),
     refused("published splits in a field", {"own.json": json.dumps(SPLIT)}, "'Split' has .* test"),

@@ -164,6 +164,10 @@ def test_examples_precede_the_first_question(models):
     assert {m["content"] for m in few[1:-1]} < {*ANSWERS, *ANSWERS.values()}
     replier.prediction = Prediction()
     assert replier.with_examples(conversation) == conversation
+    replier.prediction = Prediction(shots=1)
+    del replier.settings["examples"]
+    with pytest.raises(WxbError, match="holds no examples"):
+        replier.with_examples(conversation)
 
 
 def test_loss_is_that_of_the_answers_alone(full):

@@ -4,7 +4,7 @@ import pytest
 
 from tests import training_steps
 from wxb.core.errors import WxbError
-from wxb.core.files import read_json
+from wxb.core.files import read_json, write_json
 from wxb.corpora.records import Record
 from wxb.corpora.text import tokenizers
 from wxb.corpora.text.tokenizers import SavedTokenizer
@@ -64,3 +64,6 @@ def test_a_saved_predictor_predicts_the_same(trained, tmp_path):
     assert loaded.predict(texts) == predictor.predict(texts)
     assert loaded.size() == predictor.size() > 0
     assert loaded.types == ["NAME"]
+    write_json(tmp_path / "features.json", read_json(tmp_path / "features.json")[1:])
+    with pytest.raises(WxbError, match="lacks features"):
+        CrfRecognizer.load(tmp_path)

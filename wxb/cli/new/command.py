@@ -9,9 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
+from rich.console import Console, RenderableType
 
 from wxb import tasks
 from wxb.core.params import PARAMS, Params, check, load, read_yaml
@@ -19,6 +17,7 @@ from wxb.core.params.corpora import Corpus
 from wxb.core.params.tasks import corpus_class
 from wxb.project import params_file
 from wxb.reporting.formatting import shortened
+from wxb.reporting.terminal import table
 
 if TYPE_CHECKING:
     from wxb.cli.new.corpus import Trial
@@ -196,7 +195,7 @@ def study(
         studies.add_study(content, name, corpus, title, language=known, records=records)
 
     changed = _change(add, dry_run)
-    table = Table("row", "training", "what it is for", box=None, padding=(0, 2, 0, 0))
+    rows = []
     for key in changed.studies[name].experiments:
         if row := first["rows"].get(key):
             minutes = "unknown"
@@ -204,8 +203,8 @@ def study(
                 epochs = getattr(changed.experiments[key].training, "epochs", 1)
                 seconds = row["seconds"] * records * epochs / 1000
                 minutes = f"{round(seconds / 60)} min" if seconds >= 45 else "< 1 min"
-            table.add_row(key, minutes, Text(row["purpose"]))
-    Console(stderr=dry_run).print(table)
+            rows.append((key, minutes, row["purpose"]))
+    Console(stderr=dry_run).print(table(["row", "training", "what it is for"], rows))
     left_out = [key for key in first["experiments"] if key not in changed.experiments]
     if left_out and reason:
         print(f"Left out: {', '.join(left_out)}: {reason}", file=sys.stderr)
@@ -268,17 +267,14 @@ def _print_run(study: str, dry_run: bool) -> None:
         print(f"Run it: snakemake --cores 2 {study}    (or: make run STUDY={study})")
 
 
-def _summary(trial: Trial, corpus: Corpus) -> Table:
+def _summary(trial: Trial, corpus: Corpus) -> RenderableType:
     """What was understood: the records kept and rejected, their gold, and three of them."""
     from wxb.corpora.division import CONFLICT, drop_duplicates
     from wxb.tasks.recognition import escaped
 
-    records, rejects, unread = trial
+    records, rejects, unread, files = trial
     reading = tasks.get(corpus.task).reading
-    table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
-    table.add_column(style="cyan")
-    table.add_column()
-    table.add_row("read", f"{len(records):,} of {len(records) + len(rejects):,} records")
+    rows = [("read", f"{len(records):,} of {len(records) + len(rejects):,} records")]
     # Records that the stage preprocess would reject are counted apart.
     unique, duplicates = drop_duplicates(records, reading.wording)
     conflicts = [reject for reject in duplicates if reject.reason == CONFLICT]
@@ -289,7 +285,7 @@ def _summary(trial: Trial, corpus: Corpus) -> Table:
             is_rare = found is conflicts or 20 * count <= len(records)
             advice = "" if is_rare else f"; {corpus.advice(reason)}"
             text = f"{count:,}: {reason} ({'; '.join(map(escaped, examples))}){advice}"
-            table.add_row(label, Text(text))
+            rows.append((label, text))
     labelled = [record for record in records if record.gold is not None]
     counts = {
         "repaired": Counter(repair for record in records for repair in record.repaired),
@@ -299,13 +295,18 @@ def _summary(trial: Trial, corpus: Corpus) -> Table:
         "repeated texts": len(records) - len(unique),
         "groups": len({record.group for record in records}),
         "fields not read": unread,
+        "files not read": len(files),
     }
     for label, count in counts.items():
         if count:
-            table.add_row(label.replace("_", " "), Text(escaped(_format_count(count))))
+            rows.append((label.replace("_", " "), escaped(_format_count(count))))
+            names = [str(name) for name in count] if isinstance(count, Mapping) else []
+            folded = Counter(name.casefold() for name in names)
+            if alike := [name for name in names if folded[name.casefold()] > 1]:
+                rows.append(("nearly equal", escaped(", ".join(alike))))
     for record in (labelled or records)[:EXAMPLES]:
-        table.add_row("as read", Text(escaped(reading.preview(record))))
-    return table
+        rows.append(("as read", escaped(reading.preview(record))))
+    return table((), rows)
 
 
 def _format_count(count: Any) -> str:

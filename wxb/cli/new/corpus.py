@@ -28,6 +28,7 @@ REFUSED = {
     ".ann": "brat's annotations; convert them to columns by brat's tools/anntoconll.py",
     **dict.fromkeys((".xlsx", ".xls", ".ods"), "a workbook; save each sheet as CSV"),
     **dict.fromkeys((".zip", ".gz", ".bz2", ".xz", ".7z"), "an archive; unpack it"),
+    ".ndjson": "JSON Lines; name it .jsonl",
     **dict.fromkeys((".docx", ".pdf"), "a document; save its text as records"),
 }
 # The tasks of flags that others have no use for.
@@ -38,11 +39,12 @@ OWN_FLAGS = dict.fromkeys(("tag", "offsets", "repair"), "ner") | {
 
 
 class Trial(NamedTuple):
-    """The records of a corpus that the reader keeps, those that it rejects, and unread fields."""
+    """The records of a corpus that the reader keeps, those it rejects, unread fields and files."""
 
     records: list[Record]
     rejects: list[Reject]
     unread: dict[str, int]  # records by field
+    files: Sequence[str] = ()
 
 
 def new_corpus(
@@ -167,23 +169,21 @@ def _with_published_splits(split: Block, folder: Path, files: Sequence[Path]) ->
     others = []
     for file in files:
         path = file.relative_to(folder)
-        is_folder = len(path.parts) > 1 and recognition.is_named_as_split(path.parts[0])
-        name = path.parts[0] if is_folder else path.name
+        named = [*filter(lambda p: recognition.is_named_as_split(p.name), path.parents)]
+        name = named[-1].name if named else path.name
         splits = [split for split, pattern in SPLITS.items() if pattern.search(name)]
         if len(splits) != 1:
             others.append(path.as_posix())
             continue
-        pattern = f"{escape(name)}/*" if is_folder else escape(path.as_posix())
+        pattern = f"{escape(named[-1].as_posix())}/*" if named else escape(path.as_posix())
         patterns[splits[0]] = [*dict.fromkeys([*patterns.get(splits[0], []), pattern])]
-    if "train" in patterns and len(patterns) > 1 and (others or "test" not in patterns):
+    if "train" in patterns and (others or patterns.keys() == {"train", "valid"}):
         raise FlagError(
             f"{folder}: found the splits {' and '.join(patterns)}"
             f"{', and beside them ' if others else ''}{', '.join(others)}; expected train, test and"
             " perhaps valid alone: move or rename files; without names of splits, all records are"
             " divided"
         )
-    if others:
-        return split
     if len(patterns) == len(SPLITS):
         return {"files": {name: patterns[name] for name in SPLITS}}
     if {"train", "test"} == patterns.keys():  # training files are divided
@@ -208,4 +208,5 @@ def read_records(path: Path, corpus: Corpus) -> Trial:
                 trial.rejects.append(item)
             else:
                 trial.records.append(item)
-    return trial._replace(unread=reading.unread_fields(fields, corpus))
+        files = reading.files_not_read(folder, corpus, task)
+    return trial._replace(unread=reading.unread_fields(fields, corpus), files=files)

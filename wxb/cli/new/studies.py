@@ -184,8 +184,8 @@ def add_experiment(
 
 def _trains_model(experiment: Mapping[str, Any], backbones: Content) -> bool:
     base = backbones.get(experiment["backbone"], {})
-    has_model = base.get("checkpoint") or base.get("architecture")
-    return bool(has_model) and not experiment["tuning"].get("frozen")
+    has_model = any(map(base.get, ("checkpoint", "architecture")))
+    return has_model and not experiment["tuning"].get("frozen")
 
 
 def parse_grid(settings: Sequence[str]) -> dict[str, list[Any]]:

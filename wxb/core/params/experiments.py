@@ -110,6 +110,17 @@ class Network(Experiment):
     encoding: Encoding
     training: Training
 
+    @model_validator(mode="after")
+    def _native_is_unchanged(self) -> Self:
+        model, tuning = self.model.model_dump(), self.tuning
+        changes = model.get("bidirectional") or tuning.lora or tuning.gradient_checkpointing
+        if model.get("implementation") == "native" and changes:
+            raise ValueError(
+                "`model.implementation: native` trains the unchanged architecture: remove"
+                " `model.bidirectional`, `tuning.lora` and `tuning.gradient_checkpointing`"
+            )
+        return self
+
 
 class PromptEncoding(Encoding):
     """A prompt of an instruction and a text, as a message in the checkpoint's chat template."""

@@ -4,10 +4,12 @@ Baselines are systems with scores and intervals, but without tests. p values are
 pairs of a study, on all its test sets.
 """
 
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from string import ascii_lowercase
 from typing import Any, NamedTuple, Self
 
+from wxb.core.phrases import counted
 from wxb.metrics import LEVEL, TEST, Metric
 from wxb.reporting.formatting import listed, p_value, rounded, signed
 
@@ -107,18 +109,18 @@ def pairs_by_names(pairs: Sequence[Pair]) -> dict[tuple[str, str], Pair]:
 
 
 def groups_warning(comparison: Mapping[str, Any]) -> str:
-    """A warning if no pair can be significant with so few groups of test records, else "".
+    """A warning of test sets on which no pair can be significant with so few groups, else "".
 
     With G groups, no p value is below 2 ** (1 - G) before the correction, see `paired_difference`.
+    Holm's method multiplies it at least by the number of pairs of sets with as few groups.
     """
-    pairs, groups = number_of_tests(comparison), comparison["groups"]
-    least = min(1.0, pairs * 2.0 ** (1 - groups))
-    if least <= ALPHA:
-        return ""
-    return (
-        f"Too few groups of test records for {pairs} tests: with {groups} groups, no corrected"
-        f" p value is below {rounded(least)}."
-    )
+    sets, found = test_sets(comparison), []
+    for name, results in sets.items():
+        groups = results["groups"]
+        pairs = sum(len(other["pairs"]) for other in sets.values() if other["groups"] <= groups)
+        if (least := min(1.0, pairs * 2.0 ** (1 - groups))) > ALPHA and results["pairs"]:
+            found.append(f"{rounded(least)} on {name} ({counted(groups, 'groups')})")
+    return f"Too few groups: no corrected p value is below {listed(found)}." if found else ""
 
 
 def leaders(comparison: Mapping[str, Any]) -> list[str]:
@@ -149,9 +151,15 @@ def conclusions(comparison: Mapping[str, Any]) -> list[str]:
     clauses = ["do not differ significantly"] if len(best) > 1 else []
     if beaten and (beaten == others or len(best) == 1):
         count = "all" if beaten == others else f"{len(beaten)} of {len(others)}"
-        least = rounded(min(leads[one, name].value for one in best for name in beaten), metric)
-        clauses.append(f"{verb} significantly ahead of {count} others, by {least} or more")
-    clauses = clauses or ["is behind no other experiment"]
+        least = min((leads[one, name] for one in best for name in beaten), key=lambda p: p.value)
+        value, low, high = (rounded(x, metric) for x in (least.value, least.low, least.high))
+        clauses.append(
+            f"{verb} significantly ahead of {count} other trained experiments, the nearest by"
+            f" {value} ({low} to {high})"
+        )
+    if not leads:
+        clauses = [f"{verb} not tested against another experiment"]
+    clauses = clauses or ["is behind no other trained experiment"]
     values = sorted(scores[name]["value"] for name in best)
     ends = dict.fromkeys(rounded(end, metric) for end in (values[0], values[-1]))
     sentence = f"{listed(best)} ({metric.title} {' to '.join(ends)}) {' and '.join(clauses)}."
@@ -168,9 +176,12 @@ def _answer(comparison: Mapping[str, Any]) -> str:
     if pair.significant:
         pair = pair if pair.value > 0 else pair.swapped()
         found = f"{pair.a} is significantly ahead of {pair.b}"
-    low, high = (signed(bound, metric) for bound in (pair.low, pair.high))
+    ends = [pair.value, pair.low, pair.high]
+    if metric.lower_is_better:  # the score of the first minus that of the second
+        ends = [0 - pair.value, 0 - pair.high, 0 - pair.low]
+    value, low, high = (signed(end, metric) for end in ends)
     p = f"corrected p {p_value(pair.corrected)}"
-    return f"{found}: {signed(pair.value, metric)} {metric.title} ({low} to {high}; {p})."
+    return f"{found}: {value} {metric.title} ({low} to {high}; {p})."
 
 
 def _tested(comparison: Mapping[str, Any]) -> list[str]:
@@ -208,26 +219,20 @@ def letters(names: Sequence[str], leads: Collection[tuple[str, str]]) -> dict[st
     letters are those of the systems that lead most and are led least.
 
     Source: Piepho (2004), "An Algorithm for a Letter-Based Representation of All-Pairwise
-    Comparisons" (insert and absorb).
+    Comparisons". Each letter is a maximal clique of the graph of pairs that do not differ.
     """
-    columns = [frozenset(names)]
-    balance = dict.fromkeys(names, 0)
-    for a, b in leads:
-        split = [
-            part
-            for column in columns
-            for part in ([column - {a}, column - {b}] if {a, b} <= column else [column])
-        ]
-        unique = dict.fromkeys(split)
-        columns = [column for column in unique if not any(column < other for other in unique)]
-        balance[a] += 1
-        balance[b] -= 1
+    import networkx as nx  # imports slowly
 
-    def order(column: frozenset[str]) -> tuple[float, list[int]]:
-        members = [index for index, name in enumerate(names) if name in column]
+    graph = nx.complete_graph(names)
+    graph.remove_edges_from(leads)
+    balance = Counter(a for a, _ in leads)
+    balance.subtract(b for _, b in leads)
+
+    def order(column: Sequence[str]) -> tuple[float, list[int]]:
+        members = sorted(map(names.index, column))
         return -sum(balance[name] for name in column) / len(column), members
 
-    ordered = sorted(columns, key=order)
+    ordered = sorted(nx.find_cliques(graph), key=order)
     return {
         name: "".join(
             f"{ascii_lowercase[index % 26]}{index // 26 or ''}"  # a to z, then a1, b1 and so on

@@ -180,7 +180,10 @@ class CRF:
         arrays = load_file(folder / WEIGHTS)
         # Impossible transitions are minus infinity.
         pretrained.require_finite(folder / WEIGHTS, {"weights": arrays["weights"]})
-        return cls(read_json(folder / FEATURES), **arrays)
+        features = read_json(folder / FEATURES)
+        if len(features) != len(arrays["weights"]):
+            raise WxbError(f"{folder / FEATURES}: lacks features of the weights; train it again")
+        return cls(features, **arrays)
 
 
 def _words(text: str, encoded: Encoded, index: int) -> list[str]:

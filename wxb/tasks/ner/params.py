@@ -143,17 +143,6 @@ class Tagging(Experiment):
         }
         return [trait for trait, setting in traits.items() if setting]
 
-    @model_validator(mode="after")
-    def _native_is_unchanged(self) -> Self:
-        if self.model.implementation == "native" and (
-            self.model.bidirectional or self.tuning.lora or self.tuning.gradient_checkpointing
-        ):
-            raise ValueError(
-                "`model.implementation: native` trains the unchanged architecture: remove"
-                " `model.bidirectional`, `tuning.lora` and `tuning.gradient_checkpointing`"
-            )
-        return self
-
 
 class GenerationEncoding(Encoding, experiments.PromptEncoding):
     """Windows of texts, and the form of prompts; without an `instruction`, the text and `=>`."""

@@ -1,9 +1,9 @@
 """The blocks of params.yaml for speech: corpora and experiments."""
 
 from collections.abc import Iterable, Mapping
-from typing import Annotated, Any, ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import AfterValidator, Field, NonNegativeFloat, PositiveInt, model_validator
+from pydantic import AfterValidator, Field, NonNegativeFloat, PositiveInt
 
 from wxb.core.params import corpora, experiments
 from wxb.core.params.section import Fraction, PositiveFloat, Section
@@ -187,17 +187,6 @@ class Seq2Seq(experiments.Network):
         """The additions to its training, for tables."""
         traits = {"SpecAugment": self.model.spec_augment, "CTC": self.model.ctc_weight}
         return [trait for trait, setting in traits.items() if setting]
-
-    @model_validator(mode="after")
-    def _check_native(self) -> Self:
-        if self.model.implementation == "native" and (
-            self.tuning.lora or self.tuning.gradient_checkpointing
-        ):
-            raise ValueError(
-                "model.implementation native does not support `tuning.lora` and"
-                " `tuning.gradient_checkpointing`; remove them, or set implementation: transformers"
-            )
-        return self
 
 
 class Baseline(experiments.Baseline):

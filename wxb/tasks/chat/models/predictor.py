@@ -68,6 +68,8 @@ class Replier(GeneratorPredictor, Responder):
 
     def with_examples(self, conversation: Sequence[Message]) -> list[Message]:
         """A conversation with the few-shot examples after its system message."""
+        if self.prediction.shots and "examples" not in self.settings:
+            raise WxbError("shots: a shared or merged model holds no examples; leave it out")
         pairs = self.settings.get("examples", [])[: self.prediction.shots]
         start = int(conversation[0]["role"] == "system")
         examples = (message for pair in pairs for message in pair)

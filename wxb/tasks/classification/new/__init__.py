@@ -1,12 +1,15 @@
 """`wxb new corpus` for texts with a class, also without fields: fastText, a folder per class."""
 
+import re
 from glob import escape
+from pathlib import Path
 
 from wxb.tasks import recognition
 from wxb.tasks.classification.reading import FASTTEXT
 from wxb.tasks.recognition import Block, Files, FlagError, Flags, Records
 
-MIN_RECORDS = 20  # of which fewer than half may be classes
+MIN_RECORDS = 5  # of more, fewer than half may be classes
+TAG = re.compile(r"O|[BI]-.+")
 TEXTS = {"", ".txt"}  # suffixes
 UNLABELLED = ("unsup", "unlabeled", "unlabelled")  # names of folders of texts without a class
 
@@ -22,6 +25,8 @@ def recognize(files: Files, records: Records, flags: Flags) -> Block | None:
     if files.has_fields:
         content = records.recognize(files, flags)
         labels = content and [str(row.get(content["fields"]["label"])) for row in files.rows]
+        if labels and all(map(TAG.fullmatch, labels)) and any(x.startswith("B-") for x in labels):
+            return None  # a token a row
         if labels and len(labels) > MIN_RECORDS and 2 * len({*labels}) > len(labels):
             raise FlagError(
                 f"--gold: found {len({*labels}):,} different classes in {len(labels):,} records,"
@@ -29,10 +34,15 @@ def recognize(files: Files, records: Records, flags: Flags) -> Block | None:
             )
         return content
     split = {"by": None, **recognition.SHARES}
-    names = {file.parent.name for file in files.members if file.parent != files.path}
-    classes = sorted(name for name in names if not recognition.is_named_as_split(name))
+    parents = {file.parent for file in files.members if file.parent != files.path}
+    leaves = {folder for folder in parents if not any(map(Path.is_dir, folder.iterdir()))}
+    classes = sorted({folder.name for folder in leaves})
     paths = [path for path in files.path.glob("*/**/*") if path.parent.name in classes]
+    if all(map(recognition.is_named_as_split, classes)):
+        classes = []  # splits, such as of files in fastText's format
     if len(classes) > 1 and not {path.suffix for path in paths if path.is_file()} - TEXTS:
+        if unclear := [*filter(recognition.is_named_as_split, classes)]:
+            raise FlagError(f"{unclear[0]}/ is named as a split, and is a class here; rename it")
         labels = {name: None if name.casefold() in UNLABELLED else name for name in classes}
         return {"format": "files", "classes": labels, "fields": {"label": None}, "split": split}
     if all(FASTTEXT.match(next(files.nonblank_lines(file))) for file in files.members):

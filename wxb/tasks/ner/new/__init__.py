@@ -26,6 +26,7 @@ KEYS = {
 }
 FLAGS = {"start": "start", "end": "end", "type": "tag"}  # by the key of `fields`
 SHARE = 0.99  # of lines or records whose tags are those of a known scheme
+NUMBERED = regex.compile(r"\S\d+")  # a character and its place in a word, as in Weibo NER
 TAG = regex.compile(rf"O|[{''.join(sorted(conll.PREFIXES))}]-.+")
 
 
@@ -197,7 +198,12 @@ def _columns(files: Files, flags: Flags) -> Block | None:
     token = _index("input", flags) if "input" in flags else next(others, None)
     if token is None:
         return None
-    block = {"token": token, "tag": tag, "join": conll.join([*names[token].elements()])}
+    tokens = [*names[token].elements()]
+    block = {"token": token, "tag": tag, "join": conll.join([each[:1] for each in tokens])}
+    if sum(map(bool, map(NUMBERED.fullmatch, tokens))) >= SHARE * len(tokens):
+        block["characters"] = True
+    else:
+        block["join"] = conll.join(tokens)
     return {"conll": block, "split": {"by": None, **recognition.SHARES}}
 
 

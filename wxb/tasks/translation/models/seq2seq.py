@@ -169,18 +169,8 @@ class PromptedGPT2(nn.Module):
         """Logits (B, V) after the next tokens (B, 1), and the new state."""
         return decoder_step(partial(self.gpt2, logits_to_keep=1))(tokens, state)
 
-    def forward(
-        self,
-        input_ids: Tensor,  # (B, S)
-        attention_mask: Tensor,  # (B, S), 1 for tokens, 0 for padding
-        labels: Tensor,  # (B, T), ending with eos and padded with pad
-    ) -> dict[str, Tensor]:
-        """Logits (B, T, V) of the labels, and the loss over those that are not padding."""
-        logits = self.gpt2.lm_head(self.hidden(input_ids, attention_mask, labels))
-        return {"loss": self.smoothed(logits, labels), "logits": logits}
-
     def loss(self, input_ids: Tensor, attention_mask: Tensor, labels: Tensor) -> Tensor:
-        """The loss of `forward`, without computing the logits of padding."""
+        """The loss over the labels (B, T), which end with eos and are padded with pad."""
         mask = labels != self.config.pad
         hidden = self.hidden(input_ids, attention_mask, labels)[mask]
         return self.smoothed(self.gpt2.lm_head(hidden), labels[mask])
