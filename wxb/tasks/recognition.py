@@ -36,7 +36,7 @@ SPLITS = {
     "valid": re.compile(
         r"valid(?!ated)|dev(?!ic|ia)|testa|(?<![a-z])(val|eval)(?![a-z])", re.IGNORECASE
     ),
-    "test": re.compile(r"(?<!con|pro|ate)(?<!la)test(?!a(?![a-z])|im)|hold.?out", re.IGNORECASE),
+    "test": re.compile(r"(?<!con|pro|rea)(?<!la)test(?!a(?![a-z])|im)|hold.?out", re.IGNORECASE),
 }
 SPLIT_FIELDS = ("split", "fold", "set", "partition")  # ends of names
 NO_GROUP = "-"  # of the flag --group
