@@ -13,16 +13,16 @@ BUDGET = {
     "wxb/metrics": 534,
     "wxb/models": 2591,
     "wxb/training": 1537,
-    "wxb/tasks": 9080,
+    "wxb/tasks": 9076,
     "wxb/reporting": 1496,
     "wxb/project": 2936,
-    "wxb/cli": 2519,
+    "wxb/cli": 2514,
     "wxb/lessons": 648,
     "wxb/runtime": 555,
     "wxb/masking": 832,
     "demos": 2086,
     "benchmarks": 4427,
-    "tests": 27940,
+    "tests": 27942,
 }
 
 

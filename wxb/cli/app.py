@@ -301,14 +301,9 @@ def refresh_readme() -> None:
 
 
 # Commands run in the root of the project, except those whose inputs are paths.
+_WITH_PATHS = (prediction.predict, mask.mask, mask.unmask, conversation.chat)
 for _command in (*app.registered_commands, *new.app.registered_commands):
-    if _command.callback not in (
-        prediction.predict,
-        mask.mask,
-        mask.unmask,
-        conversation.chat,
-        None,
-    ):
+    if _command.callback and _command.callback not in _WITH_PATHS:
         _command.callback = at_root(_command.callback)
     _command.cls = Command
     _name = getattr(_command.callback, "__name__", "")

@@ -131,7 +131,7 @@ def format_of(path: Path, default: Format | None = None) -> Format | None:
 
 
 def _lines(file: Any, is_live: bool) -> Iterator[bytes]:
-    """Whole lines: those that can be read now, or about BLOCK bytes or more."""
+    """Whole lines: those that can be read now, or at least about BLOCK bytes."""
     rest = b""
     while part := file.read1(BLOCK) if is_live else file.read(BLOCK):
         rest += part

@@ -38,7 +38,7 @@ SPLITS = {
     ),
     "test": re.compile(r"(?<!con|pro|rea)(?<!la)test(?!a(?![a-z])|im)|hold.?out", re.IGNORECASE),
 }
-SPLIT_FIELDS = ("split", "fold", "set", "partition")  # ends of names
+SPLIT_FIELDS = ("split", "fold", "set", "partition", "istrain", "istest")  # ends of names
 NO_GROUP = "-"  # of the flag --group
 SHARES = {"test": 0.2, "valid": 0.1}
 SHOWN, WIDTH, MAX_FIELDS = 3, 40, 20  # values of a field, characters of one, fields in an error
@@ -160,9 +160,7 @@ class Records(Section):
         for key, usual in (("id", IDS), ("language", LANGUAGES)):
             names = matching_fields(_others(rows, fields), usual)
             if key == "id":
-                names = [
-                    name for name in names if len({*map(str, values(rows, name))}) == len(rows)
-                ]
+                names = [n for n in names if len({*map(str, values(rows, n))}) == len(rows)]
             if key not in fields and names:
                 fields[key] = names[0]
         content: Block = {"columns": [*columns]} if columns else {}
@@ -193,15 +191,13 @@ class Records(Section):
         Raises FlagError for a field of published splits, unless --group is given.
         """
         group = flags.get("group")
-        for name in () if group else _others(rows, fields):
+        names = [n for n in _others(rows, fields) if normalized(n).endswith(SPLIT_FIELDS)]
+        for name in () if group else names:
             found = sorted({str(value) for value in values(rows, name)})
-            is_split = normalized(name).endswith(SPLIT_FIELDS) and any(
-                map(is_named_as_split, found)
-            )
-            if len(found) > 1 and (is_split or normalized(name) in ("istest", "istrain")):
+            if len(found) > 1 and any(map(is_named_as_split, [name, *found])):
                 raise FlagError(
                     f"--group: {name!r} has the splits {', '.join(found)}; write each to its own"
-                    f" file, such as train.csv, or divide anew with {NO_GROUP} or a field of groups"
+                    f" file, such as train.csv, or ignore them with {NO_GROUP} or a field of groups"
                 )
         if self.groups == []:
             return SHARES

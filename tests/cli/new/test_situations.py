@@ -230,7 +230,7 @@ CASES = [
         .encode("latin-1") for label in ("sci.med", "alt.a") for n, x in enumerate(NAMES)},
         f"sci.med {NAMES[9]} est parti à Orléans. Ça! -> sci.med", {},
         {"read as cp1252": 2 * COUNT}),
-    *(refused(f"{code}", {"own.csv": b"text,label\n" + "".join(
+    *(refused(code, {"own.csv": b"text,label\n" + "".join(
         f"{text} {x},{'ab'[n % 2]}\n" for n, x in enumerate(NAMES)).encode(code)}, "expected UTF-8")
       for code, text in (("euc_jp", "これは東京で見たとても良い映画です"),
                          ("cp949", "서울에서 본 영화"),
@@ -261,6 +261,8 @@ CASES = [
         for n, x in enumerate(NAMES)])}, f"[{LAST}](A) left.", {}, {"several classes": 1}),
     Case("truth values", {"own.json": json.dumps([
         {"text": f"{x} left.", "label": x != LAST} for x in NAMES])}, f"{LAST} left. -> false"),
+    refused("a mark of test records", {"own.json": json.dumps(
+        [{**row, "is_test": n % 2 == 0} for n, row in enumerate(PEOPLE)])}, "'is_test' has"),
     refused("published splits in a field", {"own.json": json.dumps(SPLIT)}, "'Split' has .* test"),
     Case("a field of splits, left", {"own.json": json.dumps(SPLIT)}, f"{LAST} left. -> a",
          {}, {}, {"group": "-"}),
