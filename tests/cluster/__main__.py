@@ -9,6 +9,7 @@ import json
 import re
 import shutil
 import signal
+import subprocess
 import sys
 import tempfile
 import time
@@ -24,7 +25,7 @@ EXPERIMENTS = ["ner-encoder", "ner-decoder-lora"]
 KILLED = "train@ner-encoder"
 ON_LOGIN_NODE = ["align@ner-encoder", "align@ner-decoder-lora"]
 SHARED = {"processes": 2}
-PATIENCE = 900  # seconds
+PATIENCE = 600  # seconds
 # A cluster has a queue to ask for accounts, and jobs of minutes; here there is none, and seconds.
 SLURM = [
     *("--profile", "profiles/slurm", "--slurm-no-account", "--slurm-status-command", "squeue"),
@@ -79,6 +80,10 @@ def on_slurm(here, project):
             job = _suspended_job(project, run)
             project.run("scancel", "--signal=KILL", "--full", job)
             said = run.communicate(timeout=PATIENCE)[0]
+        except subprocess.TimeoutExpired:
+            run.kill()
+            queue = project.run("squeue", "--states=all", "--format=%i|%T|%k")
+            raise AssertionError(f"{run.communicate()[0][-3000:]}\n{queue}") from None
         finally:
             run.kill()
         assert run.returncode != 0, said[-2000:]
@@ -96,9 +101,10 @@ def on_slurm(here, project):
 
 
 def _suspended_job(project, run):
-    """The number of the job that trains, suspended at its first checkpoint.
+    """The number of the job that trains; its training and its DVC are suspended at a checkpoint.
 
-    If it were killed a moment later, while DVC holds the project's lock, all others would wait.
+    A DVC whose training is killed first takes the project's lock for some milliseconds. If it were
+    killed then, all others would wait.
     """
     deadline = time.monotonic() + PATIENCE
     verb, name = KILLED.split("@")
@@ -108,9 +114,8 @@ def _suspended_job(project, run):
         time.sleep(0.1)
     for process in psutil.process_iter(["cmdline", "cwd"]):
         arguments = process.info["cmdline"] or []  # None of a process that ends
-        if arguments[-2:] == [f"stages.{verb}", name] and process.info["cwd"] == str(
-            project.folder
-        ):
+        trains = arguments[-2:] == [f"stages.{verb}", name]
+        if process.info["cwd"] == str(project.folder) and (trains or arguments[-1:] == [KILLED]):
             process.suspend()
     for row in project.run("squeue", "--noheader", "--format=%i|%T|%k").split():
         number, state, rule = row.split("|")
