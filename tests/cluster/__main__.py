@@ -20,6 +20,7 @@ import psutil
 from tests.cluster import slurm, storage
 from tests.project_copy import Project
 from tests.small_project import SmallProject
+from wxb.training.checkpoints import SUMS
 
 EXPERIMENTS = ["ner-encoder", "ner-decoder-lora"]
 KILLED = "train@ner-encoder"
@@ -77,8 +78,7 @@ def on_slurm(here, project):
         project.environment |= where
         run = project.start("snakemake", *SLURM, "ner")
         try:
-            job = _suspended_job(project, run)
-            project.run("scancel", "--signal=KILL", "--full", job)
+            _kill_training(project, run)
             said = run.communicate(timeout=PATIENCE)[0]
         except subprocess.TimeoutExpired:
             run.kill()
@@ -100,28 +100,25 @@ def on_slurm(here, project):
     print(f"      {len(here.hashes())} files, the same bytes as a local run", flush=True)
 
 
-def _suspended_job(project, run):
-    """The number of the job that trains; its training and its DVC are suspended at a checkpoint.
+def _kill_training(project, run):
+    """Kill the training of `KILLED` and its DVC at a checkpoint, as the kernel does without memory.
 
-    A DVC whose training is killed first takes the project's lock for some milliseconds. If it were
-    killed then, all others would wait.
+    DVC first: it would take the project's lock, and all others would wait for it if it died then.
     """
     deadline = time.monotonic() + PATIENCE
     verb, name = KILLED.split("@")
-    while not any(project.folder.glob(f".wxb/checkpoints/{KILLED}-*/checkpoint-*/*.json")):
+    while not any(project.folder.glob(f".wxb/checkpoints/{KILLED}-*/checkpoint-*/{SUMS}")):
         assert run.poll() is None, run.communicate()[0][-3000:]
         assert time.monotonic() < deadline, "waited too long"
         time.sleep(0.1)
-    for process in psutil.process_iter(["cmdline", "cwd"]):
-        arguments = process.info["cmdline"] or []  # None of a process that ends
-        trains = arguments[-2:] == [f"stages.{verb}", name]
-        if process.info["cwd"] == str(project.folder) and (trains or arguments[-1:] == [KILLED]):
-            process.suspend()
-    for row in project.run("squeue", "--noheader", "--format=%i|%T|%k").split():
-        number, state, rule = row.split("|")
-        if (state, rule) == ("RUNNING", f"rule_{KILLED}"):
-            return number
-    raise AssertionError(f"no job of {KILLED} runs")
+    (training,) = (
+        process
+        for process in psutil.process_iter(["cmdline", "cwd"])
+        if (process.info["cmdline"] or [])[-2:] == [f"stages.{verb}", name]
+        and process.info["cwd"] == str(project.folder)
+    )
+    next(parent for parent in training.parents() if parent.cmdline()[-1:] == [KILLED]).kill()
+    training.kill()
 
 
 def on_storage(here, folder):

@@ -104,6 +104,28 @@ class TestIntervals:
         assert accuracy(right_of(*[10] * groups)) == pytest.approx((1, low, 1), abs=1e-4)
         assert accuracy(right_of(*[0] * groups)) == pytest.approx((0, 0, 1 - low), abs=1e-4)
 
+    def test_groups_without_anything_to_score_are_no_trials(self):
+        """Three groups of three right, beside twenty with neither answers nor predictions."""
+        right = np.array([[10]] * 3 + [[0]] * 20)
+        groups = Groups({"right": right, "records": right}, np.full(23, 10))
+        assert accuracy(groups) == pytest.approx((1, 0.025 ** (1 / 3), 1))
+
+    def test_only_one_group_has_anything_to_score(self):
+        groups = Groups({"right": np.eye(9, 1), "records": np.eye(9, 1)}, np.full(9, 1))
+        assert accuracy(groups) == (1, 0, 1)
+
+    @pytest.mark.parametrize(("share", "unit"), [(0, 100), (2, 100), (12, 1), (7, 1)])
+    def test_equal_groups_without_a_largest_score_are_not_certain(self, share, unit):
+        """The unit is the scale at the bound; elsewhere the score is no largest value."""
+        value, low, high = intervals.intervals(
+            right_of(*[share] * 5), shares, [ERRORS._replace(unit=unit)]
+        )["errors"]
+        assert low <= value == share / 10 < high
+        if share == 0:
+            assert (low, high) == (0, pytest.approx(unit * (1 - 0.025**0.2)))
+        else:
+            assert high / value == pytest.approx(value / low)
+
     def test_of_one_group_is_the_whole_scale(self):
         assert accuracy(right_of(7)) == (0.7, 0, 1)
         assert difference(right_of(7), right_of(3)) == (pytest.approx(0.4), -1, 1, 1)
@@ -174,7 +196,10 @@ class TestPaired:
 
     @given(counts)
     def test_a_system_equals_itself(self, right):
-        assert difference(right_of(*right), right_of(*right)) == (0, 0, 0, 1)
+        """Without a difference in any group, one in a group of few may be unseen."""
+        found = difference(right_of(*right), right_of(*right))
+        assert (found.value, found.p_value) == (0, 1)
+        assert found.high == -found.low == pytest.approx(1 - 0.025 ** (1 / len(right)))
 
     def test_of_groups_of_one_size_is_the_paired_t_test(self):
         a, b = [9, 7, 8, 4, 6, 9, 5], [7, 7, 5, 5, 4, 6, 5]

@@ -76,6 +76,15 @@ def test_the_csv_has_a_row_an_experiment(tree):
         assert (row["parameters"], row["trainable_parameters"]) == (2_345_678, 1_234_567)
 
 
+def test_counts_of_the_csv_are_those_of_the_scores(compared):
+    """Not of the errors, one of whose keys is `correct`, too: they are those of the first seed."""
+    content = compared({"a": 0.8, "b": 0.5})
+    system = content["systems"]["a"]
+    system["correct"], system["errors"] = 7.0, {"correct": 9, "missed": 1}
+    row, _ = tables.csv_rows(content | {"counts": {"correct": "correct"}})
+    assert (row["correct"], row["missed"]) == (7.0, 1)
+
+
 def test_tables_show_metrics_with_their_titles_and_decimals(compared):
     content = compared({"a": 30.26, "b": 28.0}, noise=1.0, metric=BLEU)
     chrf = Metric("chrf", "chrF", high=100.0, decimals=2)

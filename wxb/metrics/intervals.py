@@ -110,7 +110,8 @@ def paired_difference(a: Groups, b: Groups, scores: Scores, metric: Metric) -> D
     without = [_left_out(groups, scores)[metric.key].mean(axis=1) for groups in (a, b)]
     error, freedom = _error(a.sizes, without[0] - without[1], values)
     p_value = 2 * float(stdtr(freedom, -abs(value) / error)) if error else float(value == 0)
-    reach = error * float(stdtrit(freedom, (1 + LEVEL) / 2))
+    same = (high - low) * (1 - ((1 - LEVEL) / 2) ** (1 / len(a.sizes)))  # as in `_interval`
+    reach = error * float(stdtrit(freedom, (1 + LEVEL) / 2)) or same
     limit = np.inf if None in (metric.low, metric.high) else high - low
     return Difference(
         value,
@@ -183,17 +184,18 @@ def _interval(
     limit = np.inf if metric.high is None else metric.high
     if metric.low is None:
         return Interval(value, value - reach, min(limit, value + reach))
-    if reach == 0 and value in (low, high):
-        edge = (high - low) * tail ** (1 / len(groups.sizes))
+    if reach == 0 and value in (low, metric.high):  # of groups that have anything to score
+        filled = sum(sums.reshape(len(sums), -1).any(axis=1) for sums in groups.sums.values())
+        edge = (high - low) * tail ** (1 / max(1, int(np.count_nonzero(filled))))
         return Interval(value, *((low + edge, high) if value > low else (low, high - edge)))
     if reach == 0:  # as if each group were right or wrong as a whole
         variance = (value - low) * (high - value) or (value - low) ** 2
         reach = (variance / len(left_out)) ** 0.5 * float(stdtrit(freedom, 1 - tail))
     if value <= low or value >= limit:
-        return Interval(value, max(low, value - reach), value + reach)
+        return Interval(value, max(low, value - reach), min(limit, value + reach))
     if metric.high is None:
         reach /= value - low
-        if min(left_out.min(), values.min()) > low:
+        if error and min(left_out.min(), values.min()) > low:
             logs = np.log(left_out - low)
             error, freedom = _error(
                 groups.sizes, logs, [np.log(values - low)], _excess_kurtosis(logs)
@@ -217,8 +219,8 @@ def _excess_kurtosis(values: NDArray[np.float64]) -> float:
 
 
 def _bounds(metric: Metric, *values: NDArray[np.float64]) -> tuple[float, float]:
-    """The bounds of a metric; without one, -1 or 1, or the most extreme value that was seen."""
+    """The bounds of a metric; without one, its unit, or the most extreme value that was seen."""
     seen = np.concatenate(values)
-    low = min(-1.0, float(seen.min())) if metric.low is None else metric.low
-    high = max(1.0, float(seen.max())) if metric.high is None else metric.high
+    low = min(-metric.unit, float(seen.min())) if metric.low is None else metric.low
+    high = max(metric.unit, float(seen.max())) if metric.high is None else metric.high
     return low, high

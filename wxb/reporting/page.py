@@ -201,8 +201,8 @@ def languages(study: Study) -> list[Section]:
 
 def _cost(study: Study) -> Section:
     note = (
-        f"{costs.measured_text(study.costs)} Each time is from one run; stages restored from the"
-        " cache have none. Experiments on a backbone share its pretraining."
+        f"{costs.measured_text(study.costs)} Each time is from one run of all seeds; stages"
+        " restored from the cache have none. Experiments on a backbone share its pretraining."
     )
     table = costs.cost_table(study.params, study.systems, study.costs)
     return Section("cost", "Cost", [note, table])
@@ -260,7 +260,8 @@ def _making(study: Study) -> list[Block]:
     return [
         f"Data: {formatting.origin(params.corpora[params.experiments[names[0]].corpus])}."
         f" {' '.join(tables.test_set_line(*item) for item in sets)}"
-        f" Score: {comparison['signature']}. Seeds: {seeds}.",
+        f" Score: {comparison['signature']}. Seeds: {seeds}. Errors, types"
+        " and examples are of the first seed.",
         f"Run: dvc repro report@{comparison['study']}, or dvc repro evaluate@EXPERIMENT.",
         *([Fold(differing.caption, [differing])] if differing.rows else []),
     ]

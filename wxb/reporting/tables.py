@@ -29,7 +29,6 @@ def csv_rows(comparison: Mapping[str, Any]) -> list[dict[str, Any]]:
                 for suffix, part in (("", "value"), ("_low", "low"), ("_high", "high"))
             },
             **{share: system.get(share) for share in results["shares"]},
-            **{key: count for key, count in system.items() if key in results["counts"]},
             **{
                 key: count
                 for name, detail in system.items()
@@ -37,6 +36,7 @@ def csv_rows(comparison: Mapping[str, Any]) -> list[dict[str, Any]]:
                 for key, count in detail.items()
                 if isinstance(count, int)
             },
+            **{key: count for key, count in system.items() if key in results["counts"]},
             **{size: comparison["systems"][name][size] for size in SIZES},
         }
         for test_set, results in pairs.test_sets(comparison).items()

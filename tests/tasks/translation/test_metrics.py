@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from sacrebleu.metrics import BLEU, CHRF, TER
 
 from wxb.corpora.records import Record
+from wxb.metrics.intervals import Groups, intervals
 from wxb.tasks.translation import metrics
 from wxb.tasks.translation.metrics import unseen, words
 
@@ -42,6 +43,16 @@ def test_scores_are_those_of_sacrebleu(drawn):
         assert float(scores[key]) == pytest.approx(expected, abs=1e-6), key
     exact = np.mean([text in refs for text, refs in drawn])
     assert float(scores["exact"]) == pytest.approx(exact)
+
+
+def test_perfect_translations_are_not_certain():
+    """sacrebleu's score of them is a little above 100, which is no value of the metric."""
+    texts = [f"the dog number {number} sat on the mat" for number in range(20)]
+    scorer = metrics.Scorer()
+    groups = Groups.from_records([scorer.statistics(rows_of(texts, [[text] for text in texts]))])
+    found = intervals(groups, scorer.scores, scorer.METRICS)
+    assert found["bleu"] == pytest.approx((100, 100 * 0.025**0.05, 100))
+    assert found["ter"] == pytest.approx((0, 0, 100 * (1 - 0.025**0.05)))
 
 
 def test_chinese_references_are_split_into_characters():

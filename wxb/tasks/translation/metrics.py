@@ -85,7 +85,7 @@ class Scorer(scorer.Scorer):
     METRICS = (
         Metric("bleu", "BLEU", high=100.0, decimals=1),
         Metric("chrf", "chrF", high=100.0, decimals=1),
-        Metric("ter", "TER", lower_is_better=True, high=None, decimals=1),
+        Metric("ter", "TER", lower_is_better=True, high=None, decimals=1, unit=100.0),
         Metric("exact", "exact match"),
         Metric("length_ratio", "length ratio", high=None),
     )
@@ -130,7 +130,7 @@ class Scorer(scorer.Scorer):
         """The METRICS (...) of sums of statistics."""
         predicted, reference = np.moveaxis(sums["bleu"][..., :2], -1, 0)  # lengths in words
         return {
-            "bleu": bleu.metric_of_sums(BLEU(), sums["bleu"]),
+            "bleu": bleu.metric_of_sums(BLEU(), sums["bleu"]).clip(max=100.0),
             "chrf": bleu.metric_of_sums(CHRF(), sums["chrf"]),
             "ter": bleu.metric_of_sums(TER(), sums["ter"]),
             "exact": scorer.ratio(sums["exact"], sums["sentences"]),
