@@ -1,13 +1,11 @@
 """The texts of files for `wxb predict`, in the format of a corpus or of its task."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from wxb import tasks
 from wxb.core import paths
@@ -16,15 +14,13 @@ from wxb.core.files import read_json
 from wxb.core.params.corpora import Corpus
 from wxb.core.params.tasks import corpus_class
 from wxb.corpora import formats
+from wxb.corpora.formats import Raw
 from wxb.corpora.layout import decode, has_records
+from wxb.corpora.reading import Reading
 from wxb.corpora.records import RecordError, check_encodable
 from wxb.project import trained
 from wxb.tasks import recognition
 from wxb.tasks.recognition import Files, FlagError
-
-if TYPE_CHECKING:
-    from wxb.corpora.formats import Raw
-    from wxb.corpora.reading import Reading
 
 FIELDS = ("input", "text")
 

@@ -4,21 +4,17 @@ A metric is a function of statistics that sum over records, such as three counts
 counts for BLEU, edits and lengths for CER. Other numbers and tables are `details`.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from wxb.corpora.records import Record
 from wxb.metrics import DIGITS, Metric
 from wxb.metrics.intervals import Sums
-
-if TYPE_CHECKING:
-    from wxb.corpora.records import Record
 
 
 class PredictionRow(NamedTuple):

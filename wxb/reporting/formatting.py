@@ -1,16 +1,12 @@
 """Format numbers, names and tables for pages, Markdown and commands."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple, Self
 
+from wxb.core.params.corpora import Corpus
+from wxb.core.params.experiments import Experiment
 from wxb.metrics import Metric
-
-if TYPE_CHECKING:
-    from wxb.core.params.corpora import Corpus
-    from wxb.core.params.experiments import Experiment
 
 SHARE = Metric("share", "share")  # format of a number in [0, 1]
 SIZES = (("TiB", 2**40), ("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10))
@@ -28,7 +24,7 @@ class Cell(str):
 
     def __new__(
         cls, text: str, value: float | None = None, *, shade: int = 0, note: str = ""
-    ) -> Cell:
+    ) -> Self:
         """A cell that equals its text."""
         cell = super().__new__(cls, text)
         cell.value, cell.shade, cell.note = value, shade, note

@@ -3,22 +3,18 @@
 chrF is computed from sacrebleu's statistics.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from sacrebleu.metrics import CHRF
 
+from wxb.corpora.records import Record
 from wxb.metrics import DIGITS, Metric, scorer
 from wxb.metrics.intervals import Sums
 from wxb.tasks.chat.record import checking
-
-if TYPE_CHECKING:
-    from wxb.corpora.records import Record
 
 
 class PredictionRow(NamedTuple):

@@ -6,23 +6,19 @@ sums are those of `sacrebleu.corpus_score` (Post 2018).
 Sources: Papineni et al. (2002) for BLEU, Popović (2015) for chrF, Snover et al. (2006) for TER.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import regex
 from numpy.typing import NDArray
 from sacrebleu.metrics import BLEU, CHRF, TER
 
+from wxb.corpora.records import Record
 from wxb.metrics import Metric, scorer
 from wxb.metrics.intervals import Sums
 from wxb.tasks.translation.record import bleu
-
-if TYPE_CHECKING:
-    from wxb.corpora.records import Record
 
 # The fewest and the most words of a source; a Chinese character is a word.
 BUCKETS = ((1, 5), (6, 10), (11, 20), (21, None))
