@@ -115,9 +115,8 @@ def correct_reversals(
     model: Seq2Seq, ids: Tensor, mask: Tensor, labels: Tensor, beams: int = 1
 ) -> int:
     """Number of texts that a model reverses correctly."""
-    generated = decoding.generate_targets(
-        model, ids, mask, beams=beams, max_new_tokens=labels.shape[1]
-    )
+    options = {"beams": beams, "max_new_tokens": labels.shape[1]}
+    generated = decoding.search_targets(model, ids, mask, **options).tokens[:, 0]
     generated = F.pad(generated, (0, labels.shape[1] - generated.shape[1]))
     return int((generated == labels).all(dim=1).sum())
 

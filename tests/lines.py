@@ -11,9 +11,9 @@ BUDGET = {
     "wxb/core": 2110,
     "wxb/corpora": 2566,
     "wxb/metrics": 530,
-    "wxb/models": 2591,
+    "wxb/models": 2584,
     "wxb/training": 1537,
-    "wxb/tasks": 9068,
+    "wxb/tasks": 9061,
     "wxb/reporting": 1492,
     "wxb/project": 2936,
     "wxb/cli": 2510,
@@ -22,7 +22,7 @@ BUDGET = {
     "wxb/masking": 832,
     "demos": 2086,
     "benchmarks": 4427,
-    "tests": 27942,
+    "tests": 27941,
 }
 
 

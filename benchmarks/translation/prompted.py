@@ -23,6 +23,7 @@ from wxb.corpora import clean
 from wxb.corpora.records import Record
 from wxb.corpora.text.tokenizers import text_of, token_ids
 from wxb.metrics.intervals import Groups, intervals
+from wxb.models.decoding import search_targets
 from wxb.project import benchmarks, trained
 from wxb.tasks.translation import metrics
 from wxb.tasks.translation.models.predictor import Translator, source_ids
@@ -53,9 +54,9 @@ def main(
 def our_ids(predictor: Any, ids: Sequence[Any]) -> list[list[int]]:
     """Greedy translations of sources as token ids, up to eos."""
     batch = collate([{"input_ids": source} for source in ids], predictor.tokenizer.pad_token_id)
-    with torch.inference_mode():
-        tokens = predictor.model.search(**batch, max_new_tokens=LONGEST, beams=1).tokens
-    eos = predictor.model.model.config.eos
+    network = predictor.model.model
+    tokens = search_targets(network, **batch, max_new_tokens=LONGEST).tokens
+    eos = network.config.eos
     return [row[: row.index(eos)] if eos in row else row for row in tokens[:, 0].tolist()]
 
 

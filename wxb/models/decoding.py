@@ -160,13 +160,6 @@ def search_targets(
     )
 
 
-def generate_targets(
-    model: Any, input_ids: Tensor, attention_mask: Tensor, **options: Any
-) -> Tensor:
-    """The best sequences (B, T) of `search_targets`, which has the same arguments."""
-    return search_targets(model, input_ids, attention_mask, **options).tokens[:, 0]
-
-
 # Decoder only
 
 

@@ -20,7 +20,7 @@ from tests.tasks.translation.translators import (
 )
 from wxb.corpora.text.encoded import IGNORED
 from wxb.corpora.text.tokenizers import text_of, token_ids
-from wxb.models import decoding
+from wxb.models.decoding import search_targets
 from wxb.tasks.translation.models.predictor import source_ids, special_ids
 from wxb.tasks.translation.models.seq2seq import pad_left
 from wxb.tasks.translation.record.bleu import bleu_statistics
@@ -50,9 +50,8 @@ def batch(indices, extra=0):
 
 def search(translator, indices, extra=0, **options):
     sample = batch(indices, extra)
-    return translator.search(
-        sample["input_ids"], sample["attention_mask"], max_new_tokens=8, **options
-    )
+    inputs = sample["input_ids"], sample["attention_mask"]
+    return search_targets(translator.model, *inputs, max_new_tokens=8, **options)
 
 
 def sequences(hypotheses):
@@ -81,7 +80,8 @@ def test_a_batch_gives_what_single_sentences_give(name, indices, beams, extra, s
 def test_a_score_is_the_teacher_forced_log_probability(name, indices, beams, penalty, seed):
     translator, sample = random_model(name, seed=seed), batch(indices)
     inputs = sample["input_ids"], sample["attention_mask"]
-    hypotheses = translator.search(*inputs, max_new_tokens=8, beams=beams, length_penalty=penalty)
+    options = {"max_new_tokens": 8, "beams": beams, "length_penalty": penalty}
+    hypotheses = search_targets(translator.model, *inputs, **options)
     for k in range(hypotheses.tokens.shape[1]):
         tokens = hypotheses.tokens[:, k]
         with torch.no_grad():
@@ -106,9 +106,8 @@ def test_evaluation_mode_scores_greedy_translations(name):
     translator, sample = random_model(name), batch([0, 1, 2])
     output = translator(**sample)
     longest = min(LONGEST, 2 * sample["labels"].shape[1] + 8)
-    tokens = decoding.generate_targets(
-        translator.model, sample["input_ids"], sample["attention_mask"], max_new_tokens=longest
-    )
+    inputs = sample["input_ids"], sample["attention_mask"]
+    tokens = search_targets(translator.model, *inputs, max_new_tokens=longest).tokens[:, 0]
     predicted = [
         text_of(tokenizer(), ids[: ids.index(EOS)] if EOS in ids else ids)
         for ids in tokens.tolist()

@@ -74,10 +74,8 @@ class Translator(TranslationPredictor):
             sources = [ids[index][:max_length] for index in indices]
             best = zip(*self.search(sources), strict=True)
             for index, source, (target, score) in zip(indices, sources, best, strict=True):
-                text, is_long = (
-                    text_of(self.tokenizer, target).strip(),
-                    len(ids[index]) > max_length,
-                )
+                text = text_of(self.tokenizer, target).strip()
+                is_long = len(ids[index]) > max_length
                 attention = self._attention(source, target) if index in mapped else None
                 translations[index] = Translation(text, score, is_long, attention)
         return translations
@@ -86,15 +84,15 @@ class Translator(TranslationPredictor):
         self, sources: Sequence[NDArray[np.int32]]
     ) -> tuple[list[NDArray[np.int64]], list[float]]:
         """The best token ids for each source of a batch, without eos, and their scores."""
-        import torch
+        from wxb.models.decoding import search_targets
 
-        with torch.inference_mode():
-            tokens, scores = self.model.search(
-                **self.batch([{"input_ids": ids} for ids in sources]),
-                max_new_tokens=self.settings["longest"],
-                beams=self.prediction.beam,
-                length_penalty=self.prediction.length_penalty,
-            )
+        tokens, scores = search_targets(
+            self.model.model,
+            **self.batch([{"input_ids": ids} for ids in sources]),
+            max_new_tokens=self.settings["longest"],
+            beams=self.prediction.beam,
+            length_penalty=self.prediction.length_penalty,
+        )
         eos = self.settings["special"]["eos"]
         rows = tokens[:, 0].cpu().numpy()
         best = [row[: int(np.argmax(row == eos))] if eos in row else row for row in rows]

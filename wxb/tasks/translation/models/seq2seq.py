@@ -16,8 +16,8 @@ from wxb.core.files import write_json
 from wxb.core.pretrained import CONFIG, WEIGHTS
 from wxb.corpora.text.encoded import IGNORED
 from wxb.corpora.text.tokenizers import text_of
-from wxb.models import decoding, gpt2, seq2seq, transformer
-from wxb.models.decoding import DecoderState, Hypotheses, decoder_step, positions
+from wxb.models import gpt2, seq2seq, transformer
+from wxb.models.decoding import DecoderState, decoder_step, positions, search_targets
 from wxb.models.transformer import smoothed_loss
 from wxb.tasks.translation.record.bleu import bleu_statistics
 
@@ -87,10 +87,9 @@ class Seq2SeqModel(nn.Module):
             return {"loss": loss}
         # A translation far longer than its label is wrong however it ends.
         longest = min(self.longest, 2 * labels.shape[1] + 8)
-        tokens = decoding.generate_targets(
-            self.model, input_ids, attention_mask, max_new_tokens=longest
-        )
-        predicted, references = self._texts(tokens), self._texts(targets)
+        sources = input_ids, attention_mask
+        best = search_targets(self.model, *sources, max_new_tokens=longest).tokens[:, 0]
+        predicted, references = self._texts(best), self._texts(targets)
         statistics = bleu_statistics(predicted, [[reference] for reference in references])
         return {"loss": loss, "statistics": torch.from_numpy(statistics).to(loss.device)}
 
@@ -99,10 +98,6 @@ class Seq2SeqModel(nn.Module):
         eos, rows = self.model.config.eos, tokens.tolist()
         rows = [row[: row.index(eos)] if eos in row else row for row in rows]
         return [text_of(self.tokenizer, row).strip() for row in rows]
-
-    def search(self, input_ids: Tensor, attention_mask: Tensor, **options: Any) -> Hypotheses:
-        """The best translations of sources (B, S); see `wxb.models.decoding.search_targets`."""
-        return decoding.search_targets(self.model, input_ids, attention_mask, **options)
 
     @torch.no_grad()
     def attention_weights(self, source: NDArray[Any], target: NDArray[Any]) -> NDArray[Any] | None:
