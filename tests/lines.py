@@ -13,7 +13,7 @@ BUDGET = {
     "wxb/metrics": 530,
     "wxb/models": 2584,
     "wxb/training": 1537,
-    "wxb/tasks": 9061,
+    "wxb/tasks": 9051,
     "wxb/reporting": 1492,
     "wxb/project": 2936,
     "wxb/cli": 2510,

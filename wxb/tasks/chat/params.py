@@ -45,7 +45,6 @@ class Encoding(experiments.Encoding):
 class Prediction(experiments.Prediction):
     """The maximum length of replies, and the examples before a question."""
 
-    batch_size: PositiveInt = 32
     max_new_tokens: PositiveInt = 128
     shots: Annotated[int, Field(ge=0)] = 0  # validation questions with answers in the prompt
 

@@ -48,7 +48,7 @@ class Corpus(corpora.Corpus):
         return self.format == "files"
 
     @model_validator(mode="after")
-    def _require_one_source_of_classes(self) -> Self:
+    def _check_classes(self) -> Self:
         if (self.fields.label is None) != bool(self.classes):
             raise ValueError(
                 "give either `fields.label`, or `classes` with `fields.label: null` if each file"
@@ -56,10 +56,6 @@ class Corpus(corpora.Corpus):
             )
         if self.format == "files" and not self.classes:
             raise ValueError("`format: files` needs `classes`, a class for each name of a folder")
-        return self
-
-    @model_validator(mode="after")
-    def _refuse_equal_labels(self) -> Self:
         counts = Counter(label.casefold() for label in self.labels)
         if repeated := [label for label, count in counts.items() if count > 1]:
             raise ValueError(f"`labels` has {repeated[0]!r} twice, ignoring case; remove one")

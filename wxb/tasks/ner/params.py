@@ -64,17 +64,13 @@ class Corpus(corpora.Corpus):
         return super().advice(reason)
 
     @model_validator(mode="after")
-    def _conll_has_no_fields(self) -> Self:
+    def _check_reading(self) -> Self:
         by_fields = self.split.by or self.split.held_out_fields
         if self.conll and (self.fields != Fields() or by_fields or self.languages):
             raise ValueError(
                 "column files (`conll`) have only tokens and tags: remove `fields`, `languages` and"
                 " each `by` of `split`"
             )
-        return self
-
-    @model_validator(mode="after")
-    def _repair_needs_values(self) -> Self:
         if self.repair and self.fields.value is None:
             raise ValueError("`repair: by-value` needs `fields.value`, the text of a span")
         return self

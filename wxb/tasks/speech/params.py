@@ -139,7 +139,6 @@ class Seq2SeqModel(Section):
 class Prediction(experiments.Prediction):
     """How recordings are transcribed; those longer than a window are split into several."""
 
-    batch_size: PositiveInt = 32
     pause: PositiveFloat = 0.2  # seconds; a pause of this length always separates windows
 
 
