@@ -12,7 +12,7 @@ BUDGET = {
     "wxb/corpora": 2566,
     "wxb/metrics": 530,
     "wxb/models": 2584,
-    "wxb/training": 1537,
+    "wxb/training": 1530,
     "wxb/tasks": 9051,
     "wxb/reporting": 1492,
     "wxb/project": 2936,

@@ -114,23 +114,16 @@ def load_backbone(
     logging.disable_progress_bar()  # not earlier: downloads show theirs
     model = pretrained.model(cls, folder, **options)
     if four_bit:
-        _forbid_repacking(model)
+        # On CPUs with AVX512-BF16, bitsandbytes would repack the weights at the first evaluation,
+        # which rounds their scales: training would go on with others than a resumed run.
+        for module in model.modules():
+            if hasattr(module, "support_avx512bf16_for_cpu"):
+                module.support_avx512bf16_for_cpu = False  # type: ignore[assignment]
     if bidirectional:
         # transformers passes this to every layer. Otherwise the flag of the layer would apply in a
         # batch without padding, for which no mask is made.
         model.config.is_causal = False
     return Native.from_transformers(model) if native else model
-
-
-def _forbid_repacking(model: PreTrainedModel) -> None:
-    """Stop bitsandbytes from repacking the weights of a model at its first evaluation.
-
-    On CPUs with AVX512-BF16, repacking rounds the scales permanently: training would continue with
-    other weights than a resumed run or the finished model.
-    """
-    for module in model.modules():
-        if hasattr(module, "support_avx512bf16_for_cpu"):
-            module.support_avx512bf16_for_cpu = False  # type: ignore[assignment]
 
 
 @contextmanager
