@@ -94,13 +94,16 @@ def test_a_gguf_file_is_a_checkpoint_with_the_same_weights_and_tokens(llama, tmp
 def test_errors_of_gguf_files_name_the_cure(llama, tmp_path, monkeypatch):
     file = to_gguf(llama, tmp_path / "tiny.gguf")
     truncated = tmp_path / "truncated.gguf"
-    other = to_gguf(llama, tmp_path / "other.gguf", architecture="clip")
-    faults = {"does not exist; correct": tmp_path / "none.gguf", "llama, ": other}
+    faults = {"does not exist; correct": tmp_path / "none.gguf"}
     for size in (0, 20, 2000, file.stat().st_size - 1):
         truncated.write_bytes(file.read_bytes()[:size])
         for cure, source in {**faults, "download it again": truncated}.items():
             with pytest.raises(WxbError, match=cure), checkpoint(source):
                 pass
+    other = to_gguf(llama, tmp_path / "other.gguf", architecture="clip")
+    match = "other.gguf: expected a checkpoint .* architecture clip is not supported"
+    with pytest.raises(WxbError, match=match), checkpoint(other):
+        pretrained.config(other)
     monkeypatch.setattr(packages, "find_spec", lambda _: None)
     with pytest.raises(WxbError, match=r"make \.venv/pretrained"), checkpoint(file):
         pass
