@@ -57,14 +57,6 @@ class TestGroups:
             assert groups.sizes[index] == names.count(name)
         assert groups.total()["count"].tolist() == [counts.sum()] * 2
 
-    @pytest.mark.parametrize(
-        ("count", "names", "match"),
-        [(2, ["a"], "found 1 groups, expected 2, one a record"), (0, [], "found 0 records")],
-    )
-    def test_there_are_records_with_a_name_each(self, count, names, match):
-        with pytest.raises(ValueError, match=match):
-            Groups.from_records([{"count": np.ones(count)}], names)
-
 
 class TestIntervals:
     @given(counts)

@@ -56,15 +56,10 @@ class Groups(NamedTuple):
     def from_records(cls, runs: Sequence[Sums], names: Sequence[str] | None = None) -> Self:
         """Add up statistics, each (records,) or (records, K), over the records of each group.
 
-        There is a run for each seed. Without names, each record is its own group. Raises ValueError
-        unless there are records, and a name for each.
+        There is a run for each seed. Without names, each record is its own group.
         """
-        records = len(next(iter(runs[0].values())))
-        names = [*map(str, range(records))] if names is None else names
-        if len(names) != records:
-            raise ValueError(f"found {len(names)} groups, expected {records}, one a record")
-        if not names:
-            raise ValueError("found 0 records, expected at least 1")
+        count = len(next(iter(runs[0].values())))
+        names = [*map(str, range(count))] if names is None else names
         indices = {name: index for index, name in enumerate(dict.fromkeys(names))}
         groups = np.array([indices[name] for name in names])
         sums = {}
