@@ -7,7 +7,7 @@ import json
 import os
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TextIO, TypeVar
@@ -35,7 +35,10 @@ class Progress:
         self.caption, self.total, self.unit = caption, total, unit
         self.start = self.last_line = time.monotonic()
         self.last_write = self.start - SECONDS_BETWEEN_WRITES
-        self.stage = stage_name(sys.orig_argv)
+        self.stage = ""  # such as train@NAME, if a stage runs
+        match sys.orig_argv:
+            case [_, "-m", module, name, *_] if module.startswith("stages."):
+                self.stage = f"{module.removeprefix('stages.')}@{name}"
 
     def update(self, done: int, **metrics: float | str) -> None:
         """Report that `done` units are finished; the last unit is always printed."""
@@ -77,13 +80,6 @@ class Progress:
             path.parent.mkdir(parents=True, exist_ok=True)
             draft.write_text(json.dumps(content), encoding="utf-8")
             draft.replace(path)
-
-
-def stage_name(command: Sequence[str]) -> str:
-    """The stage that a command line runs, such as `train@NAME`; empty if it runs none."""
-    if len(command) < 4 or command[1] != "-m" or not command[2].startswith("stages."):
-        return ""
-    return f"{command[2].removeprefix('stages.')}@{command[3]}"
 
 
 @contextmanager
