@@ -8,13 +8,13 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 BUDGET = {
     "stages": 596,
-    "wxb/core": 2098,
+    "wxb/core": 2095,
     "wxb/corpora": 2566,
     "wxb/metrics": 525,
     "wxb/models": 2584,
     "wxb/training": 1530,
-    "wxb/tasks": 9051,
-    "wxb/reporting": 1492,
+    "wxb/tasks": 9049,
+    "wxb/reporting": 1489,
     "wxb/project": 2936,
     "wxb/cli": 2510,
     "wxb/lessons": 648,

@@ -138,13 +138,10 @@ def target_fault(model: nn.Module, targets: Iterable[str]) -> str:
         if type(module).__name__ in ("Linear", "Linear4bit", "Conv1D") and module is not head
     ]
     missing = [t for t in targets if not any(f".{name}".endswith(f".{t}") for name in linear)]
-    names = sorted({name.rpartition(".")[2] for name in linear})
-    return (
-        f"tuning.lora.target_modules: found {', '.join(missing)}; expected linear layers of"
-        f" {type(model).__name__}: {', '.join(names)}"
-        if missing
-        else ""
-    )
+    names = ", ".join(sorted({name.rpartition(".")[2] for name in linear}))
+    expected = f"expected linear layers of {type(model).__name__}: {names}"
+    found = f"tuning.lora.target_modules: found {', '.join(missing)}"
+    return f"{found}; {expected}" if missing else ""
 
 
 def read_weights(file: Path) -> dict[str, Tensor]:

@@ -169,11 +169,8 @@ def training_table(comparison: Mapping[str, Any], seconds: Mapping[str, float] |
         row = [name, f"{amount(total)}{note}", f"{system['updates']:,}", f"{system['examples']:,}"]
         if seconds:
             time = seconds.get(name)
-            row += (
-                [f"{system['examples'] / time:,.0f}", formatting.duration(time)]
-                if time
-                else ["–", "–"]
-            )
+            speed = f"{system['examples'] / time:,.0f}" if time else "–"
+            row += [speed, formatting.duration(time) if time else "–"]
         rows.append(row)
     return Table("Training", ["experiment", "parameters", "updates", "examples", *timed], rows)
 

@@ -68,12 +68,10 @@ class Reading(reading.Reading):
 
     def preview(self, record: Record) -> str:
         """The roles and texts of the messages, and the answer."""
-        turns = [f"{turn['role']}: {turn['content']}" for turn in deserialize(record.input)]
-        return (
-            "; ".join([*turns, f"assistant: {record.gold['text']}"])
-            if record.gold
-            else record.input
-        )
+        if not record.gold:
+            return record.input
+        messages = [*deserialize(record.input), message("assistant", record.gold["text"])]
+        return "; ".join(f"{turn['role']}: {turn['content']}" for turn in messages)
 
     def leakage_text(self, record: Record) -> str:
         """The user's messages of a labelled record, normalized as wordings are."""
