@@ -34,7 +34,7 @@ each_class = pytest.mark.parametrize(
 
 def generate(kind, model, inputs, *, use_cache=True, **options):
     """The tokens that our model generates after the inputs of transformers' `generate`."""
-    inputs = {**inputs}
+    inputs, options = {**inputs}, {k: v for k, v in options.items() if v is not None}
     forward = partial(model, use_cache=use_cache)
     if kind is WHISPER:
         encoded = model.model.encoder(inputs.pop("input_features"))

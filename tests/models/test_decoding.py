@@ -216,10 +216,11 @@ def test_cached_tokens_are_not_read_again():
     assert plain.calls[2][2] == [[0, 1, 2, 3, 4], [0, 0, 1, 2, 3]]
 
 
-def test_the_first_of_several_end_tokens_pads():
+def test_a_row_that_ended_is_padded():
     ids = torch.tensor([[1], [3]])  # continued by 1 2 4 1 ... and 3 6 5 3 ...
-    result = complete(Sums(use_cache=True), ids, max_new_tokens=6, eos_token_id=[5, 2])
-    assert result.tokens.tolist() == [[1, 2, 5], [3, 6, 5]]
+    stop = {"eos_token_id": [5, 2], "pad_token_id": 4}
+    result = complete(Sums(use_cache=True), ids, max_new_tokens=6, **stop)
+    assert result.tokens.tolist() == [[1, 2, 4], [3, 6, 5]]
 
 
 @given(st.integers(1, 3), st.integers(1, 4), st.integers(1, 6), st.booleans(), seeds)

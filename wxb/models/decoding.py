@@ -231,22 +231,16 @@ def complete(
     attention_mask: Tensor | None = None,  # (B, T), 1 = token, 0 = padding
     *,
     max_new_tokens: int,
-    eos_token_id: int | Sequence[int] | None = None,
-    pad_token_id: int | None = None,
+    eos_token_id: int | Sequence[int] = (),
+    pad_token_id: int = 0,
 ) -> Continuation:
-    """Complete prompts by `greedy_search`; `forward` is that of `decoder_step`.
-
-    Rows are padded with `pad_token_id`, or with the first end token.
-    """
-    eos = [eos_token_id] if isinstance(eos_token_id, int) else [*(eos_token_id or ())]
-    if pad_token_id is None:
-        pad_token_id = eos[0] if eos else 0  # without an end token there is no padding
+    """Complete prompts by `greedy_search`; `forward` is that of `decoder_step`."""
     mask = torch.ones_like(input_ids) if attention_mask is None else attention_mask
     return greedy_search(
         decoder_step(forward),
         DecoderState(mask, input_ids[:, :0]),
         input_ids,
-        eos=eos,
+        eos=[eos_token_id] if isinstance(eos_token_id, int) else eos_token_id,
         pad=pad_token_id,
         max_new_tokens=max_new_tokens,
     )
