@@ -12,7 +12,7 @@ BUDGET = {
     "wxb/corpora": 2566,
     "wxb/metrics": 525,
     "wxb/models": 2578,
-    "wxb/training": 1530,
+    "wxb/training": 1525,
     "wxb/tasks": 9049,
     "wxb/reporting": 1489,
     "wxb/project": 2936,

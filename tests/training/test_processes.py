@@ -60,7 +60,7 @@ with processes.launch(count), processes.publish(Path("model")) as (folder,):
         model, settings, items, items, collate=partial(collate, pad=0),
         seed=1, checkpoints=Path("checkpoints"), caption="toy",
         summarize=lambda logits, labels: logits.argmax(-1), metric="right",
-        compute_metrics=lambda ids, labels: {"right": float((ids == labels).mean())},
+        compute_metrics=lambda r: {"right": float((r.predictions == r.label_ids).mean())},
     )
     folder.mkdir()
     (folder / "history.json").write_text(json.dumps(history, sort_keys=True))

@@ -59,7 +59,7 @@ class Scripted:
     def __init__(self, scores, *, begin=0, stop_at=None):
         self.scores, self.index, self.stop_at = scores, begin, stop_at
 
-    def __call__(self, predictions, labels):
+    def __call__(self, result):
         if self.index == self.stop_at:
             raise PowerError
         self.index += 1
@@ -201,10 +201,10 @@ def test_early_stopping_ends_with_the_best_weights(tmp_path):
 class Removing(Scripted):
     """Deletes all checkpoints at its last evaluation, as a user might do."""
 
-    def __call__(self, predictions, labels):
+    def __call__(self, result):
         if self.index == len(self.scores) - 1:
             shutil.rmtree(self.folder)
-        return super().__call__(predictions, labels)
+        return super().__call__(result)
 
 
 def test_training_without_the_best_checkpoint_is_an_error(tmp_path):
@@ -285,10 +285,10 @@ def adapted(llama, four_bit):
 def fit_adapted(folder, llama, four_bit, stop_at=None):
     model, evaluations = adapted(llama, four_bit), iter(range(9))
 
-    def compute_metrics(predicted, labels):
+    def compute_metrics(result):
         if next(evaluations) == stop_at:
             raise PowerError
-        return GenerationMethod.compute_metrics(predicted, labels)
+        return GenerationMethod.compute_metrics(result.predictions, result.label_ids)
 
     options = {"targets": GenerationMethod.TARGETS, "summarize": GenerationMethod.summarize}
     options |= {"compute_metrics": compute_metrics, "metric": GenerationMethod.METRIC, "seed": 5}

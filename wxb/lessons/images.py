@@ -53,7 +53,7 @@ def run(params: Params, name: str) -> Lesson:
         checkpoints=checkpoint_folder,
         caption=f"lesson@{name}",
         metric=BEST.key,
-        compute_metrics=lambda predicted, labels: {BEST.key: float(np.mean(predicted == labels))},
+        compute_metrics=lambda r: {BEST.key: float(np.mean(r.predictions == r.label_ids))},
         summarize=lambda logits, _: logits.argmax(-1),
     )
     pixels = torch.from_numpy((test.pixels - mean) / std)

@@ -340,7 +340,7 @@ class Network(Method):
             caption=caption,
             targets=self.TARGETS,
             metric=self.METRIC,
-            compute_metrics=self.compute_metrics,
+            compute_metrics=lambda r: self.compute_metrics(r.predictions, r.label_ids),
             summarize=self.summarize,
         )
         return model, history

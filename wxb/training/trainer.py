@@ -46,26 +46,21 @@ def fit(
     caption: str,
     targets: Sequence[str] = ("labels",),
     metric: str | None = None,
-    compute_metrics: Callable[[Any, Any], dict[str, float]] | None = None,
+    compute_metrics: Callable[[EvalPrediction], dict[str, float]] | None = None,
     summarize: Callable[[Any, Any], Any] | None = None,
 ) -> list[dict[str, float]]:
     """Train a model in place and return its history, one row for each logged step.
 
     `train` and `valid` are items, or datasets with a length. `collate` makes a batch of items,
     whose columns `targets` are not inputs. `summarize(logits, labels)` reduces a validation batch
-    to what `compute_metrics(summaries, labels)` needs. With a `metric`, of which the highest value
-    is the best (the lowest of `loss`), it ends with the best checkpoint; `Training` may stop early.
+    to the predictions that `compute_metrics` needs. With a `metric`, of which the highest value is
+    the best (the lowest of `loss`), it ends with the best checkpoint; `Training` may stop early.
 
     Training resumes from the last complete one of `checkpoints`, a folder. A model without
     trainable weights is only evaluated. If several processes train together, each calls this and
     ends with the same model.
     Raises WxbError if the training diverges, or if it ends without the best checkpoint.
     """
-
-    def measure(result: EvalPrediction) -> dict[str, float]:
-        assert compute_metrics is not None
-        return compute_metrics(result.predictions, result.label_ids)
-
     trainer = _Trainer(
         model=model,
         args=_arguments(
@@ -81,7 +76,7 @@ def fit(
         train_dataset=train,
         eval_dataset=valid,
         data_collator=collate,
-        compute_metrics=measure if compute_metrics else None,
+        compute_metrics=compute_metrics,
         preprocess_logits_for_metrics=summarize,
         callbacks=[_ProgressCallback(caption, metric)],
     )
