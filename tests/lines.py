@@ -15,7 +15,7 @@ BUDGET = {
     "wxb/training": 1525,
     "wxb/tasks": 9049,
     "wxb/reporting": 1489,
-    "wxb/project": 2936,
+    "wxb/project": 2930,
     "wxb/cli": 2510,
     "wxb/lessons": 648,
     "wxb/runtime": 555,

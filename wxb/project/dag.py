@@ -8,7 +8,6 @@ import io
 import time
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager, redirect_stderr, suppress
-from dataclasses import dataclass, field
 from functools import cache, reduce
 from operator import getitem
 from pathlib import Path
@@ -43,8 +42,7 @@ def unreadable(reason: object) -> PlanError:
     return PlanError(f"DVC cannot read this project: {' '.join(str(reason).split())}")
 
 
-@dataclass(frozen=True)
-class Step:
+class Step(NamedTuple):
     """A stage of dvc.yaml, and what changed since it ran.
 
     `name`: its name in DVC (`train@NAME`). `upstream`: the stages whose outputs it reads.
@@ -78,15 +76,14 @@ class Change(NamedTuple):
     how: str  # modified, new, deleted, not in cache; for a parameter `before -> after`
 
 
-@dataclass(frozen=True)
-class Staleness:
+class Staleness(NamedTuple):
     """For each stage of dvc.yaml, what changed since it ran, and all stages upstream of it.
 
     If DVC cannot read the project, `unknown` is the reason and the rest is empty.
     """
 
-    changes: Mapping[str, list[Change]] = field(default_factory=dict)
-    upstream: Mapping[str, list[str]] = field(default_factory=dict)
+    changes: Mapping[str, list[Change]] = {}
+    upstream: Mapping[str, list[str]] = {}
     unknown: str = ""
 
     def is_stale(self, stage: str) -> bool | None:
@@ -126,10 +123,7 @@ def steps() -> list[Step]:
 
 
 def staleness() -> Staleness:
-    """Read the staleness of the project in the working folder from DVC, without locks.
-
-    Takes a second.
-    """
+    """Read the staleness of the project in the working folder from DVC, in about a second."""
     try:
         current = steps()
     except WxbError as error:
