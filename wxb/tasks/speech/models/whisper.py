@@ -31,7 +31,7 @@ def load_whisper(folder: Path, window: int, *, four_bit: bool = False) -> Any:
     return whisper
 
 
-class Transcriber(nn.Module):
+class Transcriber(tuning.BackboneModel):
     """A Whisper, of transformers or ours; saved as a plain Hugging Face or peft folder."""
 
     def __init__(
@@ -48,8 +48,8 @@ class Transcriber(nn.Module):
         With `ctc_weight`, a linear layer on the encoder is trained with CTC loss and not saved. The
         decoder then learns sooner where to attend, which takes most of a short training otherwise.
         """
-        super().__init__()
-        self.backbone, self.prompt, self.pad = backbone, list(prompt), pad
+        super().__init__(backbone)
+        self.prompt, self.pad = list(prompt), pad
         self.spec_augment, self.ctc_weight = spec_augment, ctc_weight
         if ctc_weight:
             self.ctc = nn.Linear(backbone.config.d_model, backbone.config.vocab_size)
@@ -61,10 +61,6 @@ class Transcriber(nn.Module):
         """Load a folder of `save_pretrained`, to predict; full models run on our code."""
         load = partial(load_whisper, window=window, four_bit=four_bit)
         return cls(load_trained(folder, load, generative=True), prompt, pad).eval()
-
-    def save_pretrained(self, folder: Path) -> None:
-        """Write the model; `AutoModelForSpeechSeq2Seq` or peft loads it from the same folder."""
-        tuning.save(self.backbone, folder)
 
     def forward(
         self,
