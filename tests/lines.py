@@ -13,7 +13,7 @@ BUDGET = {
     "wxb/metrics": 525,
     "wxb/models": 2578,
     "wxb/training": 1525,
-    "wxb/tasks": 9045,
+    "wxb/tasks": 9040,
     "wxb/reporting": 1489,
     "wxb/project": 2930,
     "wxb/cli": 2510,

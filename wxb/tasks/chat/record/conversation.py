@@ -19,13 +19,13 @@ def validate(value: Any) -> list[Message]:
     turn.
     """
     if not isinstance(value, list) or not value:
-        raise RecordError("empty conversation", f"found {_short(value)}, expected messages")
+        raise RecordError("empty conversation", f"found {value!r:.80}, expected messages")
     messages = []
     for number, item in enumerate(value, start=1):
         fields = item if isinstance(item, Mapping) else {}
         role, content = fields.get("role"), fields.get("content")
         if not (isinstance(role, str) and isinstance(content, str)):
-            detail = f"message {number} is {_short(item)}, expected texts as `role` and `content`"
+            detail = f"message {number} is {item!r:.80}, expected texts as `role` and `content`"
             raise RecordError("no message", detail)
         if role not in ROLES:
             detail = f"message {number} is of {role!r}, expected {', '.join(ROLES)}"
@@ -38,13 +38,8 @@ def validate(value: Any) -> list[Message]:
         raise RecordError("several system turns", f"found {roles.count('system')}")
     turns = roles[1:] if roles[0] == "system" else roles
     if turns != [ROLES[1 + index % 2] for index in range(len(turns))] or not turns:
-        raise RecordError("roles out of order", f"found {_short(roles)}")
+        raise RecordError("roles out of order", f"found {roles!r:.80}")
     return messages
-
-
-def _short(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 80 else f"{text[:77]}..."
 
 
 def serialize(messages: Sequence[Message]) -> str:
