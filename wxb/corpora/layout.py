@@ -9,8 +9,7 @@ from wxb.core.errors import WxbError
 from wxb.core.params.corpora import Corpus, Split
 
 TABLES = (".csv", ".tsv")
-BINARY = (".parquet", ".arrow")
-SUFFIXES = (".json", ".jsonl", *TABLES, *BINARY)
+SUFFIXES = (".json", ".jsonl", *TABLES, ".parquet", ".arrow")
 # Files of `datasets` without records: the first may name classes.
 FEATURES = ("dataset_info.json", "dataset_infos.json", "features.json")
 DESCRIPTIONS = (*FEATURES, "dataset_dict.json", "state.json")

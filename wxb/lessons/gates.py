@@ -35,6 +35,8 @@ def run(params: Params, name: str) -> Lesson:
         for gate, scores in trained.items()
     }
     success = {width: _success_rate(width, settings) for width in settings.widths}
+    pairs = [(scores["MLP numpy"], scores["MLP torch"]) for scores in trained.values()]
+    difference = max(np.abs(ours(INPUTS) - theirs(INPUTS)).max() for ours, theirs in pairs)
     return Lesson(
         metrics={
             **{f"xor_{m}".lower().replace(" ", "_"): x for m, x in accuracy["XOR"].items()},
@@ -92,7 +94,7 @@ def run(params: Params, name: str) -> Lesson:
                 f"{settings.hidden} hidden units draw {settings.hidden} lines, and the last layer"
                 " combines them. In NumPy the gradients are written out; in torch, autograd"
                 " computes them. Both start with the same weights. After training, the largest"
-                f" difference between their outputs is {_largest_mlp_difference(trained):.1g}.",
+                f" difference between their outputs is {difference:.1g}.",
                 "MLP numpy",
                 trained,
             ),
@@ -178,8 +180,3 @@ def _answer(accuracy: Mapping[str, Mapping[str, float]], hidden: int) -> str:
         f"A perceptron learns {learnable('perceptron')};"
         f" an MLP with {hidden} hidden units learns {learnable('MLP')}."
     )
-
-
-def _largest_mlp_difference(trained: Mapping[str, Mapping[str, DecisionFunction]]) -> float:
-    pairs = [(scores["MLP numpy"], scores["MLP torch"]) for scores in trained.values()]
-    return float(max(np.abs(ours(INPUTS) - theirs(INPUTS)).max() for ours, theirs in pairs))

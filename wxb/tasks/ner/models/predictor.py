@@ -48,9 +48,7 @@ class SpanFinder(Predictor):
     @property
     def types(self) -> Sequence[str]:
         """The types of spans, in the order of training."""
-        return cast(
-            "Sequence[str]", self.settings["types" if "types" in self.settings else "labels"]
-        )
+        return cast("Sequence[str]", self.settings.get("types", self.settings.get("labels")))
 
     @property
     def threshold(self) -> float:
