@@ -15,7 +15,7 @@ BUDGET = {
     "wxb/training": 1525,
     "wxb/tasks": 9038,
     "wxb/reporting": 1489,
-    "wxb/project": 2930,
+    "wxb/project": 2912,
     "wxb/cli": 2510,
     "wxb/lessons": 645,
     "wxb/runtime": 555,

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import Any, NamedTuple
 
 import psutil  # type: ignore[import-untyped]
 
@@ -24,9 +24,6 @@ from wxb.project import dag, dvc, repair
 from wxb.project.dag import PlanError, unreadable
 from wxb.project.root import require_no_braces_or_conflicts
 from wxb.runtime import locks
-
-if TYPE_CHECKING:
-    from dvc.repo import Repo
 
 
 class ActiveRunError(PlanError):
@@ -130,9 +127,7 @@ def repair_and_check() -> None:
 
 
 @contextmanager
-def repaired(
-    report: Callable[[str], object], consequence: str = "no run started"
-) -> Iterator["Repo"]:
+def repaired(report: Callable[[str], object], consequence: str = "no run started") -> Iterator[Any]:
     """Repair what a killed run left, and yield DVC's view of the project, as in `exclude_runs`.
 
     Calls `report` with a sentence for each repair. Raises PlanError if there is no DVC project,
@@ -153,7 +148,7 @@ def repaired(
 
 
 @contextmanager
-def exclude_runs(consequence: str = "no run started") -> Iterator["Repo | None"]:
+def exclude_runs(consequence: str = "no run started") -> Iterator[Any]:
     """Hold DVC's lock so that no run starts meanwhile, and yield DVC's view of the project.
 
     Yields None if the working folder has no DVC project. A `dvc` that starts meanwhile retries for

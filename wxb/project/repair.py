@@ -1,14 +1,12 @@
 """Repair what a killed run left in DVC's records. Each function returns what it repaired."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Iterator
 from contextlib import suppress
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
 import psutil  # type: ignore[import-untyped]
 
@@ -17,10 +15,6 @@ from wxb.core.phrases import counted
 from wxb.project import revisions
 from wxb.project.dag import LOCKFILE
 from wxb.runtime.engine import RWLOCK
-
-if TYPE_CHECKING:
-    from dvc.output import Output
-    from dvc.repo import Repo
 
 LOCK = RWLOCK.with_name("lock")
 
@@ -51,7 +45,7 @@ def release_rwlock() -> Iterator[str]:
         yield f"{RWLOCK} was damaged by a killed run; it was removed"
 
 
-def remove_plain_locks(repo: Repo) -> None:
+def remove_plain_locks(repo: Any) -> None:
     """Remove the files that plain locks of DVC left, if `core.hardlink_lock` is set.
 
     It takes any existing file for a lock. A file has the PID of its last holder.
@@ -64,7 +58,7 @@ def remove_plain_locks(repo: Repo) -> None:
                 path.unlink()
 
 
-def clean_run_cache(repo: Repo) -> Iterator[str]:
+def clean_run_cache(repo: Any) -> Iterator[str]:
     """Remove empty folders of DVC's run cache.
 
     DVC leaves one if it is killed while it saves a finished stage. DVC 3.67 then looks for the
@@ -97,7 +91,7 @@ def restore_lockfile() -> Iterator[str]:
     )
 
 
-def refill_cache(repo: Repo) -> Iterator[str]:
+def refill_cache(repo: Any) -> Iterator[str]:
     """Put outputs back into DVC's cache from the workspace if their hashes are those of dvc.lock.
 
     Without this, DVC would run their stages again.
@@ -107,7 +101,7 @@ def refill_cache(repo: Repo) -> Iterator[str]:
         yield f"DVC's cache lacked {counted(len(restored), 'outputs')}; restored from the workspace"
 
 
-def _restore(out: Output) -> bool:
+def _restore(out: Any) -> bool:
     """Put an output back into the cache; returns whether it was missing and is there now."""
     from dvc_data.hashfile.state import StateNoop
 

@@ -3,8 +3,6 @@
 DVC does not read a file again whose size, time and inode it knows, nor a cache object of mode 0444.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os
@@ -12,18 +10,13 @@ import re
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import typer
 
 from wxb.core.files import publish
 from wxb.core.phrases import counted
 from wxb.project import dag, engines, revisions
-
-if TYPE_CHECKING:
-    from dvc.output import Output
-    from dvc.repo import Repo
-    from dvc_data.hashfile.tree import Tree
 
 OBJECT = re.compile(r"[0-9a-f]{32}(\.dir)?")
 DIRECTORY = ".dir"  # the suffix of objects that list the files of a folder
@@ -90,7 +83,7 @@ def verify(repair: bool = False) -> tuple[int, list[Fault]]:
 class _Verification:
     """Reads all outputs and objects first, so that each repair can use any copy."""
 
-    def __init__(self, repo: Repo, repairs: bool) -> None:
+    def __init__(self, repo: Any, repairs: bool) -> None:
         self.repo, self.repairs = repo, repairs
         self.hashes: dict[Path, str] = {}
         self.copies: dict[str, Path | bytes] = {}  # content by hash
@@ -127,7 +120,7 @@ class _Verification:
                 if digest != dep.hash_info.value:
                     yield Fault("altered", _relative(path), SOURCE * self.repairs)
 
-    def _output(self, out: Output) -> Iterator[Fault]:
+    def _output(self, out: Any) -> Iterator[Fault]:
         path, oid = Path(out.fs_path), str(out.hash_info.value)
         if not os.path.lexists(path) and oid not in self.objects:
             return
@@ -174,13 +167,13 @@ class _Verification:
                 os.utime(file)  # so that DVC reads it
         return Fault(kind, _relative(path), "no copy; its stage is stale now")
 
-    def _files(self, entry: Output) -> list[Path]:
+    def _files(self, entry: Any) -> list[Path]:
         """The files of an output or dependency that DVC does not ignore."""
         path = entry.fs_path
         files = self.repo.dvcignore.find(entry.fs, path) if Path(path).is_dir() else [path]
         return [Path(file) for file in files if Path(file).exists()]  # no link without a target
 
-    def _current_tree(self, entry: Output) -> Tree:
+    def _current_tree(self, entry: Any) -> Any:
         """The hashes of the current files of an output or dependency, as DVC combines them."""
         from dvc_data.hashfile.hash_info import HashInfo
         from dvc_data.hashfile.tree import Tree
