@@ -9,7 +9,7 @@ ROOT = Path(__file__).parents[1]
 BUDGET = {
     "stages": 596,
     "wxb/core": 2095,
-    "wxb/corpora": 2565,
+    "wxb/corpora": 2562,
     "wxb/metrics": 525,
     "wxb/models": 2578,
     "wxb/training": 1525,

@@ -52,10 +52,9 @@ def divide(
     if split.files:
         splits["valid"], valid_rejects = drop_duplicates(members.get("valid", []), wording, tests)
         held_out = [*tests, *splits["valid"]]
-        train, train_rejects = drop_duplicates(members.get("train", []), wording, held_out)
-        splits["train"], surplus = limit_records(train, limit)
-        rejects = [*valid_rejects, *train_rejects, *surplus]
-        for name, number in (split.max_records or {}).items():
+        splits["train"], rejects = drop_duplicates(members.get("train", []), wording, held_out)
+        rejects = [*valid_rejects, *rejects]
+        for name, number in {"train": limit, **(split.max_records or {})}.items():
             splits[name], surplus = limit_records(splits[name], number)
             rejects += surplus
         source = "its files were read"
@@ -179,13 +178,11 @@ def _divide_by_share(
     records that must stay together are shuffled by a hash of seed and name, so neither the order of
     the file nor other records change the order. A split takes units in this order up to its share.
     """
-    assert split.test is not None
-    assert split.valid is not None
     held_out = enumerate(split.held_out_fields.items())
     steps: list[tuple[str, float, Callable[[Record], str]]] = [
         *((name, share, _value_at(index)) for index, (name, (_, share)) in held_out),
-        ("test", split.test, _group),
-        ("valid", split.valid, _group),
+        ("test", split.test or 0, _group),
+        ("valid", split.valid or 0, _group),
     ]
     splits: Splits = {}
     left = list(records)
