@@ -158,6 +158,14 @@ def test_all_target_modules_of_lora_exist(saved, method):
             require(method, saved / "llama", tuning=lora("q_proj", wrong))
 
 
+def test_a_native_architecture_is_that_of_the_weights(saved):
+    native = {"model": {"implementation": "native"}}
+    require(TAGGING, saved / "llama", **native)
+    expected = r"model\.implementation: found native, and weights of 'gpt2'; expected bert or llama"
+    with pytest.raises(WxbError, match=expected):
+        require(TAGGING, saved / "gpt2", **native)
+
+
 @pytest.mark.parametrize("is_multilingual", [True, False])
 def test_a_multilingual_whisper_needs_a_language(tmp_path, is_multilingual):
     sizes = {"vocab_size": 400, "d_model": 32, "encoder_layers": 1, "decoder_layers": 1}

@@ -15,6 +15,7 @@ from tests import tiny
 from wxb.core import hub
 from wxb.core.errors import WxbError
 from wxb.core.params import read_yaml
+from wxb.core.params.backbones import Backbone
 from wxb.corpora.text.tokenizers import train
 
 ROOT = Path(__file__).parents[2]
@@ -127,7 +128,14 @@ def test_errors_have_the_name_and_the_remedy(monkeypatch, tmp_path, fault, kind)
     assert "\n" not in str(caught.value)
 
 
-def test_a_missing_folder_is_not_looked_for_on_the_hub(requests):
-    with pytest.raises(WxbError, match="data/own/bert"), hub.checkpoint("data/own/bert"):
+@pytest.mark.parametrize("name", ["data/own/bert", "./bert", "../bert", "/bert"])
+def test_a_missing_folder_is_not_looked_for_on_the_hub(requests, name):
+    with pytest.raises(WxbError, match=f"^{name}: no such folder"), hub.checkpoint(name):
         pass
     assert not requests
+
+
+def test_the_home_folder_of_a_checkpoint_is_expanded(monkeypatch, tmp_path):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    (tmp_path / "bert").mkdir()
+    assert Backbone(corpus="c", objective="none", checkpoint="~/bert").is_local

@@ -183,6 +183,12 @@ def test_an_adapter_has_only_the_settings_that_training_writes(folder, key, valu
         LOADERS["adapter"](folder)
 
 
+def test_nothing_is_null_or_an_empty_list(folder):
+    """peft writes an empty list for models of experts."""
+    edit(folder.parent / "adapter/adapter_config.json", target_parameters=[])
+    LOADERS["adapter"](folder)
+
+
 def test_a_model_is_not_loaded_from_where_an_adapter_points(folder):
     """transformers would look on the hub for the model that the adapter names."""
     write_json(folder / "adapter_config.json", {"base_model_name_or_path": "some/other"})

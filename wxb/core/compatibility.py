@@ -21,6 +21,9 @@ OFFSET = (
     *("roberta-prelayernorm", "xlm-roberta", "xlm-roberta-xl", "xmod"),
 )
 
+# Model types with a native architecture, by `Experiment.weights`.
+NATIVE = {"hidden states": ("bert", "llama"), "decoder": ("llama", "gpt2"), "whisper": ("whisper",)}
+
 
 def require(params: Params, name: str, folder: Path, tokenizer: Any = None) -> None:
     """Raise WxbError that lists why the checkpoint of backbone `name` does not fit its experiments.
@@ -123,6 +126,10 @@ def _faults(experiment: Experiment, config: Any, generation: Mapping[str, Any]) 
     """Why a checkpoint does not fit an experiment, which may load its weights."""
     weights, lengths = experiment.weights, experiment.lengths
     faults = [*_misfits("method", weights, lengths, config)] if weights else []
+    is_native = getattr(experiment.model, "implementation", None) == "native"
+    if weights and is_native and config.model_type not in (expected := NATIVE[weights]):
+        found = f"found native, and weights of {config.model_type!r}"
+        return [*faults, f"model.implementation: {found}; expected {' or '.join(expected)}"]
     if not faults and (lora := experiment.tuning.lora):
         import torch
         from transformers import AutoModel, AutoModelForCausalLM

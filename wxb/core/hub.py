@@ -40,8 +40,8 @@ def checkpoint(
         if source.suffix == GGUF:
             require_gguf(source)
         elif not source.is_dir():
-            if len(source.parts) > 2:  # not a name of the hub
-                raise WxbError(f"{name} does not exist; correct `checkpoint`")
+            if len(source.parts) > 2 or str(name).startswith((".", "/")):  # no name of the hub
+                raise WxbError(f"{name}: no such folder; correct `checkpoint`")
             files = [*TOKENIZER_FILES, WEIGHT_FILES] if weights else TOKENIZER_FILES
             source = _snapshot(str(name), revision or "main", files, "model")
         is_adapter = (source / ADAPTER).exists()  # the module `compatibility` names its cure

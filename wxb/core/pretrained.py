@@ -114,7 +114,8 @@ def adapter(base: PreTrainedModel, folder: Path) -> PeftModel:
     lora = LoraConfig(**settings)
     expected = {**lora.to_dict(), **settings, "target_modules": [*settings["target_modules"]]}
     others = {key: content[key] for key in content.keys() - LORA_RECORDS}
-    if wrong := [key for key, value in others.items() if value != expected.get(key)]:
+    # peft writes null or an empty list for none.
+    if wrong := [k for k, value in others.items() if (value or None) != (expected.get(k) or None)]:
         listed = ", ".join(f"`{key}`: {json.dumps(content[key])[:80]}" for key in sorted(wrong))
         raise WxbError(
             f"{folder / ADAPTER}: found {listed}; expected only the settings of LoRA that training"
@@ -135,7 +136,7 @@ def target_fault(model: nn.Module, targets: Iterable[str]) -> str:
     linear = [
         name
         for name, module in model.named_modules()
-        if type(module).__name__ in ("Linear", "Linear4bit", "Conv1D") and module is not head
+        if type(module).__name__.endswith(("Linear", "Linear4bit", "Conv1D")) and module is not head
     ]
     missing = [t for t in targets if not any(f".{name}".endswith(f".{t}") for name in linear)]
     names = ", ".join(sorted({name.rpartition(".")[2] for name in linear}))

@@ -126,9 +126,10 @@ class Predictor(ABC):
         """Number of parameters, shared ones once; if `trainable`, without frozen ones."""
         from wxb.training.backbones.tuning import parameter_count
 
-        frozen = trainable and self.settings.get("frozen")
-        model = getattr(self.model, "head", None) if frozen else self.model
-        return 0 if model is None else parameter_count(model, trainable=trainable)
+        if not (trainable and self.settings.get("frozen")):
+            return 0 if self.model is None else parameter_count(self.model, trainable=trainable)
+        parts = self.model.named_children()
+        return sum(parameter_count(part) for name, part in parts if name != "backbone")
 
     def output_fields(self, input_: Any, prediction: Any) -> dict[str, Any]:
         """The prediction for an input as a JSON object, by default `{"prediction": ...}`."""

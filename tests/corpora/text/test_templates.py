@@ -158,6 +158,28 @@ def test_a_template_of_the_checkpoint_is_the_default(tokenizers, tmp_path):
     assert tokenizer.decode(row.ids[row.generated]) == "b<|im_end|>"
 
 
+# As Qwen3's: an empty thought stands before the last answer, and in a prompt if asked for.
+THINKING = (
+    "{% for m in messages %}<|im_start|>{{ m['role'] }}\n"
+    "{% if loop.last and m['role'] == 'assistant' %}<think>\n\n</think>\n\n{% endif %}"
+    "{{ m['content'] }}<|im_end|>\n{% endfor %}{% if add_generation_prompt %}"
+    "<|im_start|>assistant\n{% if enable_thinking is defined and enable_thinking is false %}"
+    "<think>\n\n</think>\n\n{% endif %}{% endif %}"
+)
+
+
+def test_an_empty_thought_is_part_of_the_prompt(tokenizers):
+    """Else it would be in each reply, which would equal no answer."""
+    tokenizer = load(tokenizers / "qwen2-False")
+    tokenizer.chat_template = THINKING
+    template = Template(tokenizer, "own")
+    row = template.tokens(CONVERSATION)
+    assert tokenizer.decode(row.ids[row.generated]) == "冷<|im_end|>c-a-t<|im_end|>"
+    prompt = template.tokens(CONVERSATION[:-1], answer_next=True)
+    assert row.ids[: len(prompt.ids)].tolist() == prompt.ids.tolist()
+    assert tokenizer.decode(prompt.ids).endswith("assistant\n<think>\n\n</think>\n\n")
+
+
 @pytest.mark.parametrize(
     ("text", "error"),
     [

@@ -18,11 +18,11 @@ from transformers import (
 from tests import training_steps
 from tests.tasks.speech import tones
 from wxb.core.errors import WxbError
-from wxb.core.files import read_json
+from wxb.core.files import read_json, write_json
 from wxb.corpora.text.encoded import read_columns
 from wxb.corpora.text.tokenizers import SavedTokenizer, load, train
 from wxb.project import sharing
-from wxb.tasks.speech.models.whisper import mask_features
+from wxb.tasks.speech.models.whisper import load_whisper, mask_features
 from wxb.tasks.speech.params import SpecAugment
 from wxb.tasks.speech.record.audio import RATE, write
 from wxb.tasks.speech.seq2seq import WhisperMethod, prompt_tokens
@@ -159,6 +159,15 @@ def test_a_frozen_model_is_unchanged(project):
     assert texts(predictor, records) == texts(
         WhisperMethod.PREDICTOR.load(folder / "models/base"), records
     )
+
+
+def test_only_our_masks_are_drawn(project):
+    """Whisper may have masks of its own in its configuration."""
+    folder, _ = project
+    shutil.copytree(folder / "models/base", folder / "models/masked")
+    config = folder / "models/masked/config.json"
+    write_json(config, {**read_json(config), "apply_spec_augment": True, "mask_time_prob": 0.5})
+    assert not load_whisper(folder / "models/masked", 1).config.apply_spec_augment
 
 
 def test_every_transcript_is_counted(project):

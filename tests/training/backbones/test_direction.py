@@ -2,9 +2,10 @@
 
 import pytest
 import torch
-from transformers import set_seed
+from transformers import AutoModelForCausalLM, GPTNeoConfig, StableLmConfig, set_seed
 
 from tests import tiny
+from wxb.core.errors import WxbError
 from wxb.core.params.experiments import LowRank, Tuning
 from wxb.tasks.ner.models.tagger import Tagger
 from wxb.tasks.ner.params import Head
@@ -64,3 +65,27 @@ def test_logits_depend_on_later_tokens_only_if_bidirectional(
     model = tagger(models, bidirectional, lora, checkpointing=mode == "checkpointing")
     depends = depends_on_last(model.train(mode != "evaluation"), batch)
     assert depends.all() if bidirectional else not depends.any()
+
+
+def decoder(folder, config):
+    set_seed(0)
+    AutoModelForCausalLM.from_config(config).save_pretrained(folder)
+    return load_backbone(folder, bidirectional=True)
+
+
+@torch.no_grad()
+def test_no_layer_stays_causal_by_itself(tmp_path):
+    """A layer with a flag of its own would read later tokens in padded batches only."""
+    shape = {k: v for k, v in tiny.SHAPE.items() if k != "initializer_range"}
+    model = decoder(tmp_path, StableLmConfig(vocab_size=60, num_key_value_heads=4, **shape))
+    alone = model(IDS[:1, :4]).last_hidden_state
+    padded = model(IDS[:1], attention_mask=MASK[:1]).last_hidden_state[:, :4]
+    assert torch.allclose(alone, padded, atol=1e-5)
+
+
+def test_a_mask_that_cannot_be_removed_is_refused(tmp_path):
+    config = GPTNeoConfig(
+        vocab_size=60, hidden_size=16, num_layers=1, num_heads=2, attention_types=[[["global"], 1]]
+    )
+    with pytest.raises(WxbError, match=r"bidirectional: found 'gpt_neo', whose causal mask"):
+        decoder(tmp_path, config)

@@ -1,9 +1,10 @@
 """The blocks of `backbones`."""
 
+from os.path import expanduser
 from pathlib import Path
 from typing import Annotated, ClassVar, Literal, Self
 
-from pydantic import Field, PositiveInt, model_validator
+from pydantic import AfterValidator, Field, PositiveInt, model_validator
 
 from wxb.core.packages import PACKAGES
 from wxb.core.params.section import Fraction, Name, Section
@@ -55,7 +56,7 @@ class Backbone(Section):
     objective: Literal["mlm+nsp", "causal-lm", "none"]
     tokenizer: Tokenizer | None = None
     architecture: Architecture | None = None
-    checkpoint: str | None = None
+    checkpoint: Annotated[str, AfterValidator(expanduser)] | None = None
     revision: str | None = None
     pretraining: Pretraining | None = None
 

@@ -202,6 +202,10 @@ class Template:
         for index, turn in enumerate(turns):
             if turn["role"] == "assistant":
                 prompt = self._render(turns[:index], answer_next=True)
+                if not text.startswith(
+                    prompt
+                ):  # a thought, if empty, is before the last answer only
+                    prompt = self._render(turns[:index], answer_next=True, thinks=True)
                 stop = text.find(end, len(prompt) + len(turn["content"].strip()))
                 if not text.startswith(prompt) or stop < 0:
                     raise WxbError(
@@ -233,8 +237,10 @@ class Template:
             )
         return found[0]
 
-    def _render(self, conversation: Sequence[Message], *, answer_next: bool = False) -> str:
-        """The text of a conversation, as in transformers."""
+    def _render(
+        self, conversation: Sequence[Message], *, answer_next: bool = False, thinks: bool = False
+    ) -> str:
+        """The text of a conversation, as in transformers; one that `thinks` begins so."""
         from jinja2 import TemplateError
         from transformers.utils.chat_template_utils import render_jinja_template
 
@@ -243,6 +249,7 @@ class Template:
                 [[*conversation]],
                 chat_template=self.tokenizer.chat_template,
                 add_generation_prompt=answer_next,
+                enable_thinking=thinks,  # a name of Qwen3's template, which others have taken over
                 **self.tokenizer.special_tokens_map,
             )
         except TemplateError as error:

@@ -134,4 +134,4 @@ def _build(config: Any, *, generative: bool) -> Any:
             return gpt2.GPT2LMHeadModel(gpt2.Config.from_hf(config))
         case "whisper" if generative:
             return whisper.WhisperForConditionalGeneration(whisper.Config.from_hf(config))
-    raise ValueError(f"model_type {config.model_type!r}: expected bert, llama, gpt2 or whisper")
+    raise ValueError(f"model_type {config.model_type!r} has no native architecture here")

@@ -46,7 +46,8 @@ def initial_model(backbone: Backbone, tokenizer: PreTrainedTokenizerBase) -> Pre
             cls = CLASSES.get(backbone.objective) or _saved_class(config)
             has_objective = backbone.objective in CLASSES
             model = pretrained.model(cls, folder, new_heads=has_objective, config=config)
-            if len(tokenizer) > model.config.vocab_size:  # added tokens
+            if (new := len(tokenizer) - model.config.vocab_size) > 0:  # added tokens
+                print(f"{new} tokens without weights get new ones")
                 model.resize_token_embeddings(len(tokenizer))
             return model.float() if has_objective else model  # half loses small updates
     assert backbone.architecture is not None
@@ -120,9 +121,20 @@ def load_backbone(
             if hasattr(module, "support_avx512bf16_for_cpu"):
                 module.support_avx512bf16_for_cpu = False  # type: ignore[assignment]
     if bidirectional:
-        # transformers passes this to every layer. Otherwise the flag of the layer would apply in a
+        # transformers passes this to most layers. Otherwise the flag of the layer would apply in a
         # batch without padding, for which no mask is made.
         model.config.is_causal = False
+        for module in model.modules():
+            if hasattr(module, "is_causal"):
+                module.is_causal = False  # type: ignore[assignment]
+        ids = torch.tensor([[0, 0], [0, 1]], device=model.device)
+        with torch.no_grad():
+            first = model.eval()(ids).last_hidden_state[:, 0]
+        if torch.equal(*first):
+            raise WxbError(
+                f"model.bidirectional: found {config.model_type!r}, whose causal mask cannot be"
+                " removed; leave it out"
+            )
     return Native.from_transformers(model) if native else model
 
 

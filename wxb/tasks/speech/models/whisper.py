@@ -23,6 +23,7 @@ def load_whisper(folder: Path, window: int, *, four_bit: bool = False) -> Any:
     encoder computes in proportion to the window.
     """
     whisper: Any = weights.load_backbone(folder, generative=True, four_bit=four_bit)
+    whisper.config.apply_spec_augment = False  # `model.spec_augment` is ours
     encoder, positions = whisper.get_encoder(), window * POSITIONS
     if positions < encoder.max_source_positions:
         first = encoder.embed_positions.weight[:positions].clone()
