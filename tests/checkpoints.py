@@ -105,7 +105,7 @@ def settings(method, checkpoint, *, objective="none", pretraining_length=None, *
     for section, values in changes.items():
         block[section] = {**block[section], **values}
     if task == "translation":
-        del block["tuning"]
+        block["tuning"] = {}
     source = {"path": "data.json", "fields": {"id": None}}
     corpus = {"task": task, **source, "split": {"test": 0.25, "valid": 0.25}}
     if task == "ner":

@@ -8,21 +8,21 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 BUDGET = {
     "stages": 596,
-    "wxb/core": 2095,
-    "wxb/corpora": 2562,
+    "wxb/core": 2112,
+    "wxb/corpora": 2569,
     "wxb/metrics": 528,
     "wxb/models": 2578,
-    "wxb/training": 1525,
-    "wxb/tasks": 9038,
-    "wxb/reporting": 1490,
-    "wxb/project": 2912,
+    "wxb/training": 1539,
+    "wxb/tasks": 9040,
+    "wxb/reporting": 1491,
+    "wxb/project": 2917,
     "wxb/cli": 2510,
     "wxb/lessons": 645,
     "wxb/runtime": 555,
     "wxb/masking": 832,
     "demos": 2086,
     "benchmarks": 4427,
-    "tests": 27985,
+    "tests": 28093,
 }
 
 

@@ -83,6 +83,12 @@ def test_a_missing_key_has_a_default_or_is_named(key):
     assert message is None or re.search(rf"^params.yaml:\n.*{key.split('.')[-1]}", message)
 
 
+def test_blocks_that_dvc_reads_are_written_out():
+    """Else a run would end at `evaluate`, after training."""
+    with pytest.raises(ParamsError, match=r"ner-crf\.prediction: missing; write `prediction: {}`"):
+        check(without("experiments.ner-crf.prediction"))
+
+
 @settings(max_examples=100, deadline=None)
 @given(st.sampled_from(KEYS), st.sampled_from(["add", "replace", "double"]), st.data())
 def test_a_misspelt_key_is_an_error_with_the_nearest_valid_one(key, slip, data):
@@ -136,6 +142,8 @@ def test_a_misspelt_key_is_an_error_with_the_nearest_valid_one(key, slip, data):
             "experiments.ner-encoder.backbone: unknown backbone 'encodr'; did you mean 'encoder'?"
             " (choose from: encoder, decoder, words, ner-encoder, ",
         ),
+        ("experiments.ner-encoder.backbone", "words", "found a tokenizer; method 'tagging' needs"),
+        ("experiments.ner-encoder.tuning", {"neftune_padded": True}, "add `neftune_alpha`"),
         ("experiments.ner-encoder.encoding.max_length", 257, "max_position_embeddings 256"),
         ("experiments.ner-encoder.training.learning_rate", float("inf"), "a finite number"),
         ("studies.ner.experiments", ["ner-encoder"], "lacks 'ner-decoder'"),

@@ -1,5 +1,6 @@
 """The command `wxb compare`."""
 
+import hashlib
 import json
 import shutil
 from pathlib import Path
@@ -36,12 +37,13 @@ def write_results(shift=0.0, weights="a"):
         write(f"reports/metrics/ner/{name}.json", metrics)
     write("reports/metrics/lessons/images.json", {"accuracy": 0.9 + shift})
     outs = [{"path": f"models/{name}", "md5": weights} for name in names]
-    write("dvc.lock", {"stages": {"train": {"outs": outs}}})
     backbones = {load().experiments[name].backbone for name in names}
     stages = [(verb, name) for verb in ("train", "evaluate") for name in names]
     stages += [("pretrain", backbone) for backbone in backbones] + [("lesson", "images")]
     for verb, name in stages:
-        write(f"reports/cost/{verb}/{name}.json", {"device": "a CPU", "finished": "2030-01-01"})
+        write(path := f"reports/cost/{verb}/{name}.json", {"device": "a CPU"})
+        outs.append({"path": path, "md5": hashlib.md5(Path(path).read_bytes()).hexdigest()})
+    write("dvc.lock", {"stages": {"train": {"outs": outs}}})
 
 
 @pytest.fixture

@@ -1,14 +1,17 @@
 """Comparisons of results: equal, within their ranges, or outside."""
 
+import hashlib
 import math
+from pathlib import Path
 from statistics import fmean
 
 import pytest
 from scipy.stats import t
 
 from tests.reporting.conftest import comparison as study_content
-from tests.repository import Files
+from tests.repository import Files, write
 from wxb.project.comparison import Results, Verdict, judged_scores, ranges, worst
+from wxb.project.revisions import WorkingTree
 
 LESSON = "reports/metrics/lessons/images.json"
 PRETRAIN = "reports/metrics/pretrain/encoder.json"
@@ -96,6 +99,22 @@ def test_a_result_may_be_in_one_version_only():
     empty = Results(Files("empty", {}))
     assert {*verdicts(empty, results()).values()} == {Verdict.NEW}
     assert {*verdicts(results(), empty).values()} == {Verdict.MISSING}
+
+
+def test_only_results_of_the_last_run_have_run_here(tmp_path, monkeypatch):
+    """Not those of a training that failed, or that git restored: dvc.lock has other costs."""
+    monkeypatch.chdir(tmp_path)
+    outs = []
+    for verb in ("train", "evaluate"):
+        write(path := f"reports/cost/{verb}/one.json", {"seconds": 1.0})
+        outs.append({"path": path, "md5": hashlib.md5(Path(path).read_bytes()).hexdigest()})
+    write("dvc.lock", {"stages": {"train@one": {"outs": outs}}})
+    write("reports/metrics/ner/one.json", metrics(0.5))
+    assert Results(WorkingTree()).has_run("ner", "one")
+    write("reports/cost/train/one.json", {"seconds": 2.0})
+    assert not Results(WorkingTree()).has_run("ner", "one")
+    Path("reports/cost/train/one.json").unlink()
+    assert not Results(WorkingTree()).has_run("ner", "one")
 
 
 # F1 on `test` of the demo's study with seeds 1, 2 and 3, as first committed.

@@ -149,16 +149,16 @@ def test_nothing_is_removed_if_git_cannot_answer(results, monkeypatch, tmp_path,
 
 def test_only_outputs_of_removed_blocks_are_removed():
     outputs = ["models/{}", "reports/predictions/ner/{}", "reports/metrics/ner/{}.json"]
-    outputs += ["reports/headlines/{}.json", "data/features/{}"]
+    outputs += ["reports/headlines/{}.json", "data/features/{}", "reports/cost/train/{}.json"]
     kept, gone = ([name.format(block) for name in outputs] for block in ("ner-encoder", "old"))
     gone += [f"{CHECKPOINTS}/train@x-1", "reports/x.html"]
     gone += [f"reports/{name}/x" for name in ("predictions", "training")]
     make("reports/training/pretrain/encoder", *kept, *gone, "models/encoder")
     git("init", "-q")
     git("add", "reports/headlines/ner-encoder.json")
-    assert "9 to remove" in clean("--dry-run")
+    assert "10 to remove" in clean("--dry-run")
     assert all(Path(path).exists() for path in gone)
-    assert sorted(clean().splitlines()) == sorted([*gone, "9 removed"])
+    assert sorted(clean().splitlines()) == sorted([*gone, "10 removed"])
     assert not any(Path(path).exists() for path in gone)
     assert all(Path(path).exists() for path in [*kept, "models/encoder"])
 

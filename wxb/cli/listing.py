@@ -25,7 +25,7 @@ TEXT_KEYS = ("characters", "languages")  # of a split in profile.json, for any t
 NAME_WIDTH = 24  # columns of a description below its name
 NOTES = {
     "stale": "stale: an input has changed since the last run; `wxb show NAME` lists the changes.",
-    "no model": "no model: the metric is from the committed reports, made on another machine.",
+    "no model": "no model: the metric is from reports/; the model that had it is not here.",
 }
 
 

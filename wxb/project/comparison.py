@@ -12,6 +12,7 @@ the experiment's own seeds, for those that vary more than others. An experiment 
 the same score is not pooled; its rerun must have that score, except for rounding.
 """
 
+import hashlib
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -159,15 +160,17 @@ class Results:
             return True
         folder = next((file.parent.name for file in self.members.get(result, [])), "")
         verbs = [STAGES[folder]] if folder in STAGES else ["train", "evaluate"]
-        return any(self.tree.read(paths.cost(verb, member).as_posix()) for verb in verbs)
+        files = [paths.cost(verb, member) for verb in verbs]
+        contents = [self.tree.read(file.as_posix()) or b"" for file in files]
+        hashes = [hashlib.md5(content, usedforsecurity=False).hexdigest() for content in contents]
+        return hashes == [self.outputs.get(file) for file in files]
 
     @cached_property
-    def models(self) -> dict[str, str]:
-        """The hash of each model in dvc.lock by experiment or backbone."""
+    def outputs(self) -> dict[PurePath, str]:
+        """The hash of each output in dvc.lock."""
         lock = parse_yaml(self.tree.read(str(LOCKFILE)) or b"{}", LOCKFILE)
         outs = [out for stage in lock.get("stages", {}).values() for out in stage.get("outs", [])]
-        hashes = {PurePath(out["path"]): out["md5"] for out in outs}
-        return {path.name: hashes[path] for path in hashes if path.parent == paths.MODELS}
+        return {PurePath(out["path"]): out["md5"] for out in outs}
 
 
 class Verdict(StrEnum):
@@ -207,7 +210,8 @@ def judged_scores(result: str, before: Results, after: Results) -> Iterator[Scor
     count = min((len(scores) for system in runs.values() for scores in system.values()), default=1)
     for name in {**first, **second}:
         old, new = first.get(name, {}), second.get(name, {})
-        models = {each.models[name] for each in (before, after) if name in each.models}
+        model = paths.MODELS / name
+        models = {each.outputs[model] for each in (before, after) if model in each.outputs}
         verdict = None
         if not (old and new):
             verdict = Verdict.MISSING if old else Verdict.NEW

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from wxb.core import paths
 from wxb.core.params import Params
+from wxb.core.params.resources import SECTIONS
 from wxb.project import revisions
 from wxb.training.checkpoints import FOLDER as CHECKPOINTS
 
@@ -49,6 +50,7 @@ def _unlisted(params: Params, tracked: Iterable[Path]) -> Iterator[Path]:
         paths.TRAINING / paths.PRETRAIN: backbones,
         paths.STUDIES: params.studies,
         paths.METRICS / paths.LESSONS: params.lessons,
+        **{paths.COST / verb: getattr(params, section) for verb, section in SECTIONS.items()},
         **{
             kind / study: block.experiments
             for kind in (paths.METRICS, paths.PREDICTIONS, paths.TRAINING)

@@ -32,10 +32,9 @@ def switch(profile: str, path: Path = PARAMS) -> Switch:
 
     Raises ParamsError if there is no such profile, or if the result would be invalid.
     """
-    profiles = contents()
+    before, profiles = _blocks(content := read_yaml(path)), contents()
     if profile not in profiles:
         raise ParamsError(f"no profile {profile!r} in {FOLDER}/; choose from {', '.join(profiles)}")
-    before = _blocks(content := read_yaml(path))
     blocks = {name: _blocks(params) for name, params in profiles.items()}
     base = blocks.get(BASE, {}).keys()
     own = {n: {key for key in each if len(key) > 1} - base for n, each in blocks.items()}

@@ -201,8 +201,9 @@ def languages(study: Study) -> list[Section]:
 
 def _cost(study: Study) -> Section:
     note = (
-        f"{costs.measured_text(study.costs)} Each time is from one run of all seeds; stages"
-        " restored from the cache have none. Experiments on a backbone share its pretraining."
+        f"{costs.measured_text(study.costs)} Each time is that of the last run, of all seeds; a"
+        " training that was resumed counts from there. Stages restored from the cache have none."
+        " Experiments on a backbone share its pretraining."
     )
     table = costs.cost_table(study.params, study.systems, study.costs)
     return Section("cost", "Cost", [note, table])

@@ -125,13 +125,13 @@ def test_a_dry_run_shows_the_blocks_and_writes_nothing(params, arguments):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["corpus", "post.json", "--name", "pii"], "corpora.pii already"),
+        (["corpus", "post.json", "--name", "pii"], "corpora.pii already exists"),
         (["corpus", "post.json", "--name", "my post"], "ASCII letters"),
         (["corpus", "nowhere"], "no such file"),
         (["study", "ner", "--corpus", "pii"], "the study 'ner' already"),
         (["study", "gates", "--corpus", "pii"], "lessons.gates: writes the files of studies.gates"),
         (["study", "new", "--corpus", "pij"], "did you mean 'pii'"),
-        (["experiment", "ner-encoder", "--study", "ner"], "experiments.ner-encoder already"),
+        (["experiment", "ner-encoder", "--study", "ner"], "experiments.ner-encoder already exists"),
         (["experiment", "x", "--study", "nerr"], "did you mean 'ner'"),
         (["experiment", "x", "--study", "ner", "--like", "n"], "experiments has no 'n'"),
         (["experiment", "x", "--study", "ner", "--backbone", "b"], "backbones has no 'b'"),

@@ -86,7 +86,8 @@ def test_the_language_of_weights_is_stated_never_guessed(
 
 
 def test_every_combination_is_an_experiment(content):
-    grid = parse_grid(["training.learning_rate=0.001,2.0e-3", "tuning.lora.r=4,8"])
+    rates = ("training.learning_rate=0.001", "training.learning_rate=2.0e-3")
+    grid = parse_grid([*rates, "tuning.lora.r=4,8"])
     add_sweep(content, "rates", "ner-decoder-lora", grid, (1, 2, 3), "Which?")
     params = check(content)
     study = params.studies["rates"]
@@ -97,7 +98,7 @@ def test_every_combination_is_an_experiment(content):
     assert (last.training.learning_rate, last.tuning.lora.r) == (0.002, 8)
     assert last.tuning.lora.target_modules == copied.tuning.lora.target_modules
     assert copied == load(ROOT / PARAMS).experiments["ner-decoder-lora"]
-    with pytest.raises(WxbError, match=r"studies\.ner already"):
+    with pytest.raises(WxbError, match=r"studies\.ner already exists"):
         add_sweep(content, "ner", "ner-encoder", grid, (1,), "Which?")
 
 

@@ -193,7 +193,7 @@ def parse_grid(settings: Sequence[str]) -> dict[str, list[Any]]:
 
     Raises WxbError for other forms.
     """
-    grid = {}
+    grid: dict[str, list[Any]] = {}
     for setting in settings:
         key, equals, values = setting.partition("=")
         if not (key and equals and values):
@@ -201,7 +201,7 @@ def parse_grid(settings: Sequence[str]) -> dict[str, list[Any]]:
                 f"--set: found {setting!r}; expected a key of an experiment and its values, such as"
                 " training.learning_rate=0.001,0.002"
             )
-        grid[key] = parse_yaml(f"[{values}]")
+        grid.setdefault(key, []).extend(parse_yaml(f"[{values}]"))
     return grid
 
 
@@ -236,6 +236,6 @@ def add(content: Content, section: str, name: str, block: Content) -> Content:
     """Add a block to a section. Raises WxbError if the section has a block of this name."""
     blocks = content[section] = content.get(section) or {}
     if name in blocks:
-        raise WxbError(f"params.yaml has {section}.{name} already: choose another name")
+        raise WxbError(f"{section}.{name} already exists: choose another name, or other values")
     blocks[name] = block
     return block

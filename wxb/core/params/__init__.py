@@ -152,6 +152,9 @@ def _reference_errors(params: Params) -> Iterator[str]:
         if backbone.corpus not in params.corpora:
             yield _unknown(f"backbones.{name}.corpus", "corpus", backbone.corpus, params.corpora)
     for name, experiment in params.experiments.items():
+        for key in ("encoding", "model", "prediction", "training", "tuning"):
+            if key not in experiment.model_fields_set:  # which DVC reads
+                yield f"experiments.{name}.{key}: missing; write `{key}: {{}}` for its defaults"
         for key, known in (
             ("study", params.studies),
             ("corpus", params.corpora),
@@ -168,6 +171,9 @@ def _reference_errors(params: Params) -> Iterator[str]:
             yield from _continuation_errors(name, experiment, params.experiments)
         else:
             base = params.backbones.get(experiment.backbone)
+            if experiment.weights and base and base.is_tokenizer_only:
+                key = f"experiments.{name}.backbone"
+                yield f"{key}: found a tokenizer; method {experiment.method!r} needs a model"
             longest = getattr(base and base.architecture, "max_position_embeddings", math.inf)
             for key, length in experiment.lengths.items():
                 if length > longest:

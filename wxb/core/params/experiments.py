@@ -41,6 +41,8 @@ class Tuning(Section):
             raise ValueError("4-bit weights cannot be trained: `four_bit` needs `lora`")
         if self.frozen and (self.lora or self.gradient_checkpointing or self.neftune_alpha):
             raise ValueError("`frozen` trains nothing: remove the other keys of `tuning`")
+        if self.neftune_padded and self.neftune_alpha is None:
+            raise ValueError("`neftune_padded` changes noise: add `neftune_alpha`, or remove it")
         return self
 
 
