@@ -148,7 +148,7 @@ def train(params: Params, name: str, form: Form, limit: int, seed: int) -> Any:
             caption=f"{name}: seed {seed}",
             targets=method.TARGETS,
             metric=method.METRIC,
-            compute_metrics=method.compute_metrics,
+            compute_metrics=lambda r: method.compute_metrics(r.predictions, r.label_ids),
             summarize=method.summarize,
         )
     return method.predictor(model, targets / "train.arrow")

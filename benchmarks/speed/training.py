@@ -62,7 +62,7 @@ class Demo:
                 caption="train",
                 targets=method.TARGETS,
                 metric=method.METRIC,
-                compute_metrics=method.compute_metrics,
+                compute_metrics=lambda r: method.compute_metrics(r.predictions, r.label_ids),
                 summarize=method.summarize,
             )
 
