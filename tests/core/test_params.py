@@ -281,13 +281,6 @@ def test_a_missing_file_is_an_error_with_the_working_folder(tmp_path, monkeypatc
         load()
 
 
-def test_an_unknown_block_is_an_error_with_the_nearest_name():
-    params = check(CONTENT)
-    assert params.block("corpora", "pii") is params.corpora["pii"]
-    with pytest.raises(ParamsError, match=r"experiments has no 'ner-encodr'; did you mean 'ner-e"):
-        params.block("experiments", "ner-encodr")
-
-
 @pytest.mark.parametrize("task", names())
 def test_each_method_has_a_module_and_a_prediction_class(task):
     for method in methods(task):

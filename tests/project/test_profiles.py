@@ -67,16 +67,6 @@ def test_a_removed_block_stays_removed(params):
     assert params.read_text() == before
 
 
-def test_an_invalid_result_is_not_written(params):
-    Path("params/broken.yaml").write_text(
-        "experiments: {ner-encoder: {encoding: {max_length: 100000}}}"
-    )
-    before = params.read_text()
-    with pytest.raises(ParamsError, match="max_position_embeddings"):
-        switch("broken")
-    assert params.read_text() == before
-
-
 @pytest.mark.parametrize("profile", [*PUBLIC, "news", "reviews"])
 def test_the_demo_removes_the_blocks_of_a_profile(params, profile):
     before, text = load(), params.read_text()

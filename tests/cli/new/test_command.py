@@ -127,7 +127,6 @@ def test_a_dry_run_shows_the_blocks_and_writes_nothing(params, arguments):
     [
         (["corpus", "post.json", "--name", "pii"], "corpora.pii already exists"),
         (["corpus", "post.json", "--name", "my post"], "ASCII letters"),
-        (["corpus", "nowhere"], "no such file"),
         (["study", "ner", "--corpus", "pii"], "the study 'ner' already"),
         (["study", "gates", "--corpus", "pii"], "lessons.gates: writes the files of studies.gates"),
         (["study", "new", "--corpus", "pij"], "did you mean 'pii'"),

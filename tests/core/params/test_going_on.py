@@ -40,13 +40,9 @@ LORA = {"lora": {"r": 4, "alpha": 4, "target_modules": ["query"]}}
         ({"ner_encoder": {"tuning": LORA}}, "'ner-encoder' trains an adapter"),
         ({"ner_decoder": {"backbone": "ner-generative"}}, "has task ner and method generation"),
         ({"ner_decoder": {"backbone": "ner-encodr"}}, "did you mean 'ner-encoder'"),
+        ({"ner_encoder": {"tuning": {**LORA, "frozen": True}}}, "`frozen` trains nothing"),
     ],
 )
 def test_an_invalid_continuation_is_an_error(changes, message):
     with pytest.raises(ParamsError, match=message):
         check_with(**changes)
-
-
-def test_frozen_excludes_other_tuning():
-    with pytest.raises(ParamsError, match="`frozen` trains nothing"):
-        check_with(ner_encoder={"tuning": {**LORA, "frozen": True}})

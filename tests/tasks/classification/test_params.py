@@ -28,8 +28,6 @@ def params(tmp_path, monkeypatch):
         ("experiments.reviews-tfidf.tuning.neftune_alpha", 5, "has no backbone to tune"),
         ("experiments.reviews-bilstm.tuning.neftune_alpha", 5, "has no backbone to tune"),
         ("experiments.reviews-bert.model.pooling", "max", "should be 'cls' or 'mean'"),
-        ("experiments.reviews-bert.encoding.max_length", 500, "max_position_embeddings 96"),
-        ("experiments.reviews-bert.training.epoch", 3, r"training\.epoch: unknown key"),
         ("experiments.reviews-bert.training", {"C": [1]}, "expected `tuning: {frozen: true}`"),
         ("experiments.reviews-bert.training", {"C": [0]}, r"training\.C\.0: found 0"),
         ("backbones.reviews-words.architecture", {"model_type": "bert"}, "missing"),
