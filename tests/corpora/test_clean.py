@@ -7,7 +7,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from wxb.core.errors import WxbError
-from wxb.core.files import write_json
 from wxb.corpora import clean
 from wxb.corpora.records import Record
 from wxb.tasks.ner.record import LABELLING, Span
@@ -27,13 +26,6 @@ def test_parquet_keeps_records_exactly(tmp_path_factory, records):
     assert [*clean.read(path, LABELLING)] == records
     assert [*clean.read_labelled(path, LABELLING)] == [r for r in records if r.gold is not None]
     assert clean.input_texts(path) == [r.input for r in records]
-
-
-def test_the_profile_names_the_splits(tmp_path):
-    names = ["train", "valid", "test", "situations"]
-    write_json(tmp_path / "profile.json", {"splits": {name: {} for name in names}})
-    assert clean.splits(tmp_path) == names
-    assert clean.test_sets(tmp_path) == ["test", "situations"]
 
 
 @settings(deadline=None)

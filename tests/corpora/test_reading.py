@@ -52,11 +52,6 @@ def test_a_record_is_read_with_sorted_spans(tmp_path):
     )
 
 
-def test_a_task_may_join_fields_as_the_input(tmp_path, monkeypatch):
-    monkeypatch.setattr(Reading, "input_of", lambda _, raw, corpus: raw["input"] + raw["second"])
-    assert read_one(tmp_path, raw(second=" Bob.")).input == "Ann lives in Bonn. Bob."
-
-
 @pytest.mark.parametrize(
     ("content", "reason", "detail"),
     [

@@ -8,11 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from stages.preprocess import main, preprocess
+from stages.preprocess import preprocess
 from tests.corpora.records import corpus, to_letters
 from wxb.core.errors import WxbError
 from wxb.core.files import read_json, read_jsonl
-from wxb.core.params import check, read_yaml
 from wxb.corpora import clean
 from wxb.tasks.ner.reading import Reading
 from wxb.tasks.ner.record import LABELLING
@@ -152,15 +151,6 @@ def test_if_all_offsets_are_shifted_the_error_suggests_repair_by_value(tmp_path)
         run(tmp_path, contents, fields={"value": "value"})
     repaired = clean_folder(tmp_path, corpus(fields={"value": "value"}, repair="by-value"))
     assert reasons(repaired) == {"blank text": 1}
-
-
-def test_an_unreadable_file_leaves_no_clean_folder(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    Path("data/raw/pii").mkdir(parents=True)
-    Path("data/raw/pii/a.json").write_text("[{")
-    with pytest.raises(WxbError, match=r"data/raw/pii/a\.json: .*expected"):
-        main(check(read_yaml(ROOT / "params.yaml")), "pii")
-    assert not list((tmp_path / "data/clean").iterdir())
 
 
 def test_a_further_test_set_is_grouped_by_the_values_it_holds_out(tmp_path):

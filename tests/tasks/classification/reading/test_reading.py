@@ -150,12 +150,6 @@ def test_a_messy_table_becomes_records_and_rejects(tmp_path, delimiter, encoding
     assert profile["repaired"] == ({"read as gb18030": 14} if encoding == "gb18030" else {})
 
 
-def test_a_missing_column_is_an_error(tmp_path):
-    write(tmp_path / "raw/r.csv", [("review", "stars"), ("fine", "5")])
-    with pytest.raises(WxbError, match="expected 'sentiment'"):
-        preprocessed(tmp_path, corpus())
-
-
 def test_a_class_may_occur_once_and_imbalance_is_in_the_profile(tmp_path):
     write(tmp_path / "raw/r.csv", [("review", "sentiment"), *reviews(12), ("odd one", "rare")])
     profile, _ = preprocessed(tmp_path, corpus())
