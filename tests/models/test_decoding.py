@@ -216,13 +216,6 @@ def test_cached_tokens_are_not_read_again():
     assert plain.calls[2][2] == [[0, 1, 2, 3, 4], [0, 0, 1, 2, 3]]
 
 
-def test_a_row_that_ended_is_padded():
-    ids = torch.tensor([[1], [3]])  # continued by 1 2 4 1 ... and 3 6 5 3 ...
-    stop = {"eos_token_id": [5, 2], "pad_token_id": 4}
-    result = complete(Sums(use_cache=True), ids, max_new_tokens=6, **stop)
-    assert result.tokens.tolist() == [[1, 2, 4], [3, 6, 5]]
-
-
 @given(st.integers(1, 3), st.integers(1, 4), st.integers(1, 6), st.booleans(), seeds)
 @settings(deadline=None, max_examples=20)
 def test_beam_search_of_a_decoder_equals_transformers(rows, beams, longest, use_cache, seed):

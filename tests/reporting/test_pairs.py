@@ -151,11 +151,6 @@ def test_the_lowest_wins_if_lower_is_better(compared):
     assert (lead.a, lead.value, lead.low, lead.high) == ("ann", 0.1, 0.02, 0.15)
 
 
-def test_baselines_are_left_out():
-    made = with_baselines({"a": 0.9, "b": 0.5}, {"copy": 0.95})
-    assert pairs.trained(made) == ["a", "b"]
-
-
 @given(st.floats(0, 1), st.floats(0, 1))
 def test_shade_grows_with_the_score_on_the_scale_of_the_metric(a, b):
     low, high = (score_cell(score).shade for score in sorted((a, b)))
