@@ -281,7 +281,6 @@ class RecordedParams:
 
 
 def test_the_stage_depends_on_every_setting_that_its_page_shows(tree):
-    """Otherwise the page would show outdated settings."""
     params = RecordedParams(tree(THREE).params)
     report.main(params, "ner")
     stage = read_yaml(HOME / "dvc.yaml")["stages"]["report"]["do"]

@@ -365,7 +365,6 @@ class Oracle(torch.nn.Module):
 
 @each_vocabulary
 def test_spans_of_windows_are_merged(backbone, special, tmp_path):
-    """Each span once, although windows overlap."""
     parts = [f"Ann{n} and Bob{n}," for n in range(30)]
     mentions = [f"{name}{n}/NAME" for n in range(30) for name in ("Ann", "Bob")]
     records = [record(" ".join(parts), *mentions), *RECORDS, LONG]

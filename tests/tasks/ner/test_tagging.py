@@ -199,7 +199,6 @@ PLAIN = {"types": TYPES, "threshold": 0.0, "word_features": None}
     seed=st.integers(0, 9),
 )
 def test_spans_do_not_depend_on_windows(kind, size, stride, texts, seed):
-    """If the logits do not."""
     torch.manual_seed(seed)
     model = Local()
     texts = [*texts, TEXTS[6]]
