@@ -253,12 +253,6 @@ def study_of(scorer: Any, predictions: Mapping[str, Any], name: str = "own") -> 
     return Study(None, scorer, content, predictions, {}, {}, {})
 
 
-@pytest.fixture
-def compared() -> Callable[..., dict]:
-    """The function `comparison`."""
-    return comparison
-
-
 @pytest.fixture(scope="module")
 def browser():
     with sync_playwright() as playwright:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from stages import report
-from tests.reporting.conftest import BLEU, CER, HOME
+from tests.reporting.conftest import BLEU, CER, HOME, comparison
 from wxb.core.errors import WxbError
 from wxb.core.params import load, read_yaml
 from wxb.lessons import Lesson
@@ -149,17 +149,17 @@ def test_records_are_counted_by_split_and_errors_by_language(tree):
     assert [*map(sum, zip(*counts, strict=True))] == [*study.systems[TWO[1]]["errors"].values()]
 
 
-def test_every_pair_is_once_in_the_triangle(compared):
+def test_every_pair_is_once_in_the_triangle():
     scores = dict(zip("xyz", (0.5, 0.25, 0.75), strict=True))
-    table = differences(compared(scores))
+    table = differences(comparison(scores))
     assert table.header == ["", "y", "z"]
     assert [[*row] for row in table.rows] == [["x", "+0.250", "-0.250"], ["y", "", "-0.500"]]
     shades = [[cell.shade for cell in row[1:] if cell] for row in table.rows]
     assert shades[0][0] == -shades[0][1] == -shades[1][0] > 0
-    pale = differences(compared(scores, noise=1)).rows[0][1]
+    pale = differences(comparison(scores, noise=1)).rows[0][1]
     assert pale.shade == 0
     assert "p 0.500, corrected 1.000" in pale.note
-    lower = differences(compared(scores, metric=CER))
+    lower = differences(comparison(scores, metric=CER))
     assert [*lower.rows[0]] == ["x", "-0.250", "+0.250"]
 
 
@@ -300,10 +300,10 @@ class Task(parts.Page):
 @pytest.mark.parametrize(
     ("metric", "factor", "text"), [(CER, 1, "0.500 (0.490–0.510)"), (BLEU, 60, "30.0 (29.4–30.6)")]
 )
-def test_a_page_of_any_task_and_scale(tree, compared, metric, factor, text):
+def test_a_page_of_any_task_and_scale(tree, metric, factor, text):
     study = report.gather(tree(TWO).params, "ner")
     scores = {name: factor * value for name, value in zip(TWO, (0.5, 0.25), strict=True)}
-    content = compared(scores, noise=0.01 * factor, metric=metric) | {"unit": "letters"}
+    content = comparison(scores, noise=0.01 * factor, metric=metric) | {"unit": "letters"}
     curves = {name: {f"valid_{metric.key}": [(1, 0.5)], "valid_loss": [(1, 2)]} for name in TWO}
     page = Page(assemble(study._replace(comparison=content, curves=curves), Task()))
     order = ["results", "own", "cost", "training", "published"]

@@ -33,29 +33,29 @@ def test_holm_keeps_the_order_between_the_raw_values_and_bonferroni(values):
     assert all(raw <= corrected <= min(1, len(values) * raw) for raw, corrected in ordered)
 
 
-def test_pairs_are_leads_of_the_winner(compared):
-    (pair,) = pairs.corrected_pairs(compared({"loser": 0.25, "winner": 0.5}))
+def test_pairs_are_leads_of_the_winner():
+    (pair,) = pairs.corrected_pairs(comparison({"loser": 0.25, "winner": 0.5}))
     assert (pair.a, pair.b, pair.value) == ("winner", "loser", 0.25)
     assert (pair.low, pair.high) == pytest.approx((0.24, 0.26))
     assert pair.swapped().swapped() == pair
 
 
-def test_significant_needs_the_interval_and_the_corrected_p(compared):
-    (pair,) = pairs.corrected_pairs(compared({"a": 0.5, "b": 0.25}))
+def test_significant_needs_the_interval_and_the_corrected_p():
+    (pair,) = pairs.corrected_pairs(comparison({"a": 0.5, "b": 0.25}))
     assert all(side.significant for side in (pair, pair.swapped()))
     others = (pair._replace(low=0.0), pair._replace(corrected=pairs.ALPHA + 0.001))
     assert not any(other.significant for other in others)
 
 
-def test_an_interval_that_excludes_0_is_not_enough_after_correction(compared):
-    content = compared({"a": 0.9, "b": 0.8, "c": 0.7}, noise=0.05, p_value=0.03)
+def test_an_interval_that_excludes_0_is_not_enough_after_correction():
+    content = comparison({"a": 0.9, "b": 0.8, "c": 0.7}, noise=0.05, p_value=0.03)
     assert {pair.conclusion for pair in pairs.corrected_pairs(content)} == {"not significant"}
     assert {*pairs.tiers(content).values()} == {"a"}
 
 
 @pytest.mark.parametrize("swapped", [False, True])
-def test_the_claim_does_not_depend_on_the_order_within_noise(compared, swapped):
-    content = compared(SEVEN | ({"a": 0.895, "b": 0.90} if swapped else {}))
+def test_the_claim_does_not_depend_on_the_order_within_noise(swapped):
+    content = comparison(SEVEN | ({"a": 0.895, "b": 0.90} if swapped else {}))
     assert pairs.leaders(content) == ["a", "b"]
     assert numbers(pairs.claim(content)) == ["0.895", "0.900", "0.195", "0.185", "0.205"]
     assert pairs.claim(content).startswith("a and b (F1 ")
@@ -71,10 +71,8 @@ def test_the_claim_does_not_depend_on_the_order_within_noise(compared, swapped):
         ({"a": 0.5, "b": 0.49, "c": 0.485, "d": 0.3}, 0.012, ["a", "b"], ["0.490", "0.500"]),
     ],
 )
-def test_a_claim_has_the_leaders_and_how_far_they_are_ahead(
-    compared, scores, noise, best, expected
-):
-    content = compared(scores, noise=noise)
+def test_a_claim_has_the_leaders_and_how_far_they_are_ahead(scores, noise, best, expected):
+    content = comparison(scores, noise=noise)
     assert pairs.leaders(content) == best
     assert numbers(pairs.claim(content)) == expected
     assert pairs.claim(content).startswith(" and ".join(best))
@@ -121,31 +119,31 @@ def test_the_claim_names_experiments_that_are_not_ahead_of_a_baseline(
         (SEVEN, 8, "0.164"),
     ],
 )
-def test_too_few_groups_are_warned_of(compared, scores, groups, least):
-    content = compared(scores, groups=groups)
+def test_too_few_groups_are_warned_of(scores, groups, least):
+    content = comparison(scores, groups=groups)
     expected = [] if least is None else [least, str(groups)]
     assert numbers(pairs.groups_warning(content)) == expected
     assert any(pair.significant for pair in pairs.corrected_pairs(content)) == (least is None)
 
 
-def test_a_warning_is_about_the_test_set_with_too_few_groups(compared):
+def test_a_warning_is_about_the_test_set_with_too_few_groups():
     two = {"a": 0.5, "b": 0.25}
-    content = compared(two, groups=60) | {"further": {"new": compared(two, groups=4)}}
+    content = comparison(two, groups=60) | {"further": {"new": comparison(two, groups=4)}}
     assert numbers(pairs.groups_warning(content)) == ["0.125", "4"]
-    content = compared(two, groups=6) | {"further": {"new": compared(two, groups=60)}}
+    content = comparison(two, groups=6) | {"further": {"new": comparison(two, groups=60)}}
     assert pairs.groups_warning(content) == ""
 
 
-def test_without_a_test_nothing_is_said_about_differences(compared):
+def test_without_a_test_nothing_is_said_about_differences():
     for scores in ({"a": 0.5}, {"a": 0.5, "b": 0.25}):
-        said = pairs.claim(compared(scores) | {"pairs": []})
+        said = pairs.claim(comparison(scores) | {"pairs": []})
         assert "not tested" in said
         assert "significant" not in said
 
 
-def test_the_lowest_wins_if_lower_is_better(compared):
-    assert pairs.leaders(compared({"ann": 0.5, "bob": 0.25, "cid": 0.125}, metric=CER)) == ["cid"]
-    content = compared({"ann": 0.4, "bob": 0.5}, metric=CER)
+def test_the_lowest_wins_if_lower_is_better():
+    assert pairs.leaders(comparison({"ann": 0.5, "bob": 0.25, "cid": 0.125}, metric=CER)) == ["cid"]
+    content = comparison({"ann": 0.4, "bob": 0.5}, metric=CER)
     content["pairs"][0]["difference"] |= {"low": -0.15, "high": -0.02}
     (lead,) = pairs.corrected_pairs(content)
     assert (lead.a, lead.value, lead.low, lead.high) == ("ann", 0.1, 0.02, 0.15)
@@ -209,9 +207,9 @@ def test_letters_go_on_after_z():
 @pytest.mark.parametrize(
     ("question", "start"), [("ab", "0.005 0.005 0.015 1.000"), ("ca", "0.200 0.190 0.210 0.002")]
 )
-def test_the_pair_of_the_question_comes_first(compared, question, start):
-    content = compared(SEVEN) | {"question": [*question]}
+def test_the_pair_of_the_question_comes_first(question, start):
+    content = comparison(SEVEN) | {"question": [*question]}
     sentence, rest = pairs.claim(content).split("). ", 1)
     assert numbers(sentence) == start.split()
     assert ("ahead" in sentence) == (question == "ca")
-    assert rest == pairs.claim(compared(SEVEN))
+    assert rest == pairs.claim(comparison(SEVEN))

@@ -1,6 +1,6 @@
 """The table of a study for people and for spreadsheets."""
 
-from tests.reporting.conftest import BLEU, CER, with_baselines
+from tests.reporting.conftest import BLEU, CER, comparison, with_baselines
 from wxb.metrics import Metric
 from wxb.reporting import tables
 
@@ -28,15 +28,15 @@ def test_markdown_of_two(tree):
     assert "| ner-a | 2.35 M (1.23 M trained) | 1,500 | 12,000 |" in text
 
 
-def test_leads_are_those_of_the_leaders_over_the_others(compared):
-    table = tables.leads_table(compared(dict(zip("abcd", (0.9, 0.895, 0.7, 0.5), strict=True))))
+def test_leads_are_those_of_the_leaders_over_the_others():
+    table = tables.leads_table(comparison(dict(zip("abcd", (0.9, 0.895, 0.7, 0.5), strict=True))))
     assert [row[:2] for row in table.rows] == [["a", "c"], ["a", "d"], ["b", "c"], ["b", "d"]]
     assert "|".join(table.rows[0][2:]) == "+0.200 (+0.190 to +0.210)|< 0.001|< 0.001|significant"
-    (only,) = tables.leads_table(compared({"a": 0.5, "b": 0.495})).rows
+    (only,) = tables.leads_table(comparison({"a": 0.5, "b": 0.495})).rows
     assert only == ["a", "b", "+0.005 (-0.005 to +0.015)", "0.500", "0.500", "not significant"]
-    (lower,) = tables.leads_table(compared({"a": 0.5, "b": 0.25}, metric=CER)).rows
+    (lower,) = tables.leads_table(comparison({"a": 0.5, "b": 0.25}, metric=CER)).rows
     assert lower[:3] == ["b", "a", "+0.250 (+0.240 to +0.260)"]
-    assert tables.leads_table(compared({"a": 0.5})).rows == []
+    assert tables.leads_table(comparison({"a": 0.5})).rows == []
 
 
 def test_baselines_are_marked_and_in_no_tier():
@@ -47,8 +47,8 @@ def test_baselines_are_marked_and_in_no_tier():
     assert [row[0] for row in tables.training_table(made, None).rows] == ["a", "b"]
 
 
-def test_groups_and_seeds_are_shown(compared):
-    content = compared({"a": 0.5}) | {"unit": "spans", "groups": 3, "seeds": [4, 5]}
+def test_groups_and_seeds_are_shown():
+    content = comparison({"a": 0.5}) | {"unit": "spans", "groups": 3, "seeds": [4, 5]}
     content["grouped_by"] = "source"
     content["systems"]["a"]["f1_by_run"] = [0.4, 0.6]
     text = tables.markdown(content)
@@ -76,17 +76,17 @@ def test_the_csv_has_a_row_an_experiment(tree):
         assert (row["parameters"], row["trainable_parameters"]) == (2_345_678, 1_234_567)
 
 
-def test_counts_of_the_csv_are_those_of_the_scores(compared):
+def test_counts_of_the_csv_are_those_of_the_scores():
     """Not of the errors, one of whose keys is `correct`, too: they are those of the first seed."""
-    content = compared({"a": 0.8, "b": 0.5})
+    content = comparison({"a": 0.8, "b": 0.5})
     system = content["systems"]["a"]
     system["correct"], system["errors"] = 7.0, {"correct": 9, "missed": 1}
     row, _ = tables.csv_rows(content | {"counts": {"correct": "correct"}})
     assert (row["correct"], row["missed"]) == (7.0, 1)
 
 
-def test_tables_show_metrics_with_their_titles_and_decimals(compared):
-    content = compared({"a": 30.26, "b": 28.0}, noise=1.0, metric=BLEU)
+def test_tables_show_metrics_with_their_titles_and_decimals():
+    content = comparison({"a": 30.26, "b": 28.0}, noise=1.0, metric=BLEU)
     chrf = Metric("chrf", "chrF", high=100.0, decimals=2)
     content |= {"counts": {"words": "words"}, "shares": {"rare": "rare words"}}
     content["metrics"] |= {"chrf": chrf._asdict()}
