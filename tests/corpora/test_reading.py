@@ -35,12 +35,6 @@ def read_one(folder, content, **changes):
     return item
 
 
-def as_parquet(rows):
-    out = io.BytesIO()
-    pq.write_table(pa.Table.from_pylist(rows), out)
-    return out.getvalue()
-
-
 def test_a_record_is_read_with_sorted_spans(tmp_path):
     content = raw(spans=[(13, 17, "CITY"), (0, 3, "NAME")])
     assert read_one(tmp_path, content) == Record(
@@ -276,6 +270,7 @@ def labelled_texts(draw):
 @given(st.lists(labelled_texts().filter(lambda item: item[0].strip()), min_size=1))
 def test_texts_and_offsets_are_kept_exactly_in_every_format(tmp_path_factory, items):
     contents = [raw(text, spans, id=str(i)) for i, (text, spans) in enumerate(items)]
+    pq.write_table(pa.Table.from_pylist(contents), parquet := io.BytesIO())
     files = {
         "r.json": json.dumps(contents, ensure_ascii=False),
         "r.jsonl": "\n".join(json.dumps(content, ensure_ascii=False) for content in contents),
@@ -283,7 +278,7 @@ def test_texts_and_offsets_are_kept_exactly_in_every_format(tmp_path_factory, it
             [["id", "input", "spans"]]
             + [[c["id"], c["input"], json.dumps(c["spans"])] for c in contents]
         ),
-        "r.parquet": as_parquet(contents),
+        "r.parquet": parquet.getvalue(),
     }
     for name, content in files.items():
         records = read(tmp_path_factory.getbasetemp(), content, name)

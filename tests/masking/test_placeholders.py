@@ -54,12 +54,6 @@ def masked(documents, mapping):
     return edits, [apply_edits(text, row) for text, row in zip(documents, edits, strict=True)]
 
 
-def gaps(text, edits):
-    """The ranges of a text between its edits."""
-    edges = [0, *(edge for edit in edits for edge in edit[:2]), len(text)]
-    return zip(edges[::2], edges[1::2], strict=True)
-
-
 @given(documents)
 def test_unmasking_restores_the_texts(documents):
     mapping = Placeholders()
@@ -94,7 +88,8 @@ def test_nothing_changes_outside_spans_but_strings_like_placeholders(documents):
             is_literal = edit.new.startswith("<LITERAL_")
             assert is_literal or any(s.start < edit.end and edit.start < s.end for s in spans)
             assert not {"\r", "\n"} & {*own}
-        kept = [text[start:end] for start, end in gaps(text, edits)]
+        edges = [0, *(edge for edit in edits for edge in edit[:2]), len(text)]
+        kept = [text[a:b] for a, b in zip(edges[::2], edges[1::2], strict=True)]
         news = [edit.new for edit in edits]
         assert new == "".join(part for pair in zip(kept, [*news, ""], strict=True) for part in pair)
 

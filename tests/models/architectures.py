@@ -24,11 +24,6 @@ SCALED = {
 }
 
 
-def random_ids(rows=3, length=8, seed=0):
-    rng = torch.Generator().manual_seed(seed)
-    return torch.randint(VOCABULARY, (rows, length), generator=rng)
-
-
 def random_audio(rows=3, seed=0, frames=FRAMES):
     """Log-mel features (B, bands, frames)."""
     return torch.randn(rows, BANDS, frames, generator=torch.Generator().manual_seed(seed))
@@ -86,7 +81,9 @@ class Architecture:
         return {"input_features": random_audio(rows, seed)} if self.prefix else {}
 
     def inputs(self, rows=3, length=8, seed=0):
-        return {**self.audio(rows, seed), **self.tokens(random_ids(rows, length, seed))}
+        rng = torch.Generator().manual_seed(seed)
+        ids = torch.randint(VOCABULARY, (rows, length), generator=rng)
+        return {**self.audio(rows, seed), **self.tokens(ids)}
 
 
 def bert_settings(draw):

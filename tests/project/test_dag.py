@@ -50,12 +50,6 @@ def lock_paths(*paths, pid):
     RWLOCK.write_text(json.dumps({"write": entries, "read": {}}))
 
 
-def dead_pid():
-    process = subprocess.Popen([sys.executable, "-c", ""])
-    process.wait()
-    return process.pid
-
-
 def test_values_of_parameters_are_those_that_dvc_reads(project):
     Path("dvc.yaml").write_text(
         DVC_YAML.replace("[block, other]", "[block.key, block.absent, other.absent, absent]")
@@ -119,7 +113,9 @@ def test_outputs_in_use_mean_running_and_not_changed(project):
     assert make.is_running
     assert make.changes == {"source": "modified"}
     assert not use.is_due
-    lock_paths("made", pid=dead_pid())
+    ended = subprocess.Popen([sys.executable, "-c", ""])
+    ended.wait()
+    lock_paths("made", pid=ended.pid)
     make, use = steps()
     assert not make.is_running
     assert make.changes == {"source": "modified", "made": "modified"}

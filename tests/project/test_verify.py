@@ -24,6 +24,13 @@ def contents():
     return {str(path): path.read_bytes() for path in files if "tmp" not in path.parts}
 
 
+def cached_copy(content):
+    """The path of the only file in DVC's cache with this content."""
+    files = [path for path in Path(".dvc/cache/files").rglob("*") if path.is_file()]
+    (copy,) = (path for path in files if path.read_bytes() == content)
+    return copy
+
+
 def test_every_flipped_byte_is_found_and_repaired(toy_project):
     """Also in the cache, whose objects DVC believes if their mode is 0444."""
     assert faults() == {}
@@ -45,11 +52,7 @@ def test_every_flipped_byte_is_found_and_repaired(toy_project):
 
 def test_without_a_copy_the_stage_is_stale(toy_project):
     """Not so before: DVC restored the wrong bytes from its cache."""
-    (cached,) = (
-        path
-        for path in Path(".dvc/cache/files").rglob("*")
-        if path.is_file() and path.read_bytes() == b"1\n"
-    )
+    cached = cached_copy(b"1\n")
     for path in (cached, Path("made/other")):
         flip(path)
     _, found = verify(repair=True)
@@ -65,11 +68,7 @@ def test_without_a_copy_the_stage_is_stale(toy_project):
 def test_missing_and_unexpected_files_are_named(toy_project):
     before = contents()
     Path("made/other").rename("made/renamed")
-    (cached,) = (
-        path
-        for path in Path(".dvc/cache/files").rglob("*")
-        if path.is_file() and path.read_bytes() == b"a source\n"
-    )
+    cached = cached_copy(b"a source\n")
     cached.unlink()
     expected = {"made/other": "missing", "made/renamed": "unexpected", str(cached): "missing"}
     assert faults() == expected

@@ -58,11 +58,6 @@ def transcripts(right):
     ]
 
 
-def speech_page():
-    """The page of `speech`, with recordings in the working folder."""
-    write_page("speech", [transcripts(30), transcripts(20)])
-
-
 def lesson_page():
     """The page of a lesson with wide figures and tables."""
     heads = {
@@ -88,7 +83,7 @@ def ner_pages():
 PAGES = {
     "ner": ner_pages,
     "index": ner_pages,
-    "speech": speech_page,
+    "speech": lambda: write_page("speech", [transcripts(30), transcripts(20)]),
     "translation": partial(write_page, "translation", [translations(30), translations(20)]),
     "attention": lesson_page,
 }

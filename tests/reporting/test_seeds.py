@@ -1,12 +1,9 @@
 """The committed study of several seeds, and its table in README."""
 
-import json
-from pathlib import Path
-
 import pytest
 
 from tests.reporting.conftest import HOME
-from tests.repository import Files
+from tests.repository import Files, write
 from wxb.core import paths
 from wxb.core.errors import WxbError
 from wxb.core.params import check, read_yaml
@@ -43,13 +40,9 @@ def test_readme_shows_what_the_index_has(study, monkeypatch):
     assert "Made on Quipu, finished on 2029-01-02" in block  # of the times
 
 
-def write_params(content):
-    Path("params.yaml").write_text(json.dumps(content))
-
-
 def test_one_seed_is_not_kept(tree):
     made = tree(["ner-encoder", "ner-a"])
-    write_params(made.params.model_dump(mode="json"))
+    write("params.yaml", made.params.model_dump(mode="json"))
     with pytest.raises(WxbError, match=r"several seeds; run `make seeds STUDY=ner`"):
         provenance.results_of_seeds("ner")
 
@@ -58,11 +51,10 @@ def test_the_study_of_several_seeds_is_kept_with_its_machine(tree):
     made = tree(["ner-encoder", "ner-a"])
     content = made.params.model_dump(mode="json")
     content["studies"]["ner"]["seed"] = [4, 5]
-    write_params(content)
+    write("params.yaml", content)
     with pytest.raises(WxbError, match="several seeds"):  # it was made with one
         provenance.results_of_seeds("ner")
-    path = Path("reports/studies/ner.json")
-    path.write_text(json.dumps({**made.comparison, "seeds": [4, 5]}))
+    write("reports/studies/ner.json", {**made.comparison, "seeds": [4, 5]})
     found = provenance.results_of_seeds("ner")
     assert found["seeds"] == [4, 5]
     assert found["made"]["machines"] == [{"device": "some machine"}]

@@ -136,16 +136,12 @@ def test_blank_sentences_are_rejected_and_replacement_characters_kept(tmp_path):
     assert text_and_mentions(kept) == ("\ufffd \u2028 \ufffd", [("\ufffd", "X")])
 
 
-def iob2(length):
-    return ["B", *["I"] * (length - 1)]
-
-
 def marked(begin, inside, last, single):
     return lambda n: [single] if n == 1 else [begin, *inside * (n - 2), last]
 
 
 SCHEMES = {
-    "IOB2": iob2,
+    "IOB2": lambda length: ["B", *["I"] * (length - 1)],
     "BIOES": marked("B", "I", "E", "S"),
     "BILOU": marked("B", "I", "L", "U"),
     "BMEWO": marked("B", "M", "E", "W"),
