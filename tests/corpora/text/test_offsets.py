@@ -10,18 +10,12 @@ from hypothesis import strategies as st
 from tokenizers import Regex, Tokenizer, models, normalizers, pre_tokenizers, trainers
 from transformers import PreTrainedTokenizerFast
 
+from tests.corpora.text import test_tokenizers
 from wxb.core.errors import WxbError
 from wxb.corpora.text.offsets import token_offsets
 from wxb.corpora.text.tokenizers import train
 
-TEXTS = [
-    "Call Zoë Müller-Straße at +49 30 1234567, please.",
-    "李明住在北京市朝阳区88号。请打电话给他！",
-    "اتصل بأحمد على الرقم ٠١٢٣ في القاهرة.",
-    "राम का फ़ोन नंबर ९८७६ है और वह दिल्ली में रहता है।",
-    "A family: 👨‍👩‍👧 and a flag 🇩🇪 👍🏽!",
-    "one\r\ntwo\tthree\u00a0four\u3000five",
-]
+TEXTS = test_tokenizers.TEXTS[:-1]
 
 
 def with_nfc():

@@ -32,12 +32,12 @@ KINDS = ["byte-level-bpe", "wordpiece"]
 HANGUL = ["".join(chr(0xAC00 + (7 * word + i) % 700) for i in range(4)) for word in range(300)]
 TEXTS = [
     "Call Zoë Müller-Straße at +49 30 1234567, please.",
-    "Où êtes-vous né, Éloïse ? À Besançon, le 12/05/1987.",
     "李明住在北京市朝阳区88号。请打电话给他！",
     "اتصل بأحمد على الرقم ٠١٢٣ في القاهرة.",
     "राम का फ़ोन नंबर ९८७६ है और वह दिल्ली में रहता है।",
     "A family: 👨‍👩‍👧 and a flag 🇩🇪 👍🏽!",
     "one\r\ntwo\tthree\u00a0four\u3000five",
+    "Où êtes-vous né, Éloïse ? À Besançon, le 12/05/1987.",
 ]
 EDGE_CASES = [*TEXTS, "", " ", "\r\n\t", "  Hi  there \n", "e\u0301te\u0301", "\ufeffx\u200by\x00z"]
 
