@@ -22,7 +22,7 @@ BUDGET = {
     "wxb/masking": 832,
     "demos": 2086,
     "benchmarks": 4427,
-    "tests": 27952,
+    "tests": 27937,
 }
 
 

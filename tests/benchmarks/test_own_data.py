@@ -1,15 +1,14 @@
 """Sets of records for first studies and their peers: divisions, results in files, and recipes."""
 
 import re
-from pathlib import Path
 
 from ruamel.yaml import YAML
 
 from tests.benchmarks.script import script
+from tests.project_copy import ROOT
 from wxb.cli.new.studies import first_study
 from wxb.core.params import check, parse_yaml, read_yaml
 
-ROOT = Path(__file__).parents[2]
 benchmark = script("own_data")
 
 

@@ -5,13 +5,13 @@ import re
 import shutil
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 import typer
 from typer.testing import CliRunner
 
 from tests import commands
+from tests.project_copy import ROOT
 from wxb.cli.app import app, main
 from wxb.corpora import clean
 from wxb.corpora.records import Record
@@ -22,8 +22,6 @@ from wxb.reporting.charts.pairs import claim
 from wxb.tasks.ner import metrics
 from wxb.tasks.ner.metrics import PredictionRow
 from wxb.tasks.ner.record import LABELLING, Span
-
-ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture

@@ -4,7 +4,6 @@
 """
 
 import shutil
-from pathlib import Path
 
 import huggingface_hub
 import pytest
@@ -12,13 +11,13 @@ from huggingface_hub import errors
 from huggingface_hub.utils import filter_repo_objects, httpx
 
 from tests import tiny
+from tests.project_copy import ROOT
 from wxb.core import hub
 from wxb.core.errors import WxbError
 from wxb.core.params import read_yaml
 from wxb.core.params.backbones import Backbone
 from wxb.corpora.text.tokenizers import train
 
-ROOT = Path(__file__).parents[2]
 COMMIT = "0123456789" * 4
 # Files that can run code, and formats of other libraries.
 OTHERS = ["pytorch_model.bin", "consolidated.00.pth", "modeling.py", "tf_model.h5"]
@@ -100,13 +99,10 @@ def test_only_matching_files_are_copied_from_the_cache(requests, tmp_path):
         hub.fetch("records", "main", ["x.csv", "y"], tmp_path / "none")
 
 
-def response(status):
-    return httpx.Response(status, request=httpx.Request("GET", "http://hub"))
-
-
+REQUEST = httpx.Request("GET", "http://hub")
 FAULTS = [
-    errors.GatedRepoError("x", response=response(403)),
-    errors.RevisionNotFoundError("x", response=response(404)),
+    errors.GatedRepoError("x", response=httpx.Response(403, request=REQUEST)),
+    errors.RevisionNotFoundError("x", response=httpx.Response(404, request=REQUEST)),
     httpx.ConnectError("x"),
 ]
 

@@ -1,20 +1,18 @@
 """The lesson on attention: the weights are those of the model, and shares sum to 1."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tests import tiny
+from tests.project_copy import ROOT
 from wxb.core.errors import WxbError
 from wxb.core.params import check, read_yaml
 from wxb.corpora.text.tokenizers import train
 from wxb.lessons import attention
 
 SENTENCE = "Ann Lee met Bob in Rome."
-ROOT = Path(__file__).parents[2]
 KINDS = {"bert": "wordpiece", "llama": "byte-level-bpe"}
 
 

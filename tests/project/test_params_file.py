@@ -1,18 +1,17 @@
 """Edits of params.yaml: content is exact, and other blocks keep their bytes and comments."""
 
 import re
-from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.project_copy import ROOT
 from wxb.core.params import ParamsError
 from wxb.core.params import parse_yaml as parse
 from wxb.project import params_file
 from wxb.project.params_file import to_yaml, update
 
-ROOT = Path(__file__).parents[2]
 PARAMS = (ROOT / "params.yaml").read_text(encoding="utf-8")
 BLOCK = "mine:\n  task: ner\n  path: x.json\n  split: {test: 0.2, valid: 0.1}\n"
 

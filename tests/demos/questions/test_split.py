@@ -1,20 +1,19 @@
 """What the test sets of params/chat.yaml share with tuning and with texts for pretraining."""
 
 import json
-from pathlib import Path
 
 import pytest
 from ruamel.yaml import YAML
 
 from demos.questions import WORDING, generate
 from demos.questions.facts import LANGUAGES, facts
+from tests.project_copy import ROOT
 from wxb.corpora.division import divide
 from wxb.corpora.reading import read
 from wxb.tasks.chat.params import Corpus
 from wxb.tasks.chat.reading import Reading
 from wxb.tasks.chat.record.conversation import deserialize
 
-ROOT = Path(__file__).parents[3]
 PARAMS = ROOT / "params/chat.yaml"
 FACTS = {fact.key: fact for language in LANGUAGES for fact in facts(language)}
 GROUPS = {"test": "kind", "combinations": "combination", "unseen-facts": "unseen"}

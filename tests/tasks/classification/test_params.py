@@ -1,12 +1,9 @@
-from pathlib import Path
-
 import pytest
 from ruamel.yaml import YAML
 
+from tests.project_copy import ROOT
 from wxb.core.params import ParamsError, check
 from wxb.project.profiles import switch
-
-ROOT = Path(__file__).parents[3]
 
 
 @pytest.fixture

@@ -1,5 +1,4 @@
 import os
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -8,13 +7,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from transformers import WhisperFeatureExtractor
 
+from tests.project_copy import ROOT
 from tests.tasks.speech.tones import FORMATS, SECONDS, noise, tone, write
 from wxb.corpora.records import RecordError
 from wxb.tasks.speech.models.features import log_mel, to_window
 from wxb.tasks.speech.record import audio
 from wxb.tasks.speech.record.audio import FRAMES, HOP, MARGIN, RATE, frame_levels, read, trim
 
-ROOT = Path(__file__).parents[4]
 LIMITS = {"top_db": 40.0, "shortest": 0.1, "longest": 10.0}
 WINDOW = 3  # seconds
 U = 2.0**-24  # unit roundoff of float32
