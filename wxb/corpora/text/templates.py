@@ -202,9 +202,7 @@ class Template:
         for index, turn in enumerate(turns):
             if turn["role"] == "assistant":
                 prompt = self._render(turns[:index], answer_next=True)
-                if not text.startswith(
-                    prompt
-                ):  # a thought, if empty, is before the last answer only
+                if not text.startswith(prompt):  # an empty thought is before the last answer only
                     prompt = self._render(turns[:index], answer_next=True, thinks=True)
                 stop = text.find(end, len(prompt) + len(turn["content"].strip()))
                 if not text.startswith(prompt) or stop < 0:
@@ -240,7 +238,7 @@ class Template:
     def _render(
         self, conversation: Sequence[Message], *, answer_next: bool = False, thinks: bool = False
     ) -> str:
-        """The text of a conversation, as in transformers; one that `thinks` begins so."""
+        """The text of a conversation, as in transformers; `thinks`: leave thoughts to the model."""
         from jinja2 import TemplateError
         from transformers.utils.chat_template_utils import render_jinja_template
 
