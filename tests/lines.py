@@ -9,7 +9,7 @@ ROOT = Path(__file__).parents[1]
 BUDGET = {
     "stages": 596,
     "wxb/core": 2112,
-    "wxb/corpora": 2569,
+    "wxb/corpora": 2567,
     "wxb/metrics": 528,
     "wxb/models": 2578,
     "wxb/training": 1539,
