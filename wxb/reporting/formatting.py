@@ -101,7 +101,7 @@ def rounded(value: float, metric: Metric = SHARE) -> str:
 
 
 def p_value(value: float) -> str:
-    """A p value with three decimals, four if it is above 0.05 by less, or "< 0.001"."""
+    """A p value with three decimals (four if it would round down to 0.05), or "< 0.001"."""
     return f"{value:.{4 if 0.05 < value < 0.0505 else 3}f}" if value >= 0.001 else "< 0.001"
 
 

@@ -173,7 +173,7 @@ def merge_adapter(adapter: Any, folder: Path) -> Any:
     backbone: PreTrainedModel = adapter.unload()
     if getattr(backbone, "is_quantized", False):
         if backbone.config.model_type in ("gpt2", "openai-gpt"):  # transposed by bitsandbytes
-            raise WxbError("merge: found QLoRA on GPT-2, whose layers cannot leave 4 bits again")
+            raise WxbError("merge: cannot merge QLoRA on GPT-2; share the adapter, or train LoRA")
         # The sum does not fit into 4 bits.
         backbone = backbone.dequantize()
     merged: PreTrainedModel = pretrained.adapter(backbone, folder).merge_and_unload()

@@ -47,7 +47,7 @@ def initial_model(backbone: Backbone, tokenizer: PreTrainedTokenizerBase) -> Pre
             has_objective = backbone.objective in CLASSES
             model = pretrained.model(cls, folder, new_heads=has_objective, config=config)
             if (new := len(tokenizer) - model.config.vocab_size) > 0:  # added tokens
-                print(f"{new} tokens without weights get new ones")
+                print(f"added {new} rows to the embeddings, for new tokens")
                 model.resize_token_embeddings(len(tokenizer))
             return model.float() if has_objective else model  # half loses small updates
     assert backbone.architecture is not None
@@ -116,7 +116,7 @@ def load_backbone(
     model = pretrained.model(cls, folder, **options)
     if four_bit:
         # On CPUs with AVX512-BF16, bitsandbytes would repack the weights at the first evaluation,
-        # which rounds their scales: training would go on with others than a resumed run.
+        # which rounds their scales: a resumed training would then use other weights.
         for module in model.modules():
             if hasattr(module, "support_avx512bf16_for_cpu"):
                 module.support_avx512bf16_for_cpu = False  # type: ignore[assignment]
@@ -127,6 +127,7 @@ def load_backbone(
         for module in model.modules():
             if hasattr(module, "is_causal"):
                 module.is_causal = False  # type: ignore[assignment]
+        # Some models mask later tokens by themselves: then the last token cannot change the first.
         ids = torch.tensor([[0, 0], [0, 1]], device=model.device)
         with torch.no_grad():
             first = model.eval()(ids).last_hidden_state[:, 0]
