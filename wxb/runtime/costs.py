@@ -11,7 +11,8 @@ from wxb.runtime.kernels import cpu_model
 def process_cost(seconds: float) -> dict[str, object]:
     """The cost of this process: `seconds`, its duration, peak memory, time (UTC), and device.
 
-    If torch is imported, also its version, the CPU's capability and the GPU's peak memory.
+    If torch is imported, also its version and the CPU's capability; of a GPU that it used, the name
+    and the peak memory.
     """
     model, threads = cpu_model(), os.environ.get("OMP_NUM_THREADS")
     cost = {
@@ -25,7 +26,7 @@ def process_cost(seconds: float) -> dict[str, object]:
     if torch is not None:
         cost["capability"] = torch.backends.cpu.get_cpu_capability()  # such as AVX2 or AVX512
         cost["torch"] = torch.__version__
-        if torch.cuda.is_available():
+        if torch.cuda.is_initialized():
             cost["device"] = torch.cuda.get_device_name()
             cost["peak_gpu_memory_mib"] = torch.cuda.max_memory_allocated() // 2**20
     return cost

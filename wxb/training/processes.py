@@ -35,7 +35,8 @@ def launch(processes: int) -> Iterator[None]:
     """Start the command of this process again, so that `processes` of them train together.
 
     At the end, this process waits for the others. If one fails, all are killed and this process
-    exits with 1. Nothing is started if WORLD_SIZE is set; WxbError if it differs from `processes`.
+    exits with 1. Nothing is started if WORLD_SIZE is set; WxbError if it differs from `processes`,
+    or if there are fewer GPUs.
     """
     if "WORLD_SIZE" in os.environ and count() != processes:
         raise WxbError(
@@ -45,6 +46,13 @@ def launch(processes: int) -> Iterator[None]:
     if "WORLD_SIZE" in os.environ or processes == 1:
         yield
         return
+    visible = os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",")
+    gpus = [gpu for gpu in visible if gpu not in ("", "-1")]
+    if 0 < len(gpus) < processes:
+        raise WxbError(
+            f"found {len(gpus)} GPU(s); expected one for each of {processes} processes: lower"
+            " `training.processes`, or hide them: `CUDA_VISIBLE_DEVICES=`"
+        )
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
         address, port = listener.getsockname()
