@@ -21,7 +21,7 @@ from wxb.project.engines import (
     is_helpful,
     is_reading,
     plan,
-    repair_and_check,
+    repair_and_run_check,
     require_supported,
     run_folder,
     targets,
@@ -48,7 +48,7 @@ try:
             _, arguments = parse_args(sys.argv[1:])
         require_supported(arguments, config)
         if not is_reading(arguments):
-            repair_and_check()
+            repair_and_run_check()
         # The folder is removed when this variable goes, at the end of the run.
         folder = run_folder("look" if is_reading(arguments) else "run")
         os.environ[RUN] = folder.name

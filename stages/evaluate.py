@@ -32,7 +32,7 @@ def main(params: Params, name: str) -> dict[str, float]:
     runs: dict[str, dict[str, evaluation.Run]] = {test_set: {} for test_set in test_sets}
     further: dict[str, list[Mapping[str, float]]] = {test_set: [] for test_set in test_sets}
     seconds = 0.0
-    for subfolder in map(study.folder, study.seeds):
+    for subfolder in map(study.seed_subfolder, study.seeds):
         predictor = predictor_class.load(model / subfolder, experiment.prediction)
         for test_set, records in test_sets.items():
             caption = " ".join(filter(None, [f"evaluate@{name}: {test_set}", subfolder]))

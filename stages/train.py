@@ -60,8 +60,8 @@ def main(params: Params, name: str) -> None:
             counts = {"updates": int(last["step"]), "examples": round(last["epoch"] * len(train))}
             predictor = method.predictor(model, targets / "train.arrow", **counts)
             predictor.calibrate([*records("valid")], caption=f"{caption}: calibrate")
-            predictor.save(models / study.folder(seed))
-            write_curves(curves_folder / study.folder(seed), history)
+            predictor.save(models / study.seed_subfolder(seed))
+            write_curves(curves_folder / study.seed_subfolder(seed), history)
     for folder in checkpoint_folders.values() if processes.rank() == 0 else ():
         shutil.rmtree(folder, ignore_errors=True)  # some methods write no checkpoints
 

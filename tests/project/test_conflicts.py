@@ -13,7 +13,7 @@ from tests.repository import git
 from wxb.cli.app import app
 from wxb.core.errors import WxbError
 from wxb.project import dag
-from wxb.project.engines import plan, repair_and_check
+from wxb.project.engines import plan, repair_and_run_check
 from wxb.project.verify import verify
 from wxb.runtime.links import require_valid_links
 
@@ -31,7 +31,7 @@ def test_every_command_names_a_merge_conflict(toy_project, file):
         assert isinstance(result.exception, WxbError), command
         assert f"conflict in {file}" in str(result.exception), command
     with pytest.raises(WxbError, match=rf"conflict in {file}"):
-        repair_and_check()
+        repair_and_run_check()
     assert f"conflict in {file}" in dag.staleness().unknown
     path.write_text(text)
     assert stages_run() == []
@@ -41,7 +41,7 @@ def test_a_folder_with_braces_is_refused(tmp_path, monkeypatch):
     (tmp_path / "{a}").mkdir()
     monkeypatch.chdir(tmp_path / "{a}")
     with pytest.raises(WxbError, match="paths with braces"):
-        repair_and_check()
+        repair_and_run_check()
 
 
 def test_a_merge_of_results_keeps_one_side_and_reruns_what_differs(toy_project):
@@ -72,7 +72,7 @@ def test_a_linked_folder_is_refused_before_a_stage_runs(toy_project, tmp_path, i
     Path("m").symlink_to(tmp_path / "scratch")
     for refusal in (
         dag.steps,
-        repair_and_check,
+        repair_and_run_check,
         verify,
         lambda: require_valid_links([Path("m/x")]),
     ):
@@ -84,7 +84,7 @@ def test_a_link_without_a_target_is_named(toy_project):
     shutil.rmtree(".dvc/cache")
     Path("made/other").unlink()
     Path("made/other").symlink_to("/lost/object")
-    for refusal in (dag.steps, repair_and_check):
+    for refusal in (dag.steps, repair_and_run_check):
         with pytest.raises(
             WxbError, match=r"^made/other is a link to /lost/object, which does not"
         ):

@@ -17,7 +17,7 @@ from tests.repository import git
 from wxb.core.errors import WxbError
 from wxb.project import dag, repair
 from wxb.project.dag import LOCKFILE
-from wxb.project.engines import PlanError, repair_and_check
+from wxb.project.engines import PlanError, repair_and_run_check
 from wxb.runtime.engine import RWLOCK
 
 DAMAGED = ["", '{"write": {"/a": {"pi', '{"write": []}', "\0\0\0"]
@@ -32,10 +32,10 @@ def test_a_damaged_rwlock_is_removed(toy_project, capsys, content):
             stages_run()
     RWLOCK.write_text(content)
     dag.steps()  # reads only
-    repair_and_check()
+    repair_and_run_check()
     assert capsys.readouterr().err == f"{RWLOCK} was damaged by a killed run; it was removed\n"
     assert stages_run() == []
-    repair_and_check()
+    repair_and_run_check()
     assert capsys.readouterr().err == ""
 
 
@@ -54,13 +54,13 @@ def test_locks_of_dead_processes_and_reused_pids_are_removed(toy_project, capsys
         content = json.dumps({"write": {"/a": owner}, "read": {"/b": [owner]}})
         RWLOCK.write_text(content)
         with pytest.raises(PlanError, match=rf"active in this project \(PID {pid}: .*time\.sleep"):
-            repair_and_check()
+            repair_and_run_check()
         assert RWLOCK.read_text() == content
         os.utime(RWLOCK, (1, 1))
-        repair_and_check()
+        repair_and_run_check()
         assert "had locks of a killed run" in capsys.readouterr().err
     RWLOCK.write_text(content)
-    repair_and_check()
+    repair_and_run_check()
     assert "had locks of a killed run" in capsys.readouterr().err
 
 
@@ -70,8 +70,8 @@ def test_no_run_starts_while_a_stage_runs(toy_project):
     with sleeping_process("stages.train", "x") as pid:
         path.write_text(str(pid))
         with pytest.raises(PlanError, match=rf"active in this project \(PID {pid}: .*train x"):
-            repair_and_check()
-    repair_and_check()
+            repair_and_run_check()
+    repair_and_run_check()
 
 
 @pytest.mark.parametrize("is_committed", [True, False])
@@ -84,7 +84,7 @@ def test_any_cut_of_the_lock_file_is_repaired(toy_project, is_committed):
     ends = [match.end() for match in re.finditer("\n", text[:-1])]
     for size in {0, *ends[::8], text.index("\n  score:") + 1, *range(10, len(text), 300)}:
         LOCKFILE.write_text(text[:size])
-        repair_and_check()
+        repair_and_run_check()
         assert stages_run() == [], size
         assert hashes(LOCKFILE.read_text()) == hashes(text), size
 
@@ -98,7 +98,7 @@ def test_a_lock_file_with_a_bad_record_is_replaced(toy_project, damage):
     git("commit", "-qm", "without")
     start = text.index("  score:")
     LOCKFILE.write_text(text[:start] + text[start:].replace(*damage, 1))
-    repair_and_check()
+    repair_and_run_check()
     assert not LOCKFILE.exists()
     assert stages_run() == []
     assert hashes(LOCKFILE.read_text()) == hashes(text)
@@ -115,10 +115,10 @@ def test_a_removed_lock_file_and_a_conflict_are_left_to_the_user(toy_project, ca
     text = LOCKFILE.read_text()
     LOCKFILE.write_text(f"<<<<<<< HEAD\n{text}")
     with pytest.raises(WxbError, match=r"conflict in dvc\.lock"):
-        repair_and_check()
+        repair_and_run_check()
     assert LOCKFILE.read_text() == f"<<<<<<< HEAD\n{text}"
     LOCKFILE.unlink()
-    repair_and_check()
+    repair_and_run_check()
     assert not LOCKFILE.exists()
     assert capsys.readouterr().err == ""
     assert stages_run() == []  # from the run cache
@@ -128,7 +128,7 @@ def test_a_lost_cache_is_filled_from_the_workspace(toy_project, capsys):
     shutil.rmtree(".dvc/cache")
     assert {how for step in dag.steps() for how in step.changes.values()} == {"not in cache"}
     assert not any(step.is_due for step in dag.steps())
-    repair_and_check()
+    repair_and_run_check()
     assert "restored from the workspace" in capsys.readouterr().err
     assert stages_run() == []
     shutil.rmtree("made")
@@ -140,7 +140,7 @@ def test_a_lost_cache_is_filled_from_the_workspace(toy_project, capsys):
 def test_any_lost_object_reruns_no_stage(toy_project):
     for path in [path for path in Path(".dvc/cache/files").rglob("*") if path.is_file()]:
         path.unlink()
-        repair_and_check()
+        repair_and_run_check()
         assert stages_run() == [], path
 
 
@@ -149,7 +149,7 @@ def test_an_empty_folder_in_the_run_cache_is_removed(toy_project, capsys):
     runs = Path(".dvc/cache/runs")
     before, empty = {*runs.rglob("*")}, runs / "aa/aa1"
     empty.mkdir(parents=True)
-    repair_and_check()
+    repair_and_run_check()
     assert str(empty) in capsys.readouterr().err
     assert not empty.exists()
     assert before <= {*runs.rglob("*")}
@@ -159,6 +159,6 @@ def test_bytes_that_differ_are_not_put_into_the_cache(toy_project):
     """DVC trusts the time of a file; here it is known and unchanged."""
     shutil.rmtree(".dvc/cache")
     flip(Path("made/other"))
-    repair_and_check()
+    repair_and_run_check()
     assert stages_run() == ["make"]
     assert Path("made/other").read_text() == "1\n"

@@ -62,7 +62,7 @@ def top_level(
     ] = False,
 ) -> None:
     """Train and compare models reproducibly. Start with `make run`, then `wxb table`."""
-    signals.raise_keyboard_interrupt()  # typer handles it from here on
+    signals.restore_keyboard_interrupt()  # typer handles it from here on
     require_own_code()
 
 

@@ -124,7 +124,7 @@ def _misfits(key: str, use: str, lengths: Mapping[str, int], config: Any) -> Ite
 
 def _faults(experiment: Experiment, config: Any, generation: Mapping[str, Any]) -> list[str]:
     """Why a checkpoint does not fit an experiment, which may load its weights."""
-    weights, lengths = experiment.weights, experiment.lengths
+    weights, lengths = experiment.weights, experiment.required_lengths
     faults = [*_misfits("method", weights, lengths, config)] if weights else []
     is_native = getattr(experiment.model, "implementation", None) == "native"
     if weights and is_native and config.model_type not in (expected := NATIVE[weights]):

@@ -49,7 +49,7 @@ class Scorer(ABC):
         return {metric.key: metric for metric in self.METRICS}[self.HEADLINE or self.METRICS[0].key]
 
     def vocabulary(self, records: Iterable[Record]) -> Any:
-        """Words or mentions of the training records, for `fields`; None by default."""
+        """Words or mentions of the training records, for `task_fields`; None by default."""
         return None
 
     def row(self, record: Record, prediction: Any, vocabulary: Any) -> Any:
@@ -58,9 +58,9 @@ class Scorer(ABC):
         group = "" if record.group == record.input else record.group
         fields = {"id": record.id, "input": record.input, "gold": record.gold, "group": group}
         fields |= {"language": record.language or ""}
-        return self.ROW(**fields | self.fields(record, prediction, vocabulary))
+        return self.ROW(**fields | self.task_fields(record, prediction, vocabulary))
 
-    def fields(self, record: Record, prediction: Any, vocabulary: Any) -> dict[str, Any]:
+    def task_fields(self, record: Record, prediction: Any, vocabulary: Any) -> dict[str, Any]:
         """Fields of a row that depend on the task; they override those of `row`."""
         return {"predicted": prediction}
 

@@ -79,8 +79,8 @@ class Stage(NamedTuple):
 def plan() -> list[Stage]:
     """All stages that `dvc repro` in the working folder visits, in its order: upstream first.
 
-    Leaves out `check`, which runs before planning (see `repair_and_check`). Changes nothing, and
-    does not disturb a run. Raises PlanError if DVC cannot read the project.
+    Leaves out `check`, which runs before planning (see `repair_and_run_check`). Changes nothing,
+    and does not disturb a run. Raises PlanError if DVC cannot read the project.
     """
     stages: dict[str, Stage] = {}
     for step in dag.steps():
@@ -110,7 +110,7 @@ def require_supported(arguments: Namespace, config: Iterable[str]) -> None:
             raise PlanError(f"no run started: {flag} has no effect here; use: {command}")
 
 
-def repair_and_check() -> None:
+def repair_and_run_check() -> None:
     """Check that a run may start, repair what a killed one left, and run `check` if it is due.
 
     `check` runs first because all other stages depend on it: Snakemake would plan them all. Raises

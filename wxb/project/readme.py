@@ -187,7 +187,7 @@ def _settings_tables() -> Iterator[str]:
         for key, value in block.get("properties", {}).items():
             default = json.dumps(value["default"]) if "default" in value else "required"
             default = "a block" if default.startswith("{") else default
-            rows.append(f"`{key}` | {_values(value)} | {default}")
+            rows.append(f"`{key}` | {_allowed_values(value)} | {default}")
         yield f"### {title}\n\n{block.get('description', '')}\n"
         yield "\n".join(["key | value | default", "---|---|---", *rows, ""])
 
@@ -199,24 +199,24 @@ def _title(name: str) -> str:
     return f"{task[1]} {own}" if task else re.sub("_+", " ", own.replace("_Literal", "")).strip()
 
 
-def _values(value: Mapping[str, Any]) -> str:
+def _allowed_values(schema: Mapping[str, Any]) -> str:
     """The values that a key may have, by its JSON schema."""
-    match value:
+    match schema:
         case {"$ref": ref}:
             title = _title(ref.rpartition("/")[2])
             return f"[{title}](#{title.lower().replace(' ', '-')})"
         case {"anyOf": options} | {"oneOf": options}:
-            return " or ".join(dict.fromkeys(map(_values, options)))
+            return " or ".join(dict.fromkeys(map(_allowed_values, options)))
         case {"enum": constants}:
             return " or ".join(f"`{constant}`" for constant in constants)
         case {"const": constant}:
             return f"`{constant}`"
         case {"type": "array", "items": items}:
-            return f"a list of: {_values(items)}"
+            return f"a list of: {_allowed_values(items)}"
         case {"type": "object", "additionalProperties": Mapping() as values}:
-            return f"by name: {_values(values)}"
-    bounds = [f"{sign} {value[bound]}" for bound, sign in BOUNDS.items() if bound in value]
-    return " ".join([value.get("type", "any"), ", ".join(bounds)]).strip()
+            return f"by name: {_allowed_values(values)}"
+    bounds = [f"{sign} {schema[bound]}" for bound, sign in BOUNDS.items() if bound in schema]
+    return " ".join([schema.get("type", "any"), ", ".join(bounds)]).strip()
 
 
 WRITERS: dict[str, Callable[[Tree], Iterator[str]]] = {

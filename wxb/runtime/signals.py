@@ -32,10 +32,10 @@ def exit_during_imports() -> None:
 def raise_interrupts() -> None:
     """Make Ctrl-C raise KeyboardInterrupt and SIGTERM raise Terminated."""
     signal.signal(signal.SIGTERM, _terminate)
-    raise_keyboard_interrupt()
+    restore_keyboard_interrupt()
 
 
-def raise_keyboard_interrupt() -> None:
+def restore_keyboard_interrupt() -> None:
     """Undo `exit_during_imports`."""
     if signal.getsignal(signal.SIGINT) is _exit_immediately:
         signal.signal(signal.SIGINT, signal.default_int_handler)

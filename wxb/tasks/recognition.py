@@ -80,13 +80,13 @@ class Files:
 
         Raises FlagError if annotators differ and none is named.
         """
-        rows = [content for content in self._contents if isinstance(content, Mapping)]
+        rows = [content for content in self._record_contents if isinstance(content, Mapping)]
         authors = {name for row in rows if (name := author(row))}
         strings = ([x for x in row.values() if isinstance(x, str)] for row in rows if author(row))
         texts = Counter(max(values, key=len, default="") for values in strings)
         if len(authors) > 1 and texts.total() > 1.1 * len(texts):
             raise FlagError(f"--annotator: found {', '.join(sorted(authors))}; name one")
-        errors = [each for each in self._contents if isinstance(each, RecordError)]
+        errors = [each for each in self._record_contents if isinstance(each, RecordError)]
         for error in errors:
             if error.reason == ANNOTATORS:
                 raise FlagError(f"--annotator: {error.detail}")
@@ -96,7 +96,7 @@ class Files:
         return rows
 
     @cached_property
-    def _contents(self) -> list[Any]:
+    def _record_contents(self) -> list[Any]:
         files = self.members if self.has_fields else ()
         names = self.columns or None
         raws = (raw for file in files for raw in raw_records(file, None, names, self.annotator))
@@ -108,8 +108,8 @@ class Files:
 
     def summary(self) -> str:
         """The fields with some values, or else the first lines or error, for error messages."""
-        if self.has_fields and not self.rows and self._contents:
-            first = self._contents[0]
+        if self.has_fields and not self.rows and self._record_contents:
+            first = self._record_contents[0]
             return ": ".join(first.args) if isinstance(first, RecordError) else _shown(first)
         if self.has_fields:
             names = fields_of(self.rows)[:MAX_FIELDS]

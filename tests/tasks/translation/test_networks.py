@@ -21,12 +21,12 @@ from tests.tasks.translation.translators import (
 from wxb.corpora.text.encoded import IGNORED
 from wxb.corpora.text.tokenizers import text_of, token_ids
 from wxb.models.decoding import search_targets
-from wxb.tasks.translation.models.predictor import source_ids, special_ids
+from wxb.tasks.translation.models.predictor import source_ids, special_ids_and_size
 from wxb.tasks.translation.models.seq2seq import pad_left
 from wxb.tasks.translation.record.bleu import bleu_statistics
 from wxb.training.batches import collate
 
-IDS = special_ids(tokenizer())
+IDS = special_ids_and_size(tokenizer())
 PAD, BOS, EOS = IDS["pad"], IDS["bos"], IDS["eos"]
 HEADS = {"transformer": "logits", "gpt2": "gpt2.lm_head"}  # of others: output
 each_kind = pytest.mark.parametrize("name", SHAPES)

@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.tasks.translation.translators import LONGEST, SHAPES, SOURCES, random_model, tokenizer
-from wxb.tasks.translation.models.predictor import special_ids
+from wxb.tasks.translation.models.predictor import special_ids_and_size
 from wxb.tasks.translation.params import Prediction
 from wxb.tasks.translation.seq2seq import Seq2SeqMethod
 
@@ -30,7 +30,7 @@ def predictor(name="attention", **options):
         task="translation",
         method="seq2seq",
         shape=SHAPES[name].model_dump(),
-        special=special_ids(tokenizer()),
+        special=special_ids_and_size(tokenizer()),
         longest=8,
         max_length=LONGEST,
     )

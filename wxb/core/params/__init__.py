@@ -175,7 +175,7 @@ def _reference_errors(params: Params) -> Iterator[str]:
                 key = f"experiments.{name}.backbone"
                 yield f"{key}: found a tokenizer; method {experiment.method!r} needs a model"
             longest = getattr(base and base.architecture, "max_position_embeddings", math.inf)
-            for key, length in experiment.lengths.items():
+            for key, length in experiment.required_lengths.items():
                 if length > longest:
                     yield (
                         f"experiments.{name}.{key}: found {length}; backbone"

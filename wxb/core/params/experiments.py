@@ -96,7 +96,7 @@ class Experiment(Section):
         return []
 
     @property
-    def lengths(self) -> dict[str, int]:
+    def required_lengths(self) -> dict[str, int]:
         """The tokens that the backbone must be able to read, by the key that sets the number."""
         length = getattr(self.encoding, "max_length", None)
         return {"encoding.max_length": length} if length else {}
@@ -139,11 +139,11 @@ class Prompted(Network):
     encoding: PromptEncoding
 
     @property
-    def lengths(self) -> dict[str, int]:
+    def required_lengths(self) -> dict[str, int]:
         """The tokens of a text, and of all texts in a prompt."""
         shots = self.encoding.shots
         texts = {"encoding.shots": (shots + 1) * self.encoding.max_length} if shots else {}
-        return {**super().lengths, **texts}
+        return {**super().required_lengths, **texts}
 
     @property
     def traits(self) -> list[str]:
@@ -207,7 +207,7 @@ class Study(Section):
         """The seeds of the trainings of each experiment."""
         return self.seed if isinstance(self.seed, list) else [self.seed]
 
-    def folder(self, seed: int) -> str:
+    def seed_subfolder(self, seed: int) -> str:
         """The subfolder of a seed in the folders of an experiment; empty for the first seed."""
         return "" if seed == self.seeds[0] else f"{paths.SEED}{seed}"
 

@@ -130,7 +130,7 @@ def leaders(comparison: Mapping[str, Any]) -> list[str]:
     list rarely.
     """
     beaten = {pair.b for pair in corrected_pairs(comparison) if pair.significant}
-    return [name for name in _tested(comparison) if name not in beaten]
+    return [name for name in _tested_experiments(comparison) if name not in beaten]
 
 
 def claim(comparison: Mapping[str, Any]) -> str:
@@ -146,7 +146,7 @@ def conclusions(comparison: Mapping[str, Any]) -> list[str]:
     best, metric = leaders(comparison), headline(comparison)
     scores, verb = headline_scores(comparison), "are" if len(best) > 1 else "is"
     leads = pairs_by_names(corrected_pairs(comparison))
-    others = [name for name in _tested(comparison) if name not in best]
+    others = [name for name in _tested_experiments(comparison) if name not in best]
     beaten = [name for name in others if all(leads[one, name].significant for one in best)]
     clauses = ["do not differ significantly"] if len(best) > 1 else []
     if beaten and (beaten == others or len(best) == 1):
@@ -184,7 +184,7 @@ def _answer(comparison: Mapping[str, Any]) -> str:
     return f"{found}: {value} {metric.title} ({low} to {high}; {p})."
 
 
-def _tested(comparison: Mapping[str, Any]) -> list[str]:
+def _tested_experiments(comparison: Mapping[str, Any]) -> list[str]:
     """The experiments that tests compare, in the study's order; all if there is no test."""
     tested = {name for pair in comparison["pairs"] for name in (pair["a"], pair["b"])}
     return [name for name in trained(comparison) if name in tested or not tested]
@@ -209,7 +209,7 @@ def tiers(comparison: Mapping[str, Any]) -> dict[str, str]:
     Empty if there is no pair.
     """
     leads = [(p.a, p.b) for p in corrected_pairs(comparison) if p.significant]
-    return letters(_tested(comparison), leads) if comparison["pairs"] else {}
+    return letters(_tested_experiments(comparison), leads) if comparison["pairs"] else {}
 
 
 def letters(names: Sequence[str], leads: Collection[tuple[str, str]]) -> dict[str, str]:

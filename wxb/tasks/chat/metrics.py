@@ -46,7 +46,7 @@ class Scorer(scorer.Scorer):
     COUNTS: ClassVar = {"correct": "correct", "in_format": "in format"}
     ROW = PredictionRow
 
-    def fields(self, record: Record, prediction: Any, vocabulary: None) -> dict[str, Any]:
+    def task_fields(self, record: Record, prediction: Any, vocabulary: None) -> dict[str, Any]:
         """The fields of a row: the answer, its kind and format, and the reply with properties."""
         gold = record.gold
         return {

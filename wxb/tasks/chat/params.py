@@ -60,10 +60,10 @@ class Sft(experiments.Network):
     prediction: Prediction = Prediction()
 
     @property
-    def lengths(self) -> dict[str, int]:
+    def required_lengths(self) -> dict[str, int]:
         """The tokens of a conversation, and of a reply with at least one of its prompt."""
         longest = self.prediction.max_new_tokens + 1
-        return {**super().lengths, "prediction.max_new_tokens": longest}
+        return {**super().required_lengths, "prediction.max_new_tokens": longest}
 
     @property
     def traits(self) -> list[str]:

@@ -37,7 +37,7 @@ class Scorer(scorer.Scorer):
     SHARES: ClassVar = {"auroc": "AUROC"}
     ROW = PredictionRow
 
-    def fields(self, record: Record, prediction: Any, vocabulary: None) -> dict[str, Any]:
+    def task_fields(self, record: Record, prediction: Any, vocabulary: None) -> dict[str, Any]:
         """The predicted class and the probabilities."""
         return {"predicted": prediction.label, "probabilities": dict(prediction.probabilities)}
 

@@ -54,7 +54,7 @@ class Scorer(scorer.Scorer):
             for span in record.gold or ()
         }
 
-    def fields(
+    def task_fields(
         self,
         record: Record,
         prediction: Iterable[tuple[Span, float]],

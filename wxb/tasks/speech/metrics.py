@@ -59,7 +59,7 @@ class Scorer(scorer.Scorer):
     COUNTS: ClassVar = dict(zip(EDITS, EDITS, strict=True))
     ROW = PredictionRow
 
-    def fields(self, record: Record, prediction: Any, vocabulary: None) -> dict[str, Any]:
+    def task_fields(self, record: Record, prediction: Any, vocabulary: None) -> dict[str, Any]:
         """The raw and normalized transcripts, duration (s) and signal-to-noise ratio (dB)."""
         gold = record.gold
         return {

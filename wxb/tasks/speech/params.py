@@ -157,7 +157,7 @@ class Seq2Seq(experiments.Network):
         return None if self.model.shape else "whisper"
 
     @property
-    def lengths(self) -> dict[str, int]:
+    def required_lengths(self) -> dict[str, int]:
         """The tokens of a transcript with its prompt."""
         prompt = 4 if self.encoding.language else 2
         return {"encoding.max_length": prompt + self.encoding.max_length}

@@ -99,7 +99,7 @@ class Scorer(scorer.Scorer):
             frozenset(word for reference in references for word in words(reference)),
         )
 
-    def fields(self, record: Record, prediction: Any, vocabulary: Words) -> dict[str, Any]:
+    def task_fields(self, record: Record, prediction: Any, vocabulary: Words) -> dict[str, Any]:
         """The fields `predicted` (the best hypothesis), `unseen` and `attention` of a row."""
         return {
             "predicted": prediction.text,

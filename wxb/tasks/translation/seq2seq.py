@@ -16,7 +16,7 @@ from wxb.corpora.records import Record
 from wxb.corpora.text.encoded import join_rows, read_columns, write_chunks
 from wxb.corpora.text.tokenizers import special_tokens, token_ids
 from wxb.tasks.methods import Alignment, Chunks, Items, Network
-from wxb.tasks.translation.models.predictor import Translator, source_ids, special_ids
+from wxb.tasks.translation.models.predictor import Translator, source_ids, special_ids_and_size
 from wxb.tasks.translation.params import Experiment
 from wxb.tasks.translation.record.bleu import metric_of_sums
 
@@ -97,7 +97,7 @@ class Seq2SeqMethod(Network):
         from wxb.tasks.translation.models.seq2seq import Seq2SeqModel, build_network
 
         shape, length = self.experiment.model.model_dump(), self.experiment.encoding.max_length
-        network = build_network(shape, special_ids(self.tokenizer), length)
+        network = build_network(shape, special_ids_and_size(self.tokenizer), length)
         return Seq2SeqModel(network, self.tokenizer, longest=length, shape=shape)
 
     @staticmethod
@@ -110,7 +110,7 @@ class Seq2SeqMethod(Network):
         _, splits = read_columns(targets, ["labels"])
         return {
             "shape": self.experiment.model.model_dump(),
-            "special": special_ids(self.tokenizer),
+            "special": special_ids_and_size(self.tokenizer),
             "longest": int(np.diff(splits).max()),
             **self.experiment.encoding.model_dump(),
         }

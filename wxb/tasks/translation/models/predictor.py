@@ -118,7 +118,7 @@ def source_ids(tokenizer: Any, texts: Sequence[str]) -> list[NDArray[np.int32]]:
     return token_ids(tokenizer, [text.encode("utf-8", "replace").decode() for text in texts])
 
 
-def special_ids(tokenizer: Any) -> dict[str, int]:
+def special_ids_and_size(tokenizer: Any) -> dict[str, int]:
     """The ids of pad, bos and eos, and the size of the vocabulary."""
     leading, _ = special_tokens(tokenizer)
     return {

@@ -25,7 +25,7 @@ from wxb.tasks.translation.record.bleu import bleu_statistics
 def build_network(shape: Mapping[str, Any], special: Mapping[str, int], max_length: int) -> Any:
     """A network with random weights for texts of at most `max_length` tokens.
 
-    `shape` is the block `model` of an experiment, `special` the result of `special_ids`.
+    `shape` is the block `model` of an experiment, `special` the result of `special_ids_and_size`.
     """
     ids = {name: special[name] for name in ("pad", "bos", "eos")}
     sizes: dict[str, Any] = {"source_size": special["size"], "target_size": special["size"], **ids}
