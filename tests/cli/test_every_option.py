@@ -78,7 +78,8 @@ CALLS = [
     (CORPUS, ["--group", "by"], ["--columns", "a,b"], ["--annotator", "x"], ["--offsets", "bytes"]),
     (CORPUS, ["--class-per-file"], ["--repair"]),
     ([*EXPERIMENT, "--like", "ner-crf"], ["--study", "none"]),
-    ([*EXPERIMENT, "--like", "ner-crf"], ["--backbone", "none"], ["--dry-run"]),
+    ([*EXPERIMENT, "--like", "ner-crf"], ["--backbone", "none"], ["--method", "none"]),
+    ([*EXPERIMENT, "--like", "ner-crf"], ["--dry-run"]),
     (EXPERIMENT, ["--like", "ner-crf"]),
     (["new", "study", "x"], ["--corpus", "pii"]),
     (

@@ -77,7 +77,7 @@ def test_labelled_records_of_a_split_and_rows_of_an_experiment_are_exported(proj
         ("ner-encoder", "valid", "", r"no split 'valid' \(choose from: test\)"),
         ("pii", "valid", "data/clean/pii/profile.json", "`dvc repro preprocess@pii`"),
         ("ner-decoder", "test", "", "`dvc repro evaluate@ner-decoder`"),
-        ("ner-encodr", "test", "", r"did you mean 'ner-encoder'\? \(choose from: pii, ner-"),
+        ("ner-encodr", "test", "", r"did you mean 'ner-encoder'\? \(choose from: pii, "),
     ],
 )
 def test_missing_records_are_errors(project, name, split, missing, fault):

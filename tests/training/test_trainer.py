@@ -91,6 +91,16 @@ def same_weights(a, b):
     return a.keys() == b.keys() and all(torch.equal(a[name], b[name]) for name in a)
 
 
+@pytest.mark.parametrize("is_trained", [True, False])
+def test_a_trained_model_computes_in_float32(tmp_path, is_trained):
+    model, (train, valid) = Linear().requires_grad_(is_trained), (points(16), points(8, seed=1))
+    fit_items(
+        model, training(bf16=True), tmp_path, train, valid, compute_metrics=Scripted([0.5] * 4)
+    )
+    batch = stack(valid)
+    assert torch.equal(model(**batch)["logits"], Linear.forward(model, **batch)["logits"])
+
+
 def test_a_model_without_trainable_weights_is_only_evaluated(tmp_path):
     model = Linear().requires_grad_(False)
     before = {name: weight.clone() for name, weight in model.state_dict().items()}

@@ -112,8 +112,9 @@ def signed(difference: float, metric: Metric = SHARE) -> str:
 
 
 def interval(ends: Mapping[str, float], metric: Metric = SHARE) -> str:
-    """An interval with the keys `low` and `high`: 0.912–0.947."""
-    return f"{rounded(ends['low'], metric)}–{rounded(ends['high'], metric)}"
+    """An interval with the keys `low` and `high`: 0.912–0.947, -0.120 to 0.300."""
+    to = " to " if ends["low"] < 0 else "–"
+    return f"{rounded(ends['low'], metric)}{to}{rounded(ends['high'], metric)}"
 
 
 def with_interval(estimate: Mapping[str, float], metric: Metric = SHARE, spread: str = "") -> str:

@@ -19,6 +19,7 @@ from wxb.core.progress import Progress
 from wxb.runtime import costs, engine, gpus, inputs, kernels, links, locks, signals
 
 LINES_SHOWN = 12
+ON_GPU = ("lesson", "pretrain", "train", "evaluate")  # the others would occupy one for nothing
 
 # A stage may return numbers to add to its cost.
 Main = Callable[[Params, str], Mapping[str, float] | None]
@@ -61,7 +62,7 @@ def run(verb: str, main: Main, doc: str | None) -> None:
             publish_checks.append(partial(inputs.require_unchanged, stage, before))
             params = load()
             kernels.require_portable(params)
-            with gpus.reserve(params.processes(stage)):
+            with gpus.reserve(params.processes(stage) if verb in ON_GPU else 0):
                 numbers = main(params, name)
             cost = {**costs.process_cost(time.monotonic() - start), **(numbers or {})}
             with publish(paths.cost(verb, name)) as (draft,):

@@ -103,6 +103,9 @@ def test_an_experiment_joins_its_study():
     assert hub.training.learning_rate == 1e-4
     assert wxb("experiment", "slow", "--study", "ner", "--like", "ner-decoder-lora").exit_code == 0
     assert load().experiments["slow"] == experiments["ner-decoder-lora"]
+    like = ("--study", "ner", "--like", "ner-decoder-lora")
+    assert wxb("experiment", "written", *like, "--method", "generation").exit_code == 0
+    assert load().experiments["written"].method == "generation"
 
 
 @pytest.mark.parametrize(

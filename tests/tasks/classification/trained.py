@@ -53,13 +53,13 @@ def regression(**training):
     )
 
 
-def scratch(method):
+def scratch(method, **model):
     """A network that is trained from scratch."""
     return training_steps.experiment(
         "classification",
         method,
         encoding={"max_length": 24},
-        model={"embedding_size": 16},
+        model=model or {"embedding_size": 16},
         training=TRAINING,
     )
 

@@ -134,6 +134,9 @@ def experiment(
     name: Annotated[str, typer.Argument(help="name of the new experiment")],
     study: Annotated[str, typer.Option(help="a study of params.yaml, which gets the experiment")],
     backbone: Annotated[str | None, typer.Option(help="a backbone of params.yaml")] = None,
+    method: Annotated[
+        str | None, typer.Option(help="another method, whose `model` has its defaults")
+    ] = None,
     like: Annotated[
         str | None,
         typer.Option(help="the experiment to copy; default: one for --backbone, or the first"),
@@ -153,7 +156,8 @@ def experiment(
     for section, value in (("experiments", like), ("backbones", backbone)):
         if value:
             params.block(section, value)
-    _change(lambda content: add_experiment(content, name, study, like, backbone), dry_run)
+    changes = {"backbone": backbone, **({"method": method, "model": {}} if method else {})}
+    _change(lambda content: add_experiment(content, name, study, like, changes), dry_run)
     _print_run(study, dry_run)
 
 

@@ -157,17 +157,17 @@ def add_study(
 
 
 def add_experiment(
-    content: Content, name: str, study: str, like: str | None, backbone: str | None
+    content: Content, name: str, study: str, like: str | None, changes: Mapping[str, Any]
 ) -> None:
-    """Add an experiment to a study: a copy of `like` on its corpus, with another backbone.
+    """Add an experiment to a study: a copy of `like` on its corpus, with all changes not None.
 
-    By default of the study's first experiment; with a backbone, of the first that trains a model,
+    By default of the study's first experiment; with a `backbone`, of the first that trains a model,
     or that of the task's template.
     """
     experiments, members = content["experiments"], content["studies"][study]["experiments"]
     first, backbones = experiments[members[0]], content["backbones"]
     blocks = [experiments[like or member] for member in members]
-    if backbone and not like:
+    if changes["backbone"] and not like:
         if first["task"] in recognition.tasks():
             template = first_study(first["task"], study, first["corpus"])
             backbones = {**template["backbones"], **backbones}
@@ -175,9 +175,8 @@ def add_experiment(
         blocks = [block for block in blocks if _trains_model(block, backbones)]
         if not blocks:
             raise WxbError(f"--like: {study} trains no model; name the experiment to copy")
-    block = {**blocks[0], "study": study, "corpus": first["corpus"]}
-    if backbone:
-        block["backbone"] = backbone
+    changed = {key: value for key, value in changes.items() if value is not None}
+    block = {**blocks[0], "study": study, "corpus": first["corpus"], **changed}
     add(content, "experiments", name, block)
     members.append(name)
 

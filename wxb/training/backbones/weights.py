@@ -1,5 +1,6 @@
 """Build backbones from a configuration, or load them from a folder or the hub."""
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
@@ -104,12 +105,15 @@ def load_backbone(
     if four_bit:
         if find_spec("bitsandbytes") is None:
             raise WxbError("tuning.four_bit: bitsandbytes is not installed; run `make .venv/run`")
+        on_gpu = torch.cuda.is_available()
+        # By default each process would load its weights onto the first GPU.
+        options["device_map"] = {"": int(os.environ.get("LOCAL_RANK", "0")) if on_gpu else "cpu"}
         options["quantization_config"] = transformers.BitsAndBytesConfig(
             load_in_4bit=True,
             bnb_4bit_quant_type="nf4",
             bnb_4bit_use_double_quant=True,
             # On a CPU, bfloat16 takes about twice the time of float32.
-            bnb_4bit_compute_dtype=torch.bfloat16 if torch.cuda.is_available() else torch.float32,
+            bnb_4bit_compute_dtype=torch.bfloat16 if on_gpu else torch.float32,
         )
     cls = SEQ2SEQ.get(config.model_type, AutoModelForCausalLM) if generative else AutoModel
     logging.disable_progress_bar()  # not earlier: downloads show theirs
