@@ -22,10 +22,8 @@ def main(params: Params, name: str) -> None:
     evaluations = {
         member: evaluation.load(predictions / member) for member in [*trained, *baselines]
     }
-    test_sets, seeds = (
-        [*evaluations[study.experiments[0]]],
-        {*map(study.seed_subfolder, study.seeds)},
-    )
+    test_sets = [*evaluations[study.experiments[0]]]
+    seeds = {*map(study.seed_subfolder, study.seeds)}
     for member, by_set in evaluations.items():
         folders = {path.name for path in (predictions / member).glob(f"{paths.SEED}*")}
         if [*by_set] != test_sets or {"", *folders} != seeds:

@@ -159,7 +159,7 @@ def add_study(
 def add_experiment(
     content: Content, name: str, study: str, like: str | None, changes: Mapping[str, Any]
 ) -> None:
-    """Add an experiment to a study: a copy of `like` on its corpus, with all changes not None.
+    """Add an experiment to a study: a copy of `like` on its corpus, with the given changes.
 
     By default of the study's first experiment; with a `backbone`, of the first that trains a model,
     or that of the task's template.
