@@ -50,7 +50,7 @@ def main(params: Params, name: str) -> None:
     with launch, processes.publish(*outputs) as (models, curves_folder, tokenizer_folder):
         method.tokenizer.save_pretrained(tokenizer_folder)
         for seed, folder in checkpoint_folders.items():
-            model = predictor = None  # the next one needs the memory of the last
+            model = predictor = None  # free the memory of the previous seed
             caption = f"train@{name}" + (f" (seed {seed})" if len(study.seeds) > 1 else "")
             model, history = method.train(
                 backbone, train, valid, seed=seed, checkpoints=folder, caption=caption

@@ -35,7 +35,7 @@ settings.load_profile("repeatable")
 for pool in ("OMP", "MKL", "OPENBLAS", "RAYON"):
     os.environ[f"{pool}_NUM_THREADS"] = "1"
 
-# Tests compare with numbers of a CPU, and fork processes, which CUDA does not survive.
+# Tests compare with results of a CPU, and fork, which CUDA forbids. test_gpu.py uses the GPU.
 os.environ["CUDA_VISIBLE_DEVICES"] = ""
 
 # No test compiles, and bitsandbytes would load the compiler, which takes a second per process.

@@ -31,6 +31,7 @@ def test_values_have_the_decimals_of_their_metric():
     ends = {"value": 0.2, "low": 0.125, "high": 1.25}
     assert with_interval(ends, CER) == f"0.200 ({interval(ends)})" == "0.200 (0.125–1.250)"
     assert with_interval(ends, BLEU, " ± 0.1") == "0.2 ± 0.1 (0.1–1.2)"
+    assert interval({"low": -0.25, "high": 0.5}) == "-0.250 to 0.500"
 
 
 def test_differences_have_a_sign_unless_they_round_to_nothing():

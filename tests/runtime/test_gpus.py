@@ -1,5 +1,8 @@
 import os
 
+import pytest
+
+from wxb.core.errors import WxbError
 from wxb.runtime import gpus
 
 
@@ -20,6 +23,9 @@ def test_each_job_has_its_own_gpus(monkeypatch, tmp_path):
                 assert os.environ["CUDA_VISIBLE_DEVICES"] == "GPU-a"
         with reserve(1):
             assert os.environ["CUDA_VISIBLE_DEVICES"] == "GPU-b"
-    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
-    with gpus.reserve(1):  # only the CPU is allowed
-        assert os.environ["CUDA_VISIBLE_DEVICES"] == ""
+    with pytest.raises(WxbError, match="is 4, but there are 3 GPUs"):
+        reserve(4).__enter__()
+    for cpu_only in ("", "-1"):
+        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", cpu_only)
+        with gpus.reserve(2):
+            assert os.environ["CUDA_VISIBLE_DEVICES"] == cpu_only

@@ -6,7 +6,7 @@ import sys
 import time
 import traceback
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from functools import partial
 from pathlib import Path
 from typing import TextIO
@@ -19,7 +19,7 @@ from wxb.core.progress import Progress
 from wxb.runtime import costs, engine, gpus, inputs, kernels, links, locks, signals
 
 LINES_SHOWN = 12
-ON_GPU = ("lesson", "pretrain", "train", "evaluate")  # the others would occupy one for nothing
+ON_GPU = ("lesson", "pretrain", "train", "evaluate")  # verbs of stages that use a GPU
 
 # A stage may return numbers to add to its cost.
 Main = Callable[[Params, str], Mapping[str, float] | None]
@@ -62,7 +62,7 @@ def run(verb: str, main: Main, doc: str | None) -> None:
             publish_checks.append(partial(inputs.require_unchanged, stage, before))
             params = load()
             kernels.require_portable(params)
-            with gpus.reserve(params.processes(stage) if verb in ON_GPU else 0):
+            with gpus.reserve(params.processes(stage)) if verb in ON_GPU else nullcontext():
                 numbers = main(params, name)
             cost = {**costs.process_cost(time.monotonic() - start), **(numbers or {})}
             with publish(paths.cost(verb, name)) as (draft,):

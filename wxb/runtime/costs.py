@@ -11,8 +11,8 @@ from wxb.runtime.kernels import cpu_model
 def process_cost(seconds: float) -> dict[str, object]:
     """The cost of this process: `seconds`, its duration, peak memory, time (UTC), and device.
 
-    If torch is imported, also its version and the CPU's capability; of a GPU that it used, the name
-    and the peak memory.
+    If torch is imported, also its version and the CPU's capability. If the process used a GPU, also
+    its name and peak memory.
     """
     model, threads = cpu_model(), os.environ.get("OMP_NUM_THREADS")
     cost = {

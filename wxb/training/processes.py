@@ -25,6 +25,11 @@ def rank() -> int:
     return int(os.environ.get("RANK", "0"))
 
 
+def local_rank() -> int:
+    """The rank of this process among those of its machine: the index of its GPU."""
+    return int(os.environ.get("LOCAL_RANK", "0"))
+
+
 def count() -> int:
     """The number of processes."""
     return int(os.environ.get("WORLD_SIZE", "1"))
@@ -35,8 +40,7 @@ def launch(processes: int) -> Iterator[None]:
     """Start the command of this process again, so that `processes` of them train together.
 
     At the end, this process waits for the others. If one fails, all are killed and this process
-    exits with 1. Nothing is started if WORLD_SIZE is set; WxbError if it differs from `processes`,
-    or if there are fewer GPUs.
+    exits with 1. Nothing is started if WORLD_SIZE is set; WxbError if it differs from `processes`.
     """
     if "WORLD_SIZE" in os.environ and count() != processes:
         raise WxbError(
@@ -46,13 +50,6 @@ def launch(processes: int) -> Iterator[None]:
     if "WORLD_SIZE" in os.environ or processes == 1:
         yield
         return
-    visible = os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",")
-    gpus = [gpu for gpu in visible if gpu not in ("", "-1")]
-    if 0 < len(gpus) < processes:
-        raise WxbError(
-            f"found {len(gpus)} GPU(s); expected one for each of {processes} processes: lower"
-            " `training.processes`, or hide them: `CUDA_VISIBLE_DEVICES=`"
-        )
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
         address, port = listener.getsockname()

@@ -83,6 +83,7 @@ def fit(
     trainer.remove_callback(transformers.PrinterCallback)  # ours prints the same
     if not any(weight.requires_grad for weight in model.parameters()):
         trainer.evaluate()
+        # Remove the autocast of bf16: predictions are computed in float32, as after loading.
         trainer.accelerator.unwrap_model(model, keep_fp32_wrapper=False)
         return [{"step": 0, "epoch": 0.0, **_without_timings(r)} for r in trainer.state.log_history]
     if isinstance(settings, Training):
@@ -108,7 +109,6 @@ def fit(
                 f"found no checkpoint with the best {metric} (step {step}): if it was never a"
                 " number, try a lower learning_rate; if the file was deleted, run the stage again"
             )
-    # The model goes on without autocast, as it will be loaded: `bf16` is for training.
     trainer.accelerator.unwrap_model(model, keep_fp32_wrapper=False)
     return [_without_timings(row) for row in trainer.state.log_history]
 

@@ -135,7 +135,7 @@ def experiment(
     study: Annotated[str, typer.Option(help="a study of params.yaml, which gets the experiment")],
     backbone: Annotated[str | None, typer.Option(help="a backbone of params.yaml")] = None,
     method: Annotated[
-        str | None, typer.Option(help="another method, whose `model` has its defaults")
+        str | None, typer.Option(help="another method, with its default `model`")
     ] = None,
     like: Annotated[
         str | None,
@@ -156,7 +156,9 @@ def experiment(
     for section, value in (("experiments", like), ("backbones", backbone)):
         if value:
             params.block(section, value)
-    changes = {"backbone": backbone, **({"method": method, "model": {}} if method else {})}
+    changes: dict[str, Any] = {"backbone": backbone} if backbone else {}
+    if method:
+        changes |= {"method": method, "model": {}}
     _change(lambda content: add_experiment(content, name, study, like, changes), dry_run)
     _print_run(study, dry_run)
 

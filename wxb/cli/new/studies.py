@@ -159,7 +159,7 @@ def add_study(
 def add_experiment(
     content: Content, name: str, study: str, like: str | None, changes: Mapping[str, Any]
 ) -> None:
-    """Add an experiment to a study: a copy of `like` on its corpus, with the given changes.
+    """Add an experiment to a study: a copy of `like` on its corpus, updated by `changes`.
 
     By default of the study's first experiment; with a `backbone`, of the first that trains a model,
     or that of the task's template.
@@ -167,7 +167,7 @@ def add_experiment(
     experiments, members = content["experiments"], content["studies"][study]["experiments"]
     first, backbones = experiments[members[0]], content["backbones"]
     blocks = [experiments[like or member] for member in members]
-    if changes["backbone"] and not like:
+    if "backbone" in changes and not like:
         if first["task"] in recognition.tasks():
             template = first_study(first["task"], study, first["corpus"])
             backbones = {**template["backbones"], **backbones}
@@ -175,8 +175,7 @@ def add_experiment(
         blocks = [block for block in blocks if _trains_model(block, backbones)]
         if not blocks:
             raise WxbError(f"--like: {study} trains no model; name the experiment to copy")
-    changed = {key: value for key, value in changes.items() if value is not None}
-    block = {**blocks[0], "study": study, "corpus": first["corpus"], **changed}
+    block = {**blocks[0], "study": study, "corpus": first["corpus"], **changes}
     add(content, "experiments", name, block)
     members.append(name)
 

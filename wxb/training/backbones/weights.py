@@ -1,6 +1,5 @@
 """Build backbones from a configuration, or load them from a folder or the hub."""
 
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
@@ -17,6 +16,7 @@ from transformers.utils import logging
 from wxb.core import hub, pretrained
 from wxb.core.errors import WxbError
 from wxb.core.params.backbones import Architecture, Backbone
+from wxb.training import processes
 from wxb.training.backbones.native import Native
 
 logging.set_verbosity_error()  # missing weights are errors of ours
@@ -106,8 +106,8 @@ def load_backbone(
         if find_spec("bitsandbytes") is None:
             raise WxbError("tuning.four_bit: bitsandbytes is not installed; run `make .venv/run`")
         on_gpu = torch.cuda.is_available()
-        # By default each process would load its weights onto the first GPU.
-        options["device_map"] = {"": int(os.environ.get("LOCAL_RANK", "0")) if on_gpu else "cpu"}
+        # By default, each process would load the weights onto the first GPU.
+        options["device_map"] = {"": processes.local_rank() if on_gpu else "cpu"}
         options["quantization_config"] = transformers.BitsAndBytesConfig(
             load_in_4bit=True,
             bnb_4bit_quant_type="nf4",
