@@ -16,7 +16,7 @@ from wxb.core import paths
 from wxb.core.files import read_json
 from wxb.project import benchmarks
 from wxb.project.comparison import Range, ranges
-from wxb.reporting.charts.pairs import headline, test_sets
+from wxb.reporting.pairs import headline, test_sets
 
 app = typer.Typer(pretty_exceptions_enable=False, add_completion=False)
 

@@ -33,7 +33,7 @@ from wxb.corpora import clean
 from wxb.corpora.records import Record
 from wxb.metrics import evaluation
 from wxb.project import benchmarks
-from wxb.reporting.charts.pairs import test_sets
+from wxb.reporting.pairs import test_sets
 from wxb.tasks.ner import metrics
 from wxb.tasks.ner.record import LABELLING
 

@@ -2,6 +2,7 @@
 
 from wxb import tasks
 from wxb.core import paths
+from wxb.core.errors import WxbError
 from wxb.core.files import publish, read_json, write_json
 from wxb.core.params import Params
 from wxb.corpora import clean
@@ -26,6 +27,12 @@ def main(params: Params, name: str) -> None:
             chunks = clean.read_labelled_chunks(corpus / f"{split}.parquet", task.record, caption)
             columns, splits, accounts[split] = method.targets(features / f"{split}.arrow", chunks)
             write_columns(out / f"{split}.arrow", columns, splits)
+        if 0 < accounts["valid"]["gold"] == accounts["valid"].get("lost"):
+            raise WxbError(
+                f"{corpus}/valid.parquet: all gold is lost, as training lacks its classes or types,"
+                " or as it is too long. So it cannot choose an epoch: add records, or change"
+                " `split` of the corpus or `encoding` of the experiment"
+            )
         write_json(out / paths.LABELS, labels)
         write_json(out / paths.ALIGNMENT, accounts)
 

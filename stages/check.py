@@ -4,7 +4,6 @@ DVC removes the outputs of a stage before it runs the stage, so the stage itself
 The output of this stage never changes, so it makes no other stage stale.
 """
 
-import gc
 import sys
 from pathlib import Path
 
@@ -22,7 +21,6 @@ def main() -> None:
     For each backbone, also writes a link to its local checkpoint, or an empty file. DVC hashes the
     files behind the link, so that other weights make the stages of the backbone stale.
     """
-    gc.freeze()  # as in wxb/runtime/command.py
     try:
         params = load()
         compatibility.require_fitting_folders(params)

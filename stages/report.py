@@ -13,8 +13,8 @@ from wxb.core.files import publish, read_json
 from wxb.core.params import Params
 from wxb.metrics import evaluation
 from wxb.reporting import costs, page
-from wxb.reporting.charts.figures import Curve
-from wxb.reporting.charts.parts import Page, Study
+from wxb.reporting.figures import Curve
+from wxb.reporting.parts import Page, Study
 from wxb.runtime.command import run
 
 

@@ -7,22 +7,22 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 BUDGET = {
-    "stages": 598,
-    "wxb/core": 2112,
-    "wxb/corpora": 2567,
+    "stages": 603,
+    "wxb/core": 2115,
+    "wxb/corpora": 2574,
     "wxb/metrics": 528,
     "wxb/models": 2579,
     "wxb/training": 1552,
-    "wxb/tasks": 9040,
-    "wxb/reporting": 1492,
-    "wxb/project": 2917,
-    "wxb/cli": 2514,
+    "wxb/tasks": 9044,
+    "wxb/reporting": 1493,
+    "wxb/project": 2924,
+    "wxb/cli": 2513,
     "wxb/lessons": 645,
-    "wxb/runtime": 566,
+    "wxb/runtime": 567,
     "wxb/masking": 832,
     "demos": 2086,
     "benchmarks": 4427,
-    "tests": 28000,
+    "tests": 28075,
 }
 
 

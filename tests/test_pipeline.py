@@ -111,7 +111,7 @@ class TestPipeline:
         for project in (by_snakemake, by_dvc):
             (project.folder / "local.json").write_text(json.dumps(LOCAL[:-1]))
             project.append("wxb/tasks/ner/reading/conll.py", "# a comment\n")
-            project.append("wxb/reporting/charts/templates/page.html", "<!-- a comment -->\n")
+            project.append("wxb/reporting/templates/page.html", "<!-- a comment -->\n")
             project.append("wxb/masking/rules.py", "# no stage imports it\n")
         expected = {
             "preprocess@pii",  # writes the same records

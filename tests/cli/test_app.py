@@ -18,7 +18,7 @@ from wxb.corpora.records import Record
 from wxb.metrics import evaluation
 from wxb.project import trained
 from wxb.project.dag import Change, Staleness
-from wxb.reporting.charts.pairs import claim
+from wxb.reporting.pairs import claim
 from wxb.tasks.ner import metrics
 from wxb.tasks.ner.metrics import PredictionRow
 from wxb.tasks.ner.record import LABELLING, Span

@@ -145,6 +145,15 @@ def test_a_misspelt_key_is_an_error_with_the_nearest_valid_one(key, slip, data):
         ("experiments.ner-encoder.backbone", "words", "found a tokenizer; method 'tagging' needs"),
         ("experiments.ner-encoder.tuning", {"neftune_padded": True}, "add `neftune_alpha`"),
         ("experiments.ner-encoder.encoding.max_length", 257, "max_position_embeddings 256"),
+        (
+            "experiments.ner-encoder",
+            {
+                **CONTENT["experiments"]["ner-decoder"],
+                "backbone": "ner-decoder",
+                "encoding": {"max_length": 999, "stride": 8},
+            },
+            "found 999; backbone 'decoder' has max_position_embeddings 256",
+        ),
         ("experiments.ner-encoder.training.learning_rate", float("inf"), "a finite number"),
         ("studies.ner.experiments", ["ner-encoder"], "lacks 'ner-decoder'"),
         ("studies.ner.question", ["ner-encoder"] * 2, "studies.ner.question: found ner-encoder"),

@@ -49,7 +49,9 @@ def test_the_callback_gets_every_step_and_no_line_is_printed(console, clock):
     steps = []
     with progress_callback(lambda *step: steps.append(step)):
         list(track("abc", "a", 3))
-    assert (steps, console.getvalue()) == ([(1, 3), (2, 3), (3, 3)], "")
+        list(track("a", "a", 1))
+    assert (steps, console.getvalue()) == ([(1, 3), (2, 3), (3, 3), (1, 1)], "")
+    list(track("a", "a", 1))
     list(track("ab", "a", 2))
     assert console.getvalue().count("\n") == 1
 

@@ -1,5 +1,6 @@
 import csv
 import io
+import json
 import re
 
 import pyarrow as pa
@@ -29,6 +30,26 @@ def test_spans_in_a_csv_cell_may_be_a_python_literal(tmp_path):
     assert cell(tmp_path, repr(SPANS)) == SPANS
     assert cell(tmp_path, "None") is None
     assert cell(tmp_path, "[{'value': 'C:\\dir'}]") == [{"value": "C:\\dir"}]
+
+
+@pytest.mark.parametrize(
+    ("record", "expected"),
+    [
+        (
+            {"id": "s", "meta": {"id": "d", "url": "u"}},
+            {"id": "s", "meta": {"id": "d", "url": "u"}},
+        ),
+        ({"id": 1, "translation": {"en": "a", "id": "b"}}, {"en": "a", "id": "b"}),
+        ({"cats": {"A": 0.0, "B": 0.0}}, {"cats": {"A": 0.0, "B": 0.0}, "label": None}),
+        ({"cats": {"A": 1.0, "B": 1.0}}, "several classes"),
+    ],
+)
+def test_objects_in_records(tmp_path, record, expected):
+    (tmp_path / "features.json").write_text('{"features": ["age"]}')  # of something else
+    (tmp_path / "r.jsonl").write_text(json.dumps(record))
+    (raw,) = raw_records(tmp_path / "r.jsonl", None)
+    content = raw.content
+    assert (content.reason if isinstance(content, RecordError) else content) == expected
 
 
 @pytest.mark.parametrize(

@@ -21,12 +21,12 @@ def test_the_profile_accounts_for_every_record():
             ),
             record(2, "x" * 99, None, language=None),
         ],
-        "valid": [record(3, "nobody")],
+        "valid": [record(3, "nobody"), record(5, "\u1000\u1001\u1002", (Span(0, 1, "NAME"),))],
         "test": [record(4, "Bonn", (Span(0, 4, "CITY"),), language="de")],
     }
     rejects = [Reject("f:line 9", "blank text", "", None), Reject("7", "too long", "", "7")]
     counts = profile(splits, rejects, Reading())
-    assert counts["records"] == {"raw": 6, "rejected": 2, "train": 2, "valid": 1, "test": 1}
+    assert counts["records"] == {"raw": 7, "rejected": 2, "train": 2, "valid": 2, "test": 1}
     assert counts["rejects"] == {"blank text": 1, "too long": 1}
     assert counts["repaired"] == {"repeated id": 1, "span found by value": 2}
     assert counts["labels"] == ["NAME"]
@@ -43,6 +43,7 @@ def test_the_profile_accounts_for_every_record():
         "spans": {"NAME": 2},
     }
     assert counts["splits"]["valid"]["without_spans"] == 1
+    assert counts["splits"]["valid"]["at_word_edges"] == 1.0  # of Burmese
 
 
 def test_near_duplicates_of_a_split_are_counted():

@@ -225,7 +225,7 @@ class TestSeeds:
         groups = seeds_of([9, 5, 7, 8], [7, 3, 5, 6])
         means = np.array([8, 4, 6, 7]) / 10
         parts = means.var(ddof=1) / 4, np.var([0.725, 0.525], ddof=1) / 2
-        error, freedom = intervals._error(
+        error, freedom = intervals._standard_error(
             groups.sizes,
             intervals._left_out(groups, shares)["accuracy"].mean(axis=1),
             [np.array([0.725, 0.525])],

@@ -152,13 +152,14 @@ def test_only_outputs_of_removed_blocks_are_removed():
     outputs += ["reports/headlines/{}.json", "data/features/{}", "reports/cost/train/{}.json"]
     kept, gone = ([name.format(block) for name in outputs] for block in ("ner-encoder", "old"))
     gone += [f"{CHECKPOINTS}/train@x-1", "reports/x.html"]
+    gone += ["reports/metrics/lessons/gone.json", "reports/gone.html"]
     gone += [f"reports/{name}/x" for name in ("predictions", "training")]
     make("reports/training/pretrain/encoder", *kept, *gone, "models/encoder")
     git("init", "-q")
     git("add", "reports/headlines/ner-encoder.json")
-    assert "10 to remove" in clean("--dry-run")
+    assert "12 to remove" in clean("--dry-run")
     assert all(Path(path).exists() for path in gone)
-    assert sorted(clean().splitlines()) == sorted([*gone, "10 removed"])
+    assert sorted(clean().splitlines()) == sorted([*gone, "12 removed"])
     assert not any(Path(path).exists() for path in gone)
     assert all(Path(path).exists() for path in [*kept, "models/encoder"])
 

@@ -12,7 +12,7 @@ from wxb.core.params import Params
 from wxb.core.paths import PROVENANCE
 from wxb.project import provenance, revisions
 from wxb.project.readme import refreshed
-from wxb.reporting.charts.pairs import claim
+from wxb.reporting.pairs import claim
 
 STUDY = "reports/studies/ner.json"
 BLOCK = "<!-- generated: demo -->\n<!-- end -->\n"

@@ -113,6 +113,7 @@ def test_a_lost_listing_of_a_folder_is_rebuilt(toy_project):
     flip(listing)
     flip(Path("made/other"))  # now nobody knows the files of the folder
     assert {"made", str(listing)} <= {*faults()}
+    Path("made/lost").symlink_to("nowhere")
     verify(repair=True)
     assert stages_run() == ["make"]
     assert faults() == {}

@@ -15,7 +15,7 @@ from wxb.core.files import write_json
 from wxb.core.params import Params, check, read_yaml
 from wxb.metrics import Metric, evaluation
 from wxb.metrics.intervals import holm
-from wxb.reporting.charts.parts import Study
+from wxb.reporting.parts import Study
 from wxb.tasks.ner import metrics
 from wxb.tasks.ner.record import Span
 

@@ -15,9 +15,9 @@ from stages import report
 from tests.reporting.conftest import HOME, NEEDED, Tree, write_page
 from wxb.core.params import check, read_yaml
 from wxb.lessons import Lesson, assemble, shares_table
-from wxb.reporting.charts import figures
-from wxb.reporting.charts.parts import Charts, Section
+from wxb.reporting import figures
 from wxb.reporting.page import write_index
+from wxb.reporting.parts import Charts, Section
 from wxb.tasks.speech.metrics import PredictionRow as SpeechRow
 from wxb.tasks.translation.metrics import PredictionRow as TranslationRow
 

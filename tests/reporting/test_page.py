@@ -15,8 +15,7 @@ from wxb.core.errors import WxbError
 from wxb.core.params import load, read_yaml
 from wxb.lessons import Lesson
 from wxb.lessons import assemble as assemble_lesson
-from wxb.reporting import costs, formatting
-from wxb.reporting.charts import figures, pairs, parts
+from wxb.reporting import costs, figures, formatting, pairs, parts
 from wxb.reporting.page import assemble, differences, published, settings, write_index
 
 SEVEN = ["ner-encoder", "ner-decoder", "ner-third", *(f"ner-{name}" for name in "abcd")]

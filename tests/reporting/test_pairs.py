@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from tests.reporting.conftest import BLEU, CER, F1, comparison, with_baselines
 from wxb.metrics.intervals import holm
-from wxb.reporting.charts import pairs
-from wxb.reporting.charts.parts import DEEPEST, score_cell
+from wxb.reporting import pairs
+from wxb.reporting.parts import DEEPEST, score_cell
 
 SEVEN = dict(zip("abcdefg", (0.90, 0.895, 0.7, 0.5, 0.3, 0.295, 0.1), strict=True))
 NAMES = "pqrstuv"

@@ -13,6 +13,7 @@ from tests.corpora.records import corpus, to_letters
 from wxb.core.errors import WxbError
 from wxb.core.files import read_json, read_jsonl
 from wxb.corpora import clean
+from wxb.tasks.ner.metrics import Scorer
 from wxb.tasks.ner.reading import Reading
 from wxb.tasks.ner.record import LABELLING
 
@@ -48,6 +49,14 @@ def read_splits(out):
 
 def rejected(out):
     return list(read_jsonl(out / "rejects.jsonl"))
+
+
+def test_near_duplicates_of_the_test_set_are_one_group(tmp_path):
+    texts = [f"{['Pay', 'pay', 'PAY'][i % 3]} {i} {to_letters(i // 3)}" for i in range(60)]
+    splits = read_splits(run(tmp_path, [raw(i, text, spans=[]) for i, text in enumerate(texts)]))
+    groups = Counter(Scorer().row(record, (), set()).group for record in splits["test"])
+    assert {*groups.values()} == {3}
+    assert "" not in groups
 
 
 def reasons(out):

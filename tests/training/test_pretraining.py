@@ -1,5 +1,6 @@
 """Pretraining: items of both objectives, their loss, and metrics."""
 
+import copy
 import math
 from types import SimpleNamespace
 
@@ -135,6 +136,12 @@ def test_blank_documents_are_items_too(texts):
     for objective in KINDS:
         dataset = items(objective, texts, length=9)
         assert all(len(dataset[index]["input_ids"]) >= 2 for index in range(9))
+
+
+def test_special_tokens_may_stand_behind_all_others():
+    tokenizer = copy.deepcopy(ENCODER)
+    tokenizer.add_special_tokens({"additional_special_tokens": ["[LAST]"]})
+    assert len(STREAMS["mlm+nsp"](TEXTS, tokenizer, length=1, max_length=64, seed=1)[0]) == 4
 
 
 def test_masking_has_the_proportions_of_bert():

@@ -26,8 +26,7 @@ from wxb.core.phrases import counted
 from wxb.project import comparison, dag, doctor, engines, inventory, profiles, sharing, verify
 from wxb.project.leftovers import find_leftovers
 from wxb.project.root import at_root, require_own_code
-from wxb.reporting import costs, tables, terminal
-from wxb.reporting.charts import pairs
+from wxb.reporting import costs, pairs, tables, terminal
 from wxb.runtime import locks, signals
 from wxb.tasks import exports
 

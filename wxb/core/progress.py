@@ -41,9 +41,11 @@ class Progress:
                 self.stage = f"{module.removeprefix('stages.')}@{name}"
 
     def update(self, done: int, **metrics: float | str) -> None:
-        """Report that `done` units are finished; the last unit is always printed."""
+        """Report that `done` units are finished; the last one is printed if there are several."""
         if Progress.callback:
             Progress.callback(done, self.total)
+            return
+        if self.total == 1:
             return
         now = time.monotonic()
         if self.stage and now - self.last_write >= SECONDS_BETWEEN_WRITES:
@@ -96,9 +98,6 @@ def track(
     items: Iterable[T], caption: str, total: int | None = None, *, unit: str = "record"
 ) -> Iterator[T]:
     """Yield the items and print progress; prints nothing if `total` is 1."""
-    if total == 1:
-        yield from items
-        return
     progress = Progress(caption, total, unit)
     for done, item in enumerate(items, start=1):
         yield item

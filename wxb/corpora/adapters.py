@@ -128,18 +128,19 @@ def _doccano(record: Content) -> Content:
 
 
 def _spacy_cats(record: Content) -> Content:
-    """The category with the highest score as the class; None without categories."""
+    """The category with the highest score as the class; None if no score is above 0."""
     cats = record.get("cats")
     if not isinstance(cats, Mapping):
         return record
-    return {**record, "label": max(cats, key=cats.__getitem__, default=None)}
+    best = max(cats.values(), default=0)
+    return {**record, "label": _at_most_one([n for n, score in cats.items() if 0 < score == best])}
 
 
 def _opus(record: Content) -> Content:
-    """The two texts of a pair as fields, by the codes of their languages."""
-    pairs = [value for value in record.values() if _is_pair(value)]
-    others = {key: value for key, value in record.items() if value not in pairs}
-    return {**others, **{code: text for pair in pairs for code, text in pair.items()}}
+    """The two texts of `translation` as fields, by the codes of their languages."""
+    if not _is_pair(pair := record.get("translation", {})):
+        return record
+    return {**{key: value for key, value in record.items() if key != "translation"}, **pair}
 
 
 def _sharegpt(record: Content) -> Content:

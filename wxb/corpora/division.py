@@ -87,7 +87,7 @@ def with_test_groups(
     A test set that holds out values of a field has a group for each value, as its score is about
     other values. Values that share a group or a wording count as one. Any other test set, and one
     that holds out a single value, has a group for each value of `key` in gold; without these, the
-    groups by which the corpus was divided, or the wordings if each text was its own group.
+    groups by which the corpus was divided; without `split.by`, those that share a wording are one.
 
     Also returns the field of the groups by test set, None if groups have no field.
     """
@@ -104,10 +104,15 @@ def with_test_groups(
                     for record, unit in zip(members, held_out, strict=True)
                 ]
                 continue
-        if split.by is None and not split.files and all(r.group == r.input for r in members):
-            wordings = units(members, _group, wording)
-            members = [replace(r, group=unit) for r, unit in zip(members, wordings, strict=True)]
-            grouped[name] = members
+        if split.by is None and not split.files:
+            parts = units(members, _group, wording)
+            sizes = Counter(parts)
+            # A record whose group is its text would be its own group, see `Scorer.row`.
+            texts = {r.input for r in members if sizes[r.input] > 1}
+            grouped[name] = members = [
+                replace(record, group=f"near {part}" if part in texts else part)
+                for record, part in zip(members, parts, strict=True)
+            ]
         values = [record.gold[key] if key and record.gold else None for record in members]
         if any(value is not None for value in values):
             fields[name] = key

@@ -311,7 +311,8 @@ def _named(value: Any, names: Sequence[str]) -> Any:
 def _names_by_field(content: Any) -> Names:
     """The names of each field in the features of a data set, or of its first configuration."""
     while isinstance(content, Mapping) and content:
-        features = content.get("features") or content
+        features = content.get("features")
+        features = features if features and isinstance(features, Mapping) else content
         by_field = {field: _class_names(feature) for field, feature in features.items()}
         if any(by_field.values()):
             return by_field

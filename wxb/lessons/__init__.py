@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 from wxb.core.params import Params
 from wxb.core.params.section import flatten
-from wxb.reporting.charts.parts import Section, render, score_cell
 from wxb.reporting.formatting import Table
+from wxb.reporting.parts import Section, render, score_cell
 
 
 class Lesson(NamedTuple):

@@ -16,8 +16,8 @@ from wxb.core.params.lessons import AttentionLesson
 from wxb.core.phrases import counted
 from wxb.lessons import Lesson, shares_table
 from wxb.models.attention import sinusoids
-from wxb.reporting.charts.figures import matrix
-from wxb.reporting.charts.parts import Charts, Section
+from wxb.reporting.figures import matrix
+from wxb.reporting.parts import Charts, Section
 
 Floats = NDArray[np.float64]
 

@@ -12,9 +12,9 @@ from wxb.core.phrases import counted
 from wxb.lessons import Lesson, shares_table
 from wxb.models.mlp import MLP, TorchMLP
 from wxb.models.perceptron import train_by_descent, train_by_steps
-from wxb.reporting.charts.figures import regions
-from wxb.reporting.charts.parts import Charts, Section
+from wxb.reporting.figures import regions
 from wxb.reporting.formatting import listed
+from wxb.reporting.parts import Charts, Section
 
 Floats = NDArray[np.float64]
 Classes = NDArray[np.int64]

@@ -19,9 +19,9 @@ from wxb.lessons.pictures import Images
 from wxb.metrics import Metric
 from wxb.metrics.intervals import Groups, Interval, Sums, intervals
 from wxb.models.cnn import CNN
-from wxb.reporting.charts.figures import Curve, Line, curves
-from wxb.reporting.charts.parts import DEEPEST, Charts, Section
+from wxb.reporting.figures import Curve, Line, curves
 from wxb.reporting.formatting import Cell, Table, amount
+from wxb.reporting.parts import DEEPEST, Charts, Section
 from wxb.training import checkpoints
 from wxb.training.batches import collate
 from wxb.training.trainer import fit

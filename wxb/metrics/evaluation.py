@@ -40,7 +40,7 @@ def evaluate(
     further: Sequence[Mapping[str, float]] = (),
     facts: Mapping[str, Any] | None = None,
 ) -> Evaluation:
-    """Score the runs of a system; each may have `further` numbers besides the scorer's details."""
+    """Score the runs of a system; each may have `further` numbers beside the scorer's details."""
     statistics = [scorer.statistics(run) for run in runs]
     # Prefixes, as an id may equal the name of a group.
     names = [f"+{row.group}" if row.group else f"-{row.id}" for row in runs[0]]
@@ -87,7 +87,7 @@ def compare(
         )
         for test_set in next(iter(systems.values()))
     }
-    differences = [pair["difference"] for made in by_set.values() for pair in made["pairs"]]
+    differences = [pair["difference"] for each in by_set.values() for pair in each["pairs"]]
     corrected = holm([difference["p_value"] for difference in differences])
     for difference, p in zip(differences, corrected, strict=True):
         difference["corrected"] = round(p, DIGITS)

@@ -102,16 +102,16 @@ def paired_difference(a: Groups, b: Groups, scores: Scores, metric: Metric) -> D
     low, high = _bounds(metric, *values)
     if len(a.sizes) == 1:
         return Difference(value, low - high, high - low, 1.0)
-    without = [_left_out(groups, scores)[metric.key].mean(axis=1) for groups in (a, b)]
-    error, freedom = _error(a.sizes, without[0] - without[1], values)
-    p_value = 2 * float(stdtr(freedom, -abs(value) / error)) if error else float(value == 0)
+    left_out = [_left_out(groups, scores)[metric.key].mean(axis=1) for groups in (a, b)]
+    error, df = _standard_error(a.sizes, left_out[0] - left_out[1], values)
+    p_value = 2 * float(stdtr(df, -abs(value) / error)) if error else float(value == 0)
     same = (high - low) * (1 - ((1 - LEVEL) / 2) ** (1 / len(a.sizes)))  # as in `_interval`
-    reach = error * float(stdtrit(freedom, (1 + LEVEL) / 2)) or same
+    margin = error * float(stdtrit(df, (1 + LEVEL) / 2)) or same
     limit = np.inf if None in (metric.low, metric.high) else high - low
     return Difference(
         value,
-        max(-limit, value - reach),
-        min(limit, value + reach),
+        max(-limit, value - margin),
+        min(limit, value + margin),
         max(p_value, 2.0 ** (1 - len(a.sizes))),
     )
 
@@ -139,7 +139,7 @@ def _left_out(groups: Groups, scores: Scores) -> dict[str, NDArray[np.float64]]:
     return {key: np.concatenate([block[key] for block in blocks]) for key in blocks[0]}
 
 
-def _error(
+def _standard_error(
     sizes: NDArray[np.int64],
     left_out: NDArray[np.float64],
     values: Sequence[NDArray[np.float64]],
@@ -152,18 +152,18 @@ def _error(
     of kurtosis (Cramér); the variances of groups and of seeds are added (Satterthwaite).
     """
     count = len(sizes)
-    freedom = max(1.0, float(sizes.sum() ** 2 / np.square(sizes).sum()) - 1)
+    df = max(1.0, float(sizes.sum() ** 2 / np.square(sizes).sum()) - 1)
     parts = [
         (
             (count - 1) / count * float(np.square(left_out - left_out.mean()).sum()),
-            max(1.0, 1 / (1 / freedom + excess / (2 * count))),
+            max(1.0, 1 / (1 / df + excess / (2 * count))),
         )
     ]
     parts += [(float(v.var(ddof=1)) / len(v), len(v) - 1.0) for v in values if len(v) > 1]
     variance = sum(part for part, _ in parts)
     if variance == 0:
         return 0.0, parts[0][1]
-    return variance**0.5, variance**2 / sum(part**2 / freedom for part, freedom in parts)
+    return variance**0.5, variance**2 / sum(part**2 / df for part, df in parts)
 
 
 def _interval(
@@ -174,33 +174,33 @@ def _interval(
     if len(groups.sizes) == 1:
         return Interval(value, low, high)
     left_out = left_out.mean(axis=1)
-    error, freedom = _error(groups.sizes, left_out, [values])
-    reach = error * float(stdtrit(freedom, 1 - tail))
+    error, df = _standard_error(groups.sizes, left_out, [values])
+    margin = error * float(stdtrit(df, 1 - tail))
     limit = np.inf if metric.high is None else metric.high
     if metric.low is None:
-        return Interval(value, value - reach, min(limit, value + reach))
-    if reach == 0 and value in (low, metric.high):  # of groups that have anything to score
+        return Interval(value, value - margin, min(limit, value + margin))
+    if margin == 0 and value in (low, metric.high):  # of groups that have anything to score
         filled = sum(sums.reshape(len(sums), -1).any(axis=1) for sums in groups.sums.values())
         edge = (high - low) * tail ** (1 / max(1, int(np.count_nonzero(filled))))
         return Interval(value, *((low + edge, high) if value > low else (low, high - edge)))
-    if reach == 0:  # as if each group were right or wrong as a whole
+    if margin == 0:  # as if each group were right or wrong as a whole
         variance = (value - low) * (high - value) or (value - low) ** 2
-        reach = (variance / len(left_out)) ** 0.5 * float(stdtrit(freedom, 1 - tail))
+        margin = (variance / len(left_out)) ** 0.5 * float(stdtrit(df, 1 - tail))
     if value <= low or value >= limit:
-        return Interval(value, max(low, value - reach), min(limit, value + reach))
+        return Interval(value, max(low, value - margin), min(limit, value + margin))
     if metric.high is None:
-        reach /= value - low
+        margin /= value - low
         if error and min(left_out.min(), values.min()) > low:
             logs = np.log(left_out - low)
-            error, freedom = _error(
+            error, df = _standard_error(
                 groups.sizes, logs, [np.log(values - low)], _excess_kurtosis(logs)
             )
-            reach = error * float(stdtrit(freedom, 1 - tail))
-        ends = [low + (value - low) * float(np.exp(end)) for end in (-reach, reach)]
+            margin = error * float(stdtrit(df, 1 - tail))
+        ends = [low + (value - low) * float(np.exp(end)) for end in (-margin, margin)]
     else:
         share = (value - low) / (high - low)
-        reach /= (high - low) * share * (1 - share)
-        ends = [low + (high - low) * float(expit(logit(share) + end)) for end in (-reach, reach)]
+        margin /= (high - low) * share * (1 - share)
+        ends = [low + (high - low) * float(expit(logit(share) + end)) for end in (-margin, margin)]
     return Interval(value, *ends)
 
 

@@ -73,7 +73,7 @@ class Scorer(ABC):
         """The METRICS by key, each (...), from sums of statistics, (...) or (..., K)."""
 
     def details(self, rows: Sequence[Any]) -> dict[str, Any]:
-        """Numbers and tables besides the METRICS, as JSON, of one run; by default only `support`.
+        """Numbers and tables that are no METRICS, as JSON, of one run; by default only `support`.
 
         Numbers of several runs are averaged; tables are those of the first.
         """

@@ -194,7 +194,7 @@ def _steps() -> list[Step]:
         graph = get_active_graph(repo.index.graph)
         own_stages = [stage for stage in graph if stage.relpath == "dvc.yaml"]
         require_valid_links(own_stages)
-        made = {out.fs_path for stage in own_stages for out in stage.outs}
+        products = {out.fs_path for stage in own_stages for out in stage.outs}
         for stage in plan_repro(graph, own_stages):
             deps = [] if stage.frozen else stage.deps
             params = [dep for dep in deps if isinstance(dep, ParamsDependency)]
@@ -205,7 +205,7 @@ def _steps() -> list[Step]:
                     if key not in known:
                         known[key] = _differences(entry)
                     changes |= known[key]
-            absent = _absent_sources(changes, made, stage)
+            absent = _absent_sources(changes, products, stage)
             if stage.changed_stage() or stage.always_changed:
                 changes["dvc.yaml"] = "modified"  # its command, or the list of its outputs
             result.append(
@@ -223,7 +223,7 @@ def _steps() -> list[Step]:
 
 
 def _absent_sources(
-    changes: Mapping[str, str], made: Collection[str], stage: Any
+    changes: Mapping[str, str], products: Collection[str], stage: Any
 ) -> tuple[str, ...]:
     """The sources of a stage that do not exist, if all its outputs are unchanged."""
     from dvc.fs import localfs
@@ -235,7 +235,7 @@ def _absent_sources(
         for dep in stage.deps
         if dep.hash_info  # else it is another source than that of the outputs
         and changes.get(str(dep)) == "deleted"
-        and not any(localfs.overlaps(dep.fs_path, path) for path in made)
+        and not any(localfs.overlaps(dep.fs_path, path) for path in products)
     )
 
 

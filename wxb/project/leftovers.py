@@ -62,7 +62,8 @@ def _unlisted(params: Params, tracked: Iterable[Path]) -> Iterator[Path]:
         for path in sorted(folder.glob("[!.]*")):
             if not {path.stem, path.name} & {*names} and path.resolve() not in used:
                 yield path
-                if folder == paths.PREDICTIONS and (page := paths.page(path.name)).exists():
+                has_page = folder in (paths.PREDICTIONS, paths.METRICS / paths.LESSONS)
+                if has_page and (page := paths.page(path.stem)).exists():
                     yield page
         yield from sorted(folder.glob(".*.partial"))
 

@@ -15,10 +15,10 @@ from wxb.core.files import publish
 from wxb.core.params import PARAMS, Params, read_yaml, tasks
 from wxb.project import benchmarks, dag, provenance, revisions
 from wxb.project.revisions import Tree, read_json
-from wxb.reporting.charts.figures import chips
-from wxb.reporting.charts.pairs import baseline_names, claim, trained
-from wxb.reporting.charts.parts import template
+from wxb.reporting.figures import chips
 from wxb.reporting.formatting import listed, with_interval
+from wxb.reporting.pairs import baseline_names, claim, trained
+from wxb.reporting.parts import template
 from wxb.reporting.tables import headline_table, reading_notes, score_table, training_table
 
 READMES = (Path("README.md"), Path("README.zh-TW.md"))

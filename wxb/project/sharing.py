@@ -34,7 +34,9 @@ def card(params: Params, name: str, folder: Path | None = None) -> str:
     require_output(metrics_file, f"evaluate@{name}")
     scores = read_json(metrics_file)
     metrics = [metric for metric in task.metrics.METRICS if metric.key in scores]
-    splits = read_json(paths.CLEAN / experiment.corpus / paths.PROFILE)["splits"]
+    profile = paths.CLEAN / experiment.corpus / paths.PROFILE
+    require_output(profile, f"preprocess@{experiment.corpus}")
+    splits = read_json(profile)["splits"]
     hub_task = task.card.HUB_TASK if task.card else "other"
     libraries = {ADAPTER: "peft", "config.json": "transformers"}  # by the file that they look for
     library = next((lib for file, lib in libraries.items() if (model / file).exists()), None)

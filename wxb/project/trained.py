@@ -78,9 +78,10 @@ def _load_errors(folder: Path) -> Iterator[None]:
         for path in [folder, *folder.rglob("*")]:
             if not os.access(path, os.R_OK):
                 raise WxbError(f"{path}: no permission to read it") from error
+        name = folder.parent.name if folder.name.startswith(paths.SEED) else folder.name
         raise WxbError(
             f"{folder}: cannot load the model ({type(error).__name__}: {error}). Train it again:"
-            f" dvc repro --force --single-item train@{folder.name}"
+            f" dvc repro --force --single-item train@{name}; copy it again if it was shared"
         ) from error
 
 

@@ -110,10 +110,10 @@ class _Verification:
                 yield self._fault("altered", path, oid)
         for out in self.outs:
             yield from self._output(out)
-        made = [Path(out.fs_path) for out in self.outs]
+        outs = [Path(out.fs_path) for out in self.outs]
         deps = [dep for stage in self.repo.index.stages for dep in stage.deps]
         for path, dep in {Path(d.fs_path): d for d in deps if d.hash_info.name == "md5"}.items():
-            if any(path.is_relative_to(out) or out.is_relative_to(path) for out in made):
+            if any(path.is_relative_to(out) or out.is_relative_to(path) for out in outs):
                 continue  # it is an output, or has some
             if path.exists() and not dep.workspace_status():  # else DVC knows that it changed
                 digest = self._current_tree(dep).oid if path.is_dir() else self._hash(path)
@@ -164,7 +164,10 @@ class _Verification:
             path.unlink(missing_ok=True)
         else:
             for file in [path, *path.rglob("*")] if path.exists() else ():
-                os.utime(file)  # so that DVC reads it
+                if file.exists():
+                    os.utime(file)  # so that DVC reads it
+                else:
+                    file.unlink()  # a link to an object that the cache lacks
         return Fault(kind, _relative(path), "no copy; its stage is stale now")
 
     def _files(self, entry: Any) -> list[Path]:

@@ -65,7 +65,7 @@ class Watch:
         self.planned, self.version = -PAUSE, (-1, -1)
 
     def refresh(self, *, has_ended: bool = False) -> State:
-        """Read the state now; asks DVC what is due if dvc.lock has changed, or the run has ended.
+        """Read the state now; queries DVC if dvc.lock has changed, or the run has ended.
 
         The first call raises WxbError if DVC cannot read the project.
         """

@@ -17,11 +17,10 @@ from wxb.core.errors import WxbError
 from wxb.core.files import publish
 from wxb.core.params import Params
 from wxb.core.params.section import flatten
-from wxb.reporting import costs, formatting, tables
-from wxb.reporting.charts import figures, pairs, parts
-from wxb.reporting.charts.figures import Curve, Line
-from wxb.reporting.charts.parts import Block, Charts, Fold, Page, Section, Study, render
+from wxb.reporting import costs, figures, formatting, pairs, parts, tables
+from wxb.reporting.figures import Curve, Line
 from wxb.reporting.formatting import Cell, Table, duration, p_value, rounded, signed, tuning_text
+from wxb.reporting.parts import Block, Charts, Fold, Page, Section, Study, render
 
 PUBLISHED = Path(__file__).with_name("published")  # <study>.csv
 LOSS, VALID_LOSS = "loss", "valid_loss"  # curves on training and on validation records

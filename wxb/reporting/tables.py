@@ -1,4 +1,4 @@
-"""The tables of a study: for terminals, Markdown and pages, and as a data frame."""
+"""The tables of a study: for terminals, Markdown and pages, and as rows of CSV."""
 
 import csv
 from collections.abc import Mapping
@@ -8,8 +8,7 @@ from typing import Any
 
 from wxb.core.phrases import counted
 from wxb.metrics import TEST, Metric
-from wxb.reporting import formatting
-from wxb.reporting.charts import pairs
+from wxb.reporting import formatting, pairs
 from wxb.reporting.formatting import Cell, Table, amount, interval, p_value, rounded, signed
 
 # Keys of a system in a comparison that are no scores: model size and amount of training.

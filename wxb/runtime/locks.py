@@ -45,12 +45,12 @@ def running_stages() -> dict[str, psutil.Process]:
 
     The locks themselves are not acquired: a stage that starts meanwhile would fail.
     """
-    found = {}
+    running = {}
     for path in sorted(LOCKS.glob("*.lock")):
         verb, _, name = path.stem.partition("@")
         with suppress(ValueError, OSError, psutil.Error):  # the process has ended
             process = psutil.Process(int(path.read_text(encoding="utf-8")))
             command = process.cmdline()
             if f"stages.{verb}" in command and name in command:  # the PID is not another's
-                found[path.stem] = process
-    return found
+                running[path.stem] = process
+    return running

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from wxb.corpora.reading import Reading
     from wxb.corpora.records import Labelling
     from wxb.metrics.scorer import Scorer
-    from wxb.reporting.charts.parts import Page  # imports plotly
+    from wxb.reporting.parts import Page  # imports plotly
     from wxb.tasks.methods import Method
 
 __all__ = ["Part", "Task", "get", "method_of", "names"]

@@ -52,15 +52,15 @@ class Baseline(Predictor):
         Of several the first; None for a text that shares no word with training. Shows progress.
         """
         (vectorizer, known), gold = self._index, self.model["gold"]
-        found: list[tuple[Any, float] | None] = []
+        results: list[tuple[Any, float] | None] = []
         size = max(1, CELLS // known.shape[0])
         starts = range(0, len(texts), size)
         for start in track(starts, caption, len(starts), unit="chunk"):
             vectors = vectorizer.transform(texts[start : start + size])
             cosines = (vectors @ known.T).toarray().round(DIGITS)  # (texts, training texts)
             for row, index in zip(cosines, cosines.argmax(axis=1).tolist(), strict=True):
-                found.append((gold[index], float(row[index])) if row[index] else None)
-        return found
+                results.append((gold[index], float(row[index])) if row[index] else None)
+        return results
 
 
 class BaselineMethod(Method):

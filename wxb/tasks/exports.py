@@ -33,9 +33,9 @@ def json_line(content: Mapping[str, Any]) -> str:
 
 def _csv(records: Records) -> Iterator[str]:
     """A CSV table, the header first; lists and objects are JSON in their cell."""
-    table = io.StringIO()
+    writer = csv.writer(table := io.StringIO())
     for values in chain(records[:1], (record.values() for record in records)):
-        csv.writer(table).writerow(
+        writer.writerow(
             v if isinstance(v, str | int | float | None) else json.dumps(v, ensure_ascii=False)
             for v in values
         )

@@ -127,7 +127,7 @@ class Predictor(ABC):
         from wxb.training.backbones.tuning import parameter_count
 
         if not (trainable and self.settings.get("frozen")):
-            return 0 if self.model is None else parameter_count(self.model, trainable=trainable)
+            return parameter_count(self.model, trainable=trainable)
         parts = self.model.named_children()
         return sum(parameter_count(part) for name, part in parts if name != "backbone")
 

@@ -94,8 +94,8 @@ class MaskedPairs(Stream):
         ids = iter(token_ids(tokenizer, [s for document in documents for s in document]))
         super().__init__([[next(ids) for _ in document] for document in documents], **options)
         self.cls, self.sep = tokenizer.cls_token_id, tokenizer.sep_token_id
-        self.mask, self.vocabulary = tokenizer.mask_token_id, len(tokenizer)
-        self.first_plain = max(tokenizer.all_special_ids) + 1
+        self.mask = tokenizer.mask_token_id
+        self.plain = np.setdiff1d(np.arange(len(tokenizer)), tokenizer.all_special_ids)
 
     def _item(self, row: int, rng: np.random.Generator) -> Item:
         count = len(self.documents)
@@ -126,7 +126,7 @@ class MaskedPairs(Stream):
         labels = np.full_like(plain, IGNORED)
         labels[selected] = plain[selected]
         uniform = rng.random(len(selected))
-        noise = rng.integers(self.first_plain, self.vocabulary, len(selected))
+        noise = self.plain[rng.integers(0, len(self.plain), len(selected))]
         ids = plain.copy()
         ids[selected] = np.select(
             [uniform < MASKED, uniform < MASKED + REPLACED], [self.mask, noise], ids[selected]

@@ -34,7 +34,7 @@ Title = Annotated[str | None, typer.Option(help="the question it answers, shown 
 def new() -> None:
     """Add blocks to params.yaml: a corpus, an experiment, a study or a sweep.
 
-    Never overwrites blocks. What it does not recognize it asks for by an option.
+    Never overwrites blocks. Names the option for what it does not recognize.
 
     Example: wxb new corpus letters.jsonl && wxb new study letters --corpus letters
     """

@@ -174,13 +174,17 @@ def _reference_errors(params: Params) -> Iterator[str]:
             if experiment.weights and base and base.is_tokenizer_only:
                 key = f"experiments.{name}.backbone"
                 yield f"{key}: found a tokenizer; method {experiment.method!r} needs a model"
-            longest = getattr(base and base.architecture, "max_position_embeddings", math.inf)
-            for key, length in experiment.required_lengths.items():
-                if length > longest:
-                    yield (
-                        f"experiments.{name}.{key}: found {length}; backbone"
-                        f" {experiment.backbone!r} has max_position_embeddings {longest}"
-                    )
+        root = experiment.backbone
+        for _ in params.experiments:  # at most, as they may form a circle
+            root = getattr(params.experiments.get(root), "backbone", root)
+        architecture = getattr(params.backbones.get(root), "architecture", None)
+        longest = getattr(architecture, "max_position_embeddings", math.inf)
+        for key, length in experiment.required_lengths.items():
+            if length > longest:
+                yield (
+                    f"experiments.{name}.{key}: found {length}; backbone"
+                    f" {root!r} has max_position_embeddings {longest}"
+                )
     for name, study in params.studies.items():
         yield from _study_errors(name, study, params.experiments)
     yield from find_errors(params.resources, params)

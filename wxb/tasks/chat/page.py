@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from wxb.reporting.charts import parts
-from wxb.reporting.charts.parts import Fold, Section, Study, by_category
+from wxb.reporting import parts
 from wxb.reporting.formatting import Table, rounded
+from wxb.reporting.parts import Fold, Section, Study, by_category
 from wxb.tasks.chat.metrics import PredictionRow
 from wxb.tasks.chat.record import checking
 from wxb.tasks.chat.record.conversation import deserialize

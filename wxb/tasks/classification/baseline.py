@@ -39,10 +39,10 @@ class BaselineClassifier(baselines.Baseline, Classifier):
         """A prediction for each text."""
         nearest = self.nearest(texts, caption) if "texts" in self.model else [None] * len(texts)
         predictions = []
-        for text, found in zip(texts, nearest, strict=True):
+        for text, gold in zip(texts, nearest, strict=True):
             shares = self.model["shares"]
-            if found:
-                shares = {name: float(name == found[0]) for name in self.labels}
+            if gold:
+                shares = {name: float(name == gold[0]) for name in self.labels}
             elif lexicon := self.model.get("lexicon"):
                 odds = exp(sum(sign * lexicon.get(word, 0) for word, sign in signed_words(text)))
                 values = 1 / (1 + odds), odds / (1 + odds)

@@ -3,9 +3,9 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from wxb.reporting.charts import parts
-from wxb.reporting.charts.parts import DEEPEST, Example, Fold, Section, Study, by_category
+from wxb.reporting import parts
 from wxb.reporting.formatting import Cell, Table
+from wxb.reporting.parts import DEEPEST, Example, Fold, Section, Study, by_category
 
 ERRORS = 6  # texts of each system
 MAX_CHARACTERS = 600  # of a text that is shown

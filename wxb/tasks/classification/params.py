@@ -87,7 +87,7 @@ class TfidfModel(Section):
 
 
 class Words(TfidfModel):
-    """The n-grams that a logistic regression reads besides pooled hidden states.
+    """The n-grams that a logistic regression reads in addition to pooled hidden states.
 
     These are multiplied by one of the factors `states`, chosen as C is; 0 leaves only n-grams.
     """

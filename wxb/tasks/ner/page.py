@@ -6,9 +6,9 @@ from itertools import pairwise, zip_longest
 
 import numpy as np
 
-from wxb.reporting.charts import figures, parts
-from wxb.reporting.charts.parts import Charts, Example, Fold, Section, Study, by_category, marked
+from wxb.reporting import figures, parts
 from wxb.reporting.formatting import Table, words
+from wxb.reporting.parts import Charts, Example, Fold, Section, Study, by_category, marked
 from wxb.tasks.ner.metrics import Finding, Outcome, PredictionRow, findings
 from wxb.tasks.ner.record import Span
 
@@ -81,13 +81,15 @@ def confusions(rows: Sequence[PredictionRow], count: int = CONFUSIONS) -> Table:
 
 def type_matrix(rows: Sequence[PredictionRow]) -> Charts:
     """The predicted types of the gold spans of each type, as shares; "–" if there is no span."""
-    found = Counter(
+    counts_by_pair = Counter(
         tuple(span.type if span else "–" for span in finding[1:])
         for row in rows
         for finding in findings(row.gold, row.predicted)
     )
-    types = sorted({type_ for pair in found for type_ in pair}, key=lambda t: (t == "–", t))
-    counts = np.array([[found[gold, predicted] for predicted in types] for gold in types])
+    types = sorted(
+        {type_ for pair in counts_by_pair for type_ in pair}, key=lambda t: (t == "–", t)
+    )
+    counts = np.array([[counts_by_pair[gold, predicted] for predicted in types] for gold in types])
     shares = counts / np.maximum(1, counts.sum(axis=1, keepdims=True))
     return Charts({"Confusions": figures.matrix(shares, types, types, names=("gold", "predicted"))})
 

@@ -9,9 +9,9 @@ from typing import Any
 from markupsafe import Markup
 
 from wxb.core import paths
-from wxb.reporting.charts import figures, parts
-from wxb.reporting.charts.parts import Example, Fold, Section, Study, marked
+from wxb.reporting import figures, parts
 from wxb.reporting.formatting import Table, rounded
+from wxb.reporting.parts import Example, Fold, Section, Study, marked
 from wxb.tasks.speech.metrics import EDITS, PredictionRow, alignment, clip_name, select_clips
 
 COLOURS = dict(zip(("deletions", "insertions", "substitutions"), figures.ERRORS, strict=False))

@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from wxb.reporting.charts import figures, parts
-from wxb.reporting.charts.parts import Charts, Example, Fold, Section, Study, by_category
+from wxb.reporting import figures, parts
+from wxb.reporting.parts import Charts, Example, Fold, Section, Study, by_category
 from wxb.tasks.translation.metrics import PredictionRow, Scorer
 
 EXAMPLES = 4  # sentences of each kind

@@ -54,7 +54,7 @@ def fit_regression(
     for strength in track(sorted(settings.C), caption, len(settings.C), unit="C"):
         solver = LogisticRegression(C=strength, random_state=seed, **options)
         solver.fit(features["train"], labels["train"])
-        coef, intercept = by_class(solver.coef_), by_class(solver.intercept_)
+        coef, intercept = weights_per_class(solver.coef_), weights_per_class(solver.intercept_)
         logits = {split: rows @ coef.T + intercept for split, rows in features.items()}
         is_correct = logits["valid"].argmax(-1) == labels["valid"]
         score = accuracy = float(is_correct[known].mean())
@@ -82,6 +82,6 @@ def fit_regression(
     return Fit(*max(fits, key=lambda fit: fit[0]), history)  # the first of equal ones
 
 
-def by_class(values: NDArray[np.float64]) -> NDArray[np.float64]:
+def weights_per_class(values: NDArray[np.float64]) -> NDArray[np.float64]:
     """Weights of scikit-learn by class (K, ...); for two classes it keeps their difference only."""
     return values if len(values) > 1 else np.concatenate([-values / 2, values / 2])

@@ -99,7 +99,7 @@ class Reading(reading.Reading):
         return {
             "without_spans": sum(not record.gold for record in records),
             "spans": dict(sorted(Counter(span.type for _, span in spans).items())),
-            "at_word_edges": round(right / max(1, right + wrong), 4),
+            "at_word_edges": round(right / (right + wrong), 4) if right + wrong else 1.0,
         }
 
     def preview(self, record: Record) -> str:

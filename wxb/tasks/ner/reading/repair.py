@@ -13,7 +13,9 @@ from wxb.tasks.ner.params import Offsets
 TAKEN = "\0"  # replaces characters of spans; texts never contain it
 
 # Scripts without spaces between words, or, as Korean, with endings that spans leave out.
-UNSPACED = regex.compile(r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Hangul}\p{Thai}\p{Lao}\p{Khmer}]")
+UNSPACED = regex.compile(
+    r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Hangul}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}]"
+)
 KINDS = (UNSPACED, regex.compile(r"[\p{L}\p{M}]"), regex.compile(r"\p{N}"))
 # No span begins with the first, or ends with the second.
 BEFORE = regex.compile(r"[\s,.;:!?、。！，\uff0e：；？]")

@@ -41,7 +41,7 @@ def ranked(comparison: Mapping[str, Any]) -> list[str]:
 
 
 def test_sets(comparison: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
-    """The comparison on each test set, by its name; a study asks its question of all."""
+    """The comparison on each test set, by its name; all have the question of the study."""
     shared = {"question": comparison["question"]}
     return {TEST: comparison, **{k: {**v, **shared} for k, v in comparison["further"].items()}}
 
@@ -114,13 +114,17 @@ def groups_warning(comparison: Mapping[str, Any]) -> str:
     With G groups, no p value is below 2 ** (1 - G) before the correction, see `paired_difference`.
     Holm's method multiplies it at least by the number of pairs of sets with as few groups.
     """
-    sets, found = test_sets(comparison), []
+    sets, least_values = test_sets(comparison), []
     for name, results in sets.items():
         groups = results["groups"]
         pairs = sum(len(other["pairs"]) for other in sets.values() if other["groups"] <= groups)
         if (least := min(1.0, pairs * 2.0 ** (1 - groups))) > ALPHA and results["pairs"]:
-            found.append(f"{rounded(least)} on {name} ({counted(groups, 'groups')})")
-    return f"Too few groups: no corrected p value is below {listed(found)}." if found else ""
+            least_values.append(f"{rounded(least)} on {name} ({counted(groups, 'groups')})")
+    return (
+        f"Too few groups: no corrected p value is below {listed(least_values)}."
+        if least_values
+        else ""
+    )
 
 
 def leaders(comparison: Mapping[str, Any]) -> list[str]:

@@ -19,9 +19,9 @@ from plotly.offline import get_plotlyjs
 from wxb.core.params import Params
 from wxb.metrics import Metric
 from wxb.metrics.scorer import Scorer
-from wxb.reporting.charts.figures import Chip, Curve, chips, to_json
-from wxb.reporting.charts.pairs import baseline_names, ranked
+from wxb.reporting.figures import Chip, Curve, chips, to_json
 from wxb.reporting.formatting import SHARE, Cell, Table, rounded, words
+from wxb.reporting.pairs import baseline_names, ranked
 
 DEEPEST = 62  # percent of colour in the cell of a perfect score, so that text on it stays legible
 BEST = "best of its row"  # the note of a cell; CSS makes it bold
@@ -179,7 +179,7 @@ def render(
 def template(name: str) -> Template:
     """A template of the folder templates/, with escaped text."""
     return Environment(
-        loader=PackageLoader("wxb.reporting.charts"),
+        loader=PackageLoader("wxb.reporting"),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.reporting.conftest import BLEU, CER, F1, contrast
-from wxb.reporting.charts import figures
+from wxb.reporting import figures
 
 SCORES = {
     "a": {"value": 0.5, "low": 0.25, "high": 0.625},
