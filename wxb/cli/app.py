@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 from rich.text import Text
 
 from wxb.cli import chat as conversation
@@ -162,26 +161,26 @@ def table(
     pipe, lines are not wrapped.
     """
     params = load()
-    console = Console(highlight=False)
-    if not console.is_terminal:
-        console.width = 10_000  # so that no line wraps
     status = dag.staleness()
     for name in page_names(params, study):
         is_lesson = name in params.lessons
         last = f"{'lesson' if is_lesson else 'report'}@{name}"
         path = paths.metrics(paths.LESSONS, name) if is_lesson else paths.study(name)
+        if study == "all" and not path.exists():
+            print(f"wxb: {path} does not exist; run `dvc repro {last}`", file=sys.stderr)
+            continue
         require_output(path, last)
         content = read_json(path)
         if is_lesson:
-            console.print(listing.metrics_table(params.lessons[name].title, content))
+            terminal.show(listing.metrics_table(params.lessons[name].title, content))
         elif everything:
             print(tables.markdown(content, costs.read_training_seconds(content)), end="")
         else:
-            console.print(Text(content["title"], style="bold"))
+            terminal.show(Text(content["title"], style="bold"))
             _, header, rows = tables.headline_table(content)
-            console.print(terminal.table(header, rows, numbers=True))
+            terminal.show(terminal.table(header, rows, numbers=True))
             notes = [tables.reading_notes(content), pairs.claim(content)]
-            console.print(Text("\n".join(filter(None, notes))))
+            terminal.show("\n".join(filter(None, notes)))
         page = paths.page(name)
         missing = f"{page} does not exist; run `dvc repro {last}`"
         print(f"Page: {page.resolve() if page.exists() else missing}")

@@ -89,7 +89,8 @@ class Conversation:
         """
         if not self.terminal:
             text = " ".join(text.split("\n"))
-        print("".join(c for c in text if c.isprintable() or c in "\n\t"), end="", flush=True)
+        kept = (c for c in text if c in "\n\t" or (c >= " " and not "\x7f" <= c <= "\x9f"))
+        print("".join(kept), end="", flush=True)
 
     @staticmethod
     def note(text: str) -> None:

@@ -37,7 +37,8 @@ def standard_input() -> Iterator[Item]:
     """The lines of standard input."""
     for number, line in enumerate(sys.stdin.buffer, start=1):
         try:
-            yield Item({"line": number}, line.decode().rstrip("\r\n"))
+            text = line.decode("utf-8-sig" if number == 1 else "utf-8")
+            yield Item({"line": number}, text.rstrip("\r\n"))
         except UnicodeDecodeError as error:
             fault = f"standard input: line {number}: expected UTF-8; {error}"
             yield Item({"line": number}, None, fault)
@@ -131,9 +132,10 @@ class Texts:
         for name in names:
             if isinstance(fields.get(name), str):
                 return str(fields[name])
+        found = {key: type(value).__name__ for key, value in fields.items()}
         raise RecordError(
             "no text",
-            f"found {', '.join(map(repr, fields)) or type(content).__name__}; expected a text in"
+            f"found {found or type(content).__name__}; expected a text in"
             f" {' or '.join(map(repr, names))}: name its field with --field",
         )
 

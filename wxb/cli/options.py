@@ -135,7 +135,8 @@ def split_options(arguments: Iterable[str]) -> tuple[list[str], dict[str, str]]:
             usage_error("INPUT", EMPTY)
         if re.fullmatch(r"-[A-Za-z]", argument):
             usage_error(argument, "no such option")
-        if not argument.startswith("--"):  # a text may begin with a dash
+        # A text may begin with dashes.
+        if not argument.startswith("--") or " " in argument.partition("=")[0]:
             inputs.append(argument)
             continue
         option, equals, value = argument.partition("=")

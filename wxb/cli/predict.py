@@ -84,13 +84,15 @@ def predict(
 
 
 def _predict(predictor: Any, items: list[Item]) -> Iterator[tuple[Item, Any]]:
-    """Items with their predictions; a file that the model cannot read becomes an error."""
+    """Items with their predictions; one that the model cannot read becomes an error."""
+    from wxb.corpora.records import RecordError
+
     try:
         inputs = [item.input for item in items if not item.error]
         predictions = iter(predictor.predict(inputs, caption="predict"))
         yield from ((item, None if item.error else next(predictions)) for item in items)
     except WxbError as error:
-        if not predictor.files:
+        if not (predictor.files or isinstance(error.__cause__, RecordError)):
             raise
         if len(items) == 1:
             yield items[0]._replace(error=str(error)), None
@@ -117,7 +119,7 @@ def _files(sources: Iterable[tuple[str, Path | None]], suffixes: Sequence[str]) 
             yield from (Item({}, str(file)) for file in files)
 
 
-def _texts(sources: Iterable[tuple[str, Path | None]], texts: Texts) -> Iterator[Item]:
+def _texts(sources: Sequence[tuple[str, Path | None]], texts: Texts) -> Iterator[Item]:
     from wxb.cli.inputs import Item, standard_input
     from wxb.corpora.layout import DESCRIPTIONS, is_description
 
@@ -126,14 +128,16 @@ def _texts(sources: Iterable[tuple[str, Path | None]], texts: Texts) -> Iterator
             yield from standard_input()
         elif path is None:
             yield Item({"argument": number}, source)
-        elif path.is_dir():
-            names = (file for file in visible_files(path) if file.name not in DESCRIPTIONS)
-            if not (files := [file for file in names if not is_description(file)]):
+        else:
+            found = visible_files(path) if path.is_dir() else []
+            names = [file for file in found if file.name not in DESCRIPTIONS]
+            files = [file for file in names if not is_description(file)]
+            if path.is_dir() and not files:
                 raise WxbError(f"{path}: found no file in it; expected files of texts or records")
-            for file in files:
+            for file in files or [path]:
                 try:
                     yield from texts.read(file)
                 except WxbError as error:
+                    if not files and len(sources) == 1:
+                        raise
                     yield Item({"file": str(file)}, None, str(error))
-        else:
-            yield from texts.read(path)

@@ -72,7 +72,8 @@ def divide(
     for name, records in splits.items():
         if not any(record.gold is not None for record in records):
             raise SplitError(
-                f"the {name} split has no labelled record: {source};"
+                f"the {name} split has no labelled record:"
+                f" {'its files were read' if name in split.file_patterns else source};"
                 " add other records, or change `split` of the corpus",
                 rejects,
             )

@@ -75,7 +75,7 @@ def _unconverted(file: Path, parsed: str | None, columns: Sequence[str] | None) 
     if columns or file.suffix.lower() in TABLES:
         return _table(file, parsed, columns)
     match file.suffix.lower():
-        case ".jsonl":
+        case ".jsonl" | ".ndjson":
             return _jsonl(file)
         case ".parquet":
             return _batches(file, lambda: pq.ParquetFile(file).iter_batches(BATCH))

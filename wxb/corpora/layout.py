@@ -9,7 +9,7 @@ from wxb.core.errors import WxbError
 from wxb.core.params.corpora import Corpus, Split
 
 TABLES = (".csv", ".tsv")
-SUFFIXES = (".json", ".jsonl", *TABLES, ".parquet", ".arrow")
+SUFFIXES = (".json", ".jsonl", ".ndjson", *TABLES, ".parquet", ".arrow")
 # Files of `datasets` without records: the first may name classes.
 FEATURES = ("dataset_info.json", "dataset_infos.json", "features.json")
 DESCRIPTIONS = (*FEATURES, "dataset_dict.json", "state.json")
@@ -134,6 +134,8 @@ def decode_table(file: Path, legacy: Sequence[str] = LEGACY) -> tuple[str, str |
 
         best = from_bytes(data, cp_isolation=[*LEGACY, *RIVALS]).best()
         is_wrong = best is not None and best.encoding == "cp1252" and WRONG.search(str(best))
+        if len(data[: error.start].decode()) + 8 < error.start:  # longer UTF-8 is no coincidence
+            best = None
         if best is None or best.encoding not in legacy or is_wrong:
             others = f" or unambiguous {' or '.join(legacy)}" if legacy else ""
             likeliest = best.encoding.replace("_", "-") if best and not is_wrong else "ENCODING"

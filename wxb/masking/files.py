@@ -59,6 +59,7 @@ class Source:
     target: Path | None = None  # None: standard output
     names: Sequence[str] = ()  # of columns or fields with texts; none: all strings of JSON
     by_line: bool = False  # each line of a text is a document
+    delimiter: str = ""  # of CSV, from its first row
 
     def error(self, block: Block, position: int, fault: str) -> WxbError:
         """An error with the line of a position in a block, never its content."""
@@ -117,7 +118,7 @@ class Source:
     def _written(self, text: str, quote: str) -> str:
         if self.format in ("json", "jsonl"):
             return json.dumps(text, ensure_ascii=False)
-        if self.format == "csv" and (quote == '"' or {*text} & {*'"\r\n', *DELIMITERS}):
+        if self.format == "csv" and (quote == '"' or {*text} & {*'"\r\n', self.delimiter}):
             return '"' + text.replace('"', '""') + '"'
         return text
 
@@ -180,11 +181,13 @@ def _json(source: Source, block: Block) -> Iterator[tuple[int, int, str]]:
                         yield *token.span(), text
         except (ValueError, RecursionError) as error:
             reason = getattr(error, "msg", "nested too deeply, or half a surrogate pair")
-            raise source.error(block, value.start(), f"no JSON ({reason})") from None
+            raise source.error(block, value.start(), f"no JSON ({reason}); lines: .jsonl") from None
+        known = {path for path, token in leaves if token[0][0] not in "n[{"}
         empty = {f"{path}." for path, token in leaves if token[0][0] in "n[{"}
-        for name in {*source.names} - {path for path, _ in leaves}:
+        empty -= {path for path in empty if any(name.startswith(path) for name in known)}
+        for name in {*source.names} - known:
             if not any(f"{name}.".startswith(path) for path in empty):
-                advice = f"{did_you_mean(name, {path for path, _ in leaves})}; name it with --field"
+                advice = f"{did_you_mean(name, known)}; name it with --field"
                 raise source.error(block, value.start(), f"no text in the field {name!r}{advice}")
 
 
@@ -199,6 +202,7 @@ def _csv(source: Source, blocks: Iterable[Block]) -> Iterator[Block]:
         rest = Block(rest.content + block.content, rest.line)
         if not header:
             delimiter = max(DELIMITERS, key=rest.content.partition("\n")[0].count)
+            source.delimiter = delimiter
             separator = rf"({re.escape(delimiter)}|\r?\n|\Z)"
             cell = re.compile(rf'("[^"]*(?:""[^"]*)*"|(?!")[^{delimiter}\r\n]*){separator}')
         row: list[re.Match[str]] = []
@@ -222,7 +226,7 @@ def _csv(source: Source, blocks: Iterable[Block]) -> Iterator[Block]:
         yield Block(rest.content[:end], rest.line, texts)
         rest = Block(rest.content[end:], rest.line + rest.content.count("\n", 0, end))
     if rest.content:
-        raise source.error(rest, 0, "no CSV (RFC 4180)")
+        raise source.error(rest, 0, "no CSV (RFC 4180): correct its quotation or line ends")
 
 
 def rewrite(

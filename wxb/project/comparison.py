@@ -318,5 +318,5 @@ def _row(score: Score, study: str) -> Iterator[str]:
     yield score.name if is_clear else f"{score.result}/{score.name}"
     yield score.metric
     yield from ("–" if value is None else f"{value:.4f}" for value in (score.before, score.after))
-    yield f"{score.range.low:.4f}–{score.range.high:.4f}" if score.range else "–"
+    yield f"{score.range.low:.4f} to {score.range.high:.4f}" if score.range else "–"
     yield score.verdict.value

@@ -127,21 +127,21 @@ def _validated(form: type[Prediction], values: Mapping[str, Any]) -> Prediction:
 
 def find(experiment: str | Path) -> Path:
     """The folder of a trained experiment. Raises WxbError as in `load`; imports no model code."""
-    folder = Path(experiment)
-    if (folder / paths.SETTINGS).is_file():
-        return folder
-    root = find_root()
-    if isinstance(experiment, Path) or len(folder.parts) != 1 or root is None:
+    folder, root = Path(experiment), find_root()
+    own = None  # comes first: a folder of the same name may be an older copy
+    if root and isinstance(experiment, str) and len(folder.parts) == 1:
+        own = root / paths.MODELS / folder
+    for path in filter(None, (own, folder)):
+        if (path / paths.SETTINGS).is_file():
+            return path
+    if root is None or own is None:
         place = f"no {PARAMS} here or in a parent folder" if root is None else "no such folder"
         raise WxbError(
             f"{folder}: expected a name of params.yaml, or the folder of a trained experiment with"
             f" {paths.SETTINGS} ({'it has none' if folder.is_dir() else place})"
         )
-    folder = root / paths.MODELS / folder.name
-    if not (folder / paths.SETTINGS).is_file():
-        load_params(root / PARAMS).block("experiments", str(experiment))
-        raise WxbError(
-            f"{folder}: experiment {experiment!r} is not trained yet; in {root.resolve()} run"
-            f" `dvc repro train@{experiment}` first"
-        )
-    return folder
+    load_params(root / PARAMS).block("experiments", str(experiment))
+    raise WxbError(
+        f"{own}: experiment {experiment!r} is not trained yet; in {root.resolve()} run"
+        f" `dvc repro train@{experiment}` first"
+    )

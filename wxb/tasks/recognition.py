@@ -160,7 +160,9 @@ class Records(Section):
         for key, usual in (("id", IDS), ("language", LANGUAGES)):
             names = matching_fields(_others(rows, fields), usual)
             if key == "id":
-                names = [n for n in names if len({*map(str, values(rows, n))}) == len(rows)]
+                unique = [n for n in names if len({*map(str, values(rows, n))}) == len(rows)]
+                fields |= {} if unique or "id" not in names else {"id": None}  # else the default
+                names = unique
             if key not in fields and names:
                 fields[key] = names[0]
         content: Block = {"columns": [*columns]} if columns else {}

@@ -98,6 +98,10 @@ def _recognize(files: Files, task: str | None, flags: Flags) -> tuple[str, Block
         _ = files.rows
     except FlagError as question:
         raise FlagError(f"{files.path}: {question}") from None
+    fields = recognition.fields_of(files.rows)
+    for flag, name in flags.items() if fields else ():
+        if flag in ("input", "gold") and name not in fields:
+            raise FlagError(f"--{flag}: {files.path} has no field {name!r}{choices(name, fields)}")
     names = [task] if task else known
     fits: dict[str, Block | FlagError] = {}
     unreadable = []

@@ -183,7 +183,9 @@ class Corpus(Section):
             return f"raise `{self.limit_key}`"
         if reason == "near duplicate":
             return "add records that differ in more than digits and case"
-        return f"compare `{self.format_key}` of the corpus with the file"
+        if reason in ("missing field", "wrong type", "not a record", "blank text"):
+            return f"compare `{self.format_key}` of the corpus with the file"
+        return "correct them in the file"
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:

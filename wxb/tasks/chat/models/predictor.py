@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from wxb.core.compatibility import positions
 from wxb.core.errors import WxbError
-from wxb.core.progress import track
+from wxb.core.progress import Progress, track
 from wxb.corpora.records import Record, RecordError
 from wxb.corpora.text.encoded import IGNORED
 from wxb.corpora.text.templates import Message, Template, Truncation, message
@@ -93,7 +93,8 @@ class Replier(GeneratorPredictor, Responder):
 
     def count_dropped(self, conversation: Sequence[Message]) -> int:
         """The number of oldest messages that do not fit and will not be read."""
-        return self.truncate(_read(conversation)).dropped
+        kept = self.truncate(_read(conversation))
+        return 0 if kept.tokens is None else kept.dropped
 
     # One reply
 
@@ -153,9 +154,12 @@ class Replier(GeneratorPredictor, Responder):
         for index, text in enumerate(texts):
             if text.strip():
                 kept = self.truncate(_read(text))
-                replies[index] = Reply("", ended=False, dropped=kept.dropped)
+                replies[index] = Reply("", ended=False)
                 if kept.tokens is not None:
+                    replies[index] = Reply("", ended=False, dropped=kept.dropped)
                     prompts[index] = kept.tokens.ids
+        if lost := sum(not reply.ended for reply in replies) - len(prompts):
+            print(f"{caption}: {lost} of {len(texts)} are too long", file=Progress.console)
         indices, lengths = [*prompts], [len(ids) for ids in prompts.values()]
         batches = batches_by_length(lengths, self.prediction.batch_size)
         for batch in track(batches, caption, len(batches), unit="batch"):
@@ -221,4 +225,6 @@ def _read(source: str | Sequence[Message]) -> list[Message]:
     try:
         return deserialize(source) if isinstance(source, str) else validate_question([*source])
     except RecordError as error:
-        raise WxbError(f"{error.reason}: {error.detail}; expected a question or messages") from None
+        raise WxbError(
+            f"{error.reason}: {error.detail}; expected a question or messages"
+        ) from error

@@ -127,7 +127,8 @@ def _split_answer(content: Mapping[str, Any], corpus: Corpus) -> dict[str, Any]:
 def _question(content: Mapping[str, Any], corpus: Corpus) -> list[Message]:
     """The messages before the answer: an instruction, whose input follows on the next line."""
     fields = corpus.fields
-    parts = [required_field(content, fields.instruction), content.get(fields.input)]
+    material = None if fields.input == fields.instruction else content.get(fields.input)
+    parts = [required_field(content, fields.instruction), material]
     lines = [part for part in parts if part is not None and part != ""]
     if not lines or not all(isinstance(line, str) for line in lines):
         raise RecordError("wrong type", f"{fields.instruction!r} is {parts[0]!r}, expected text")

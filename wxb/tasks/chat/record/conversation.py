@@ -32,6 +32,9 @@ def validate(value: Any) -> list[Message]:
             raise RecordError("unknown role", detail)
         if not content.strip():
             raise RecordError("blank message", f"message {number}, of {role}")
+        if fields.get("tool_calls") or fields.get("weight", 1) == 0:
+            detail = f"message {number} has `tool_calls`, or a `weight` of 0; remove it"
+            raise RecordError("not for training", detail)
         messages.append(message(role, content.strip()))
     roles = [message["role"] for message in messages]
     if roles.count("system") > 1:

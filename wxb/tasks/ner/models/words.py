@@ -35,7 +35,9 @@ def continues_word(
 ) -> NDArray[np.bool_]:
     """Whether each token (T,) continues the word of the one before; Chinese characters never do."""
     inside = np.zeros(len(text) + 1, bool)  # whether a word goes on at each character
-    for word in _WORD.finditer(text):
+    # Only between the tokens: they may be a window of a long text.
+    window = int(starts.min(initial=len(text))), int(ends.max(initial=0))
+    for word in _WORD.finditer(text, *window):
         inside[word.start() + 1 : word.end()] = True
     continues = np.zeros(len(starts), bool)
     continues[1:] = (starts[1:] == ends[:-1]) & inside[starts[1:]]

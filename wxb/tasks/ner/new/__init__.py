@@ -71,8 +71,8 @@ def _first_span(files: Files, name: str) -> Mapping[str, Any]:
 
 def _parsed(files: Files, name: str) -> Sequence[Row]:
     """The records, in tables with the cells of a field parsed if they hold lists."""
-    cells = recognition.values(files.rows, name)
-    if not cells or not isinstance(cells[0], str) or not cells[0].startswith("[{"):
+    cells = [cell for cell in recognition.values(files.rows, name) if cell != "[]"]
+    if not cells or not isinstance(cells[0], str) or not cells[0].startswith(("[{", "[[", "[(")):
         return files.rows
     raws = (
         raw.content for f in files.members for raw in raw_records(f, name, None, files.annotator)
@@ -136,7 +136,9 @@ def _offset_unit(files: Files, fields: Mapping[str, str]) -> Block:
 def _fit(text: str, start: int, end: int, value: Any) -> tuple[int, int]:
     """As `edges`, for a span whose value may be known."""
     if value is None:
-        return edges(text, start, end)
+        mention = text[max(0, start) : max(0, end)]
+        before, after = (len(mention) - len(strip(mention)) for strip in (str.lstrip, str.rstrip))
+        return edges(text, start + before, end - after)
     return (2, 0) if spelling(text[max(0, start) : max(0, end)]) == spelling(value) else (0, 2)
 
 

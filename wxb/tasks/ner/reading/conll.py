@@ -189,7 +189,11 @@ def with_spans(raw: Raw, fields: Fields) -> Raw:
     ]
     tag_field = next((field for field in (fields.spans, *TAGS) if field in lists), None)
     if tag_field is None:
-        return raw
+        lists = [n for n in (fields.spans, *TAGS) if _is_nonempty_list(content.get(n), str | int)]
+        if not tokens or not lists:
+            return raw
+        detail = f"found {len(tokens)} {name} and {len(content[lists[0]])} {lists[0]}"
+        return raw._replace(content=RecordError("unequal lists", detail))
     tags = content[tag_field]
     try:
         if any(isinstance(tag, int) for tag in tags):
