@@ -6,19 +6,8 @@ import sys
 
 import pytest
 
-from tests.runtime.toy import ROOT, events, python, start
+from tests.runtime.toy import ROOT, events, start
 from wxb.runtime.signals import INTERRUPTED
-
-
-def test_an_interruption_prints_one_line(project):
-    stopped = python(project, "toy.py", "stopped")
-    assert stopped.returncode == 130
-    *_, last = stopped.stderr.splitlines()
-    assert last == f"toy@stopped: {INTERRUPTED}"
-    log = (project / "logs/toy@stopped.log").read_text()
-    assert log.endswith("\ninterrupted\n")
-    assert "Traceback" not in log + stopped.stderr
-    assert sorted(p.name for p in project.iterdir()) == [".wxb", "logs", "params.yaml", "toy.py"]
 
 
 @pytest.mark.parametrize(("signal_number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
@@ -29,6 +18,7 @@ def test_a_signal_to_the_group_ends_a_stage_without_a_trace(project, signal_numb
         assert stage.wait() == code
         output = stage.stderr.read()
     assert output == f"toy@slow: {INTERRUPTED}\n"
+    assert (project / "logs/toy@slow.log").read_text() == "interrupted\n"
 
 
 def test_a_stage_can_be_stopped_while_it_imports(project):

@@ -52,8 +52,6 @@ def main(params, name):
             raise WxbError("found this; expected that; do so")
         if name == "broken":
             raise ZeroDivisionError("a defect")
-        if name == "stopped":
-            raise KeyboardInterrupt
 
 run("toy", main, "A toy.")
 """
