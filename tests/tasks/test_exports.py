@@ -22,12 +22,6 @@ from wxb.tasks.ner.record import LABELLING, Span
 LABELLED = {"id": "1", "input": "Zoë\u2028東京", "language": "en", "gold": "fr"}
 
 
-def test_jsonl_has_one_line_for_each_record():
-    line = exports.json_line(LABELLED)
-    assert line.splitlines() == [line[:-1]]
-    assert json.loads(line) == LABELLED
-
-
 def test_csv_has_a_header_and_json_cells():
     nested = {**LABELLED, "id": "2", "input": 'a "b",\nc', "gold": [[0, 1, "NAME"]]}
     content = "".join(exports.FORMATS["csv"]([LABELLED, nested]))
