@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from wxb.core.errors import WxbError
 from wxb.core.files import publish, read_json, read_jsonl, write_json, write_jsonl
 
 ROOT = Path(__file__).parents[2]
@@ -143,14 +142,6 @@ def test_a_second_writer_is_an_error_and_changes_nothing(tmp_path):
     assert (tmp_path / "file.txt").read_text() == "whole"
     assert names(tmp_path) == ["file.txt"]
     assert "AssertionError" in second_writer()  # the lock is gone
-
-
-def test_a_device_is_not_replaced(tmp_path):
-    os.mkfifo(tmp_path / "pipe")
-    with pytest.raises(WxbError, match="pipe is a device or pipe"), publish(tmp_path / "pipe"):
-        pass
-    assert (tmp_path / "pipe").is_fifo()
-    assert names(tmp_path) == ["pipe"]
 
 
 def test_json_lines_keep_line_separators_and_lone_surrogates(tmp_path):
