@@ -30,12 +30,6 @@ def edit(path, change):
     path.write_text(update(path.read_text(), content))
 
 
-def test_the_committed_parameters_are_the_demo(params):
-    before = params.read_text()
-    assert switch("demo").changed == []
-    assert params.read_text() == before
-
-
 @pytest.mark.parametrize("profile", SIZES)
 def test_the_demo_undoes_the_sizes_of_a_profile(params, profile):
     before = load()
