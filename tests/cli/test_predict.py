@@ -122,12 +122,6 @@ def test_the_corpus_of_the_experiment_names_the_field(predict, project, expected
         params.write_text(before)
 
 
-def test_a_missing_file_is_an_error_before_the_model_is_loaded(predict):
-    result = predict("no-such.jsonl")
-    assert result.returncode == 2
-    assert "no file 'no-such.jsonl'" in result.stderr
-
-
 def test_only_line_feeds_separate_inputs(predict, project):
     text = "Ann\u2028and\x0cBob\x85 say"
     (project / "separators.txt").write_text(f"{text}\nCy\n", newline="")
