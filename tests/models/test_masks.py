@@ -40,12 +40,6 @@ def test_causal_masks_later_tokens_of_the_last_queries(queries, cached):
     assert mask.tolist() == expected
 
 
-def test_padding_is_masked():
-    mask = masks.padding(torch.tensor([[0, 1, 1], [1, 1, 0]]))
-    assert mask.shape == (2, 1, 1, 3)
-    assert mask.squeeze().tolist() == [[False, True, True], [True, True, False]]
-
-
 @given(st.integers(1, 5), st.integers(0, 4), st.booleans())
 def test_a_decoder_masks_padding_and_later_tokens(queries, cached, padded):
     keys = cached + queries
