@@ -15,7 +15,7 @@ from wxb.core.errors import WxbError
 from wxb.core.params import load, read_yaml
 from wxb.lessons import Lesson
 from wxb.lessons import assemble as assemble_lesson
-from wxb.reporting import costs, figures, formatting, pairs, parts
+from wxb.reporting import costs, figures, pairs, parts
 from wxb.reporting.page import assemble, differences, published, settings, write_index
 
 SEVEN = ["ner-encoder", "ner-decoder", "ner-third", *(f"ner-{name}" for name in "abcd")]
@@ -314,12 +314,6 @@ def test_a_page_of_any_task_and_scale(tree, metric, factor, text):
     assert ("Lower is better" in page.text) is metric.lower_is_better
     assert "20 letters" in page.sections["results"]
     assert "A letter counts once." in page.text
-
-
-def test_the_tuning_of_an_experiment():
-    experiments = load(HOME / "params.yaml").experiments
-    assert formatting.tuning_text(experiments["ner-generative"]) == ""
-    assert formatting.tuning_text(experiments["ner-decoder-qlora"]) == "QLoRA r 32, word features"
 
 
 def test_the_index_links_every_page_with_its_answer(tree):
