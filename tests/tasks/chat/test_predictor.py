@@ -108,20 +108,12 @@ def test_a_message_that_is_too_long_is_an_error_or_an_empty_reply(full):
     assert full.predict([huge, "Spell cat."])[0] == Reply("", ended=False)
 
 
-@pytest.mark.parametrize(
-    ("conversation", "message_"),
-    [
-        ([], "empty conversation"),
-        ([message("user", "a"), message("assistant", "b")], "no question"),
-        ([message("user", "a"), message("user", "b")], "roles out of order"),
-    ],
-)
-def test_a_conversation_without_a_question_is_refused(full, conversation, message_):
-    with pytest.raises(WxbError, match=message_):
+def test_a_conversation_without_a_question_is_refused(full):
+    conversation = [message("user", "a"), message("assistant", "b")]
+    with pytest.raises(WxbError, match="no question"):
         [*full.reply(conversation)]
-    if conversation:
-        with pytest.raises(WxbError, match=message_):
-            full.predict([json.dumps(conversation)])
+    with pytest.raises(WxbError, match="no question"):
+        full.predict([json.dumps(conversation)])
 
 
 def test_tokens_are_counted_with_the_end(models):
