@@ -100,19 +100,6 @@ def test_an_unusable_label_is_an_error(raw, reason):
     assert error.value.reason == reason
 
 
-def test_files_may_name_the_class(tmp_path):
-    write(tmp_path / "raw/Fake.csv", [("review",), *[row[:1] for row in reviews(8)]])
-    write(tmp_path / "raw/True.csv", [("review",), *[row[:1] for row in reviews(9, first=50)]])
-    news = corpus(
-        fields={"input": "review", "label": None, "language": None, "id": None},
-        classes={"Fake*": "fake", "True.csv": "real"},
-    )
-    profile, _ = preprocessed(tmp_path, news)
-    counts = [split["classes"] for split in profile["splits"].values()]
-    assert sum(row.get("fake", 0) for row in counts) == 8
-    assert sum(row.get("real", 0) for row in counts) == 9
-
-
 def test_a_file_without_a_class_and_two_sources_of_classes_are_errors(tmp_path):
     write(tmp_path / "raw/other.csv", [("review",), ("a",)])
     news = corpus(fields={"input": "review", "label": None}, classes={"Fake.csv": "fake"})
