@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 
 from wxb.core.params import ParamsError, check, load, read_yaml
 from wxb.core.params.section import Section
-from wxb.core.params.tasks import methods, names
 
 ROOT = Path(__file__).parents[2]
 CONTENT = read_yaml(ROOT / "params.yaml")
@@ -288,11 +287,3 @@ def test_a_missing_file_is_an_error_with_the_working_folder(tmp_path, monkeypatc
     monkeypatch.chdir(tmp_path)
     with pytest.raises(ParamsError, match=r"^params\.yaml: No such file .*project's root"):
         load()
-
-
-@pytest.mark.parametrize("task", names())
-def test_each_method_has_a_module_and_a_prediction_class(task):
-    for method in methods(task):
-        assert (ROOT / f"wxb/tasks/{task}/{method}.py").is_file()
-        prediction = methods(task)[method].model_fields["prediction"].annotation
-        assert "batch_size" in prediction.model_fields
