@@ -15,7 +15,7 @@ from tests.commands import sleeping_process
 from wxb.cli.app import app
 from wxb.core.params import PARAMS, load, read_yaml
 from wxb.project import params_file
-from wxb.project.engines import PlanError, exclude_runs, repaired
+from wxb.project.engines import PlanError, repaired
 
 ROOT = Path(__file__).parents[2]
 ACTIVE = r"params.yaml was not changed: a run of dvc or snakemake is active in this project"
@@ -99,12 +99,6 @@ def test_commands_fail_between_two_jobs_of_snakemake(project, kind):
         snakemake.communicate()
     assert len([*Path(".snakemake").iterdir()]) == 1
     params_file.write(read_yaml(PARAMS))
-
-
-def test_a_folder_without_dvc_has_no_runs(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    with exclude_runs() as repo:
-        assert repo is None
 
 
 def test_the_file_of_a_plain_lock_counts_only_while_a_process_holds_it(project):
