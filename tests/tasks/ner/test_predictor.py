@@ -49,13 +49,6 @@ def recognizer():
     return recognizer
 
 
-def test_spans_are_in_the_order_of_the_texts(recognizer):
-    candidates = recognizer.candidates(TEXTS, caption="test")
-    assert [[score for _, score in spans] for spans in candidates] == [
-        [len(text) / 20] if text else [] for text in TEXTS
-    ]
-
-
 def test_predict_drops_candidates_below_the_threshold(recognizer):
     assert recognizer.predict(TEXTS) == recognizer.candidates(TEXTS, caption="test")
     recognizer.threshold = len("three") / 20
