@@ -25,30 +25,15 @@ STUDY_S = {"download@a", "train@x", "compare@s", "report@s"}
 STUDY_T = {"download@b", "train@z-1", "compare@t", "report@t"}
 
 
-def run(project: Path, *command: str, check: bool = True) -> str:
-    """Both output streams of a command; Snakemake gets a PATH without its environment."""
-    path = f"{BIN}:{os.environ['PATH']}" if command[0] == "dvc" else "/usr/bin:/bin"
-    environment = os.environ | {"PATH": path, "EXPECTED_PREFIX": sys.prefix}
+def snakemake(project: Path, *arguments: str, check: bool = True) -> str:
+    """Both output streams of Snakemake, which gets a PATH without its environment."""
+    environment = os.environ | {"PATH": "/usr/bin:/bin", "EXPECTED_PREFIX": sys.prefix}
     environment.pop("PYTHONPATH", None)
-    program = str(BIN / command[0]) if command[0] in ("dvc", "snakemake") else command[0]
-    done = subprocess.run(
-        [program, *command[1:]],
-        cwd=project,
-        env=environment,
-        text=True,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-    )
+    command = [BIN / "snakemake", "--cores", "2", *arguments]
+    streams = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
+    done = subprocess.run(command, cwd=project, env=environment, **streams)
     assert (done.returncode == 0) == check, done.stdout
     return done.stdout
-
-
-def dvc(project: Path) -> str:
-    return run(project, "dvc", "repro")
-
-
-def snakemake(project: Path, *arguments: str, check: bool = True) -> str:
-    return run(project, "snakemake", "--cores", "2", *arguments, check=check)
 
 
 def stages_run(output: str) -> set[str]:
