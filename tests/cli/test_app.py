@@ -47,6 +47,10 @@ def test_help_shows_brackets(command):
         assert bracketed in output
 
 
+def test_the_version_is_printed(project):
+    assert wxb(project, "--version").stdout.startswith("wxb 0.")
+
+
 def test_settings_of_an_experiment_are_options_of_chat(project, monkeypatch):
     monkeypatch.chdir(project)
     read = []
