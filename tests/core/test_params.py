@@ -11,6 +11,7 @@ from wxb.core.params.section import Section
 
 ROOT = Path(__file__).parents[2]
 CONTENT = read_yaml(ROOT / "params.yaml")
+GATES, ENCODER = CONTENT["lessons"]["gates"], CONTENT["backbones"]["encoder"]
 
 
 def locate(content, key):
@@ -135,12 +136,7 @@ def test_a_misspelt_key_is_an_error_with_the_nearest_valid_one(key, slip, data):
         ("backbones.encoder.architecture.hidden_size", 101, "is not a multiple of"),
         ("backbones.encoder.architecture.num_key_value_heads", 2, "for model_type llama only"),
         ("backbones.encoder.pretraining.max_length", 257, "max_length is over 256 positions"),
-        (
-            "experiments.ner-encoder.backbone",
-            "encodr",
-            "experiments.ner-encoder.backbone: unknown backbone 'encodr'; did you mean 'encoder'?"
-            " (choose from: encoder, decoder, words, ner-encoder, ",
-        ),
+        ("experiments.ner-encoder.backbone", "encodr", "unknown backbone 'encodr'; did you mean"),
         ("experiments.ner-encoder.backbone", "words", "found a tokenizer; method 'tagging' needs"),
         ("experiments.ner-encoder.tuning", {"neftune_padded": True}, "add `neftune_alpha`"),
         ("experiments.ner-encoder.encoding.max_length", 257, "max_position_embeddings 256"),
@@ -157,33 +153,17 @@ def test_a_misspelt_key_is_an_error_with_the_nearest_valid_one(key, slip, data):
         ("studies.ner.experiments", ["ner-encoder"], "lacks 'ner-decoder'"),
         ("studies.ner.question", ["ner-encoder"] * 2, "studies.ner.question: found ner-encoder"),
         ("studies.ner.question", ["ner-encoder", "x"], "found ner-encoder, x"),
-        (
-            "studies.ner.experiments",
-            ["ner-encoder", "ner-decoder", "ner-encoder"],
-            "studies.ner.experiments: lists 'ner-encoder' 2 times",
-        ),
+        ("studies.ner.experiments", ["ner-encoder"] * 2, "lists 'ner-encoder' 2 times"),
         ("lessons.images.split.test", 0.9, "lessons.images.split: test + valid must stay below 1"),
-        (
-            "lessons.ner",
-            CONTENT["lessons"]["gates"],
-            "lessons.ner: writes the files of studies.ner",
-        ),
-        (
-            "lessons.index",
-            CONTENT["lessons"]["gates"],
-            "lessons.index: writes the files of the project",
-        ),
+        ("lessons.ner", GATES, "lessons.ner: writes the files of studies.ner"),
+        ("lessons.index", GATES, "lessons.index: writes the files of the project"),
         ("studies.All", CONTENT["studies"]["ner"], "studies.All: writes the files of the project"),
         ("corpora.PII", CONTENT["corpora"]["pii"], "corpora.PII: writes the files of corpora.pii"),
         ("corpora.-x", CONTENT["corpora"]["pii"], "corpora.-x: a name is made of"),
         (f"corpora.{'x' * 101}", CONTENT["corpora"]["pii"], "x: a name is made of 1 to 100"),
         ("threads", True, "threads: found True; Input should be a valid integer"),
         ("corpora.pii.labels", {"NAME": "A\nB"}, "expected a printable name"),
-        (
-            "backbones.ner-encoder",
-            CONTENT["backbones"]["encoder"],
-            "experiments.ner-encoder: writes the files of backbones.ner-encoder",
-        ),
+        ("backbones.ner-encoder", ENCODER, "writes the files of backbones.ner-encoder"),
         (
             "studies.other",
             {"task": "ner", "title": "x", "seed": 1, "experiments": ["ner-encoder"]},
