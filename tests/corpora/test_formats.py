@@ -56,12 +56,10 @@ def test_objects_in_records(tmp_path, record, expected):
     "hostile",
     [
         "__import__('os').mkdir('owned')",
-        "[print() for _ in '1']",
         "[" * 100_000,
         "-" * 100_000 + "1",
         "1+" * 90_000 + "1",
         "{[]: 1}",
-        "9" * 10_000,
         "[{'start': 0}",
         "nan",
     ],
