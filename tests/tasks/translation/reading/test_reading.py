@@ -61,7 +61,6 @@ def test_pairs_of_one_source_are_one_record_with_several_references(tmp_path):
         (pair("嗨。", "嗨嗨。"), "wrong script"),
         (pair("嗨", "H\0"), "NUL character"),
         ({"zh": "嗨。"}, "missing field"),
-        ([1], "not a record"),
         (pair("嗨。", "\ud800"), "lone surrogate"),
     ],
 )
