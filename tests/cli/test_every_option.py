@@ -36,18 +36,13 @@ stages:
 MASK, UNMASK = ["mask", "-e", "rules"], ["unmask", "--mapping", "m.json"]
 PREDICT, SEARCH = ["predict", "-e", "ner-encoder"], ["search", "Ann", "--encoder", "ner-encoder"]
 CORPUS, EXPERIMENT = ["new", "corpus", "own.csv"], ["new", "experiment", "x", "--study", "ner"]
+STUDY = ["new", "study", "x"]
 SWEEP = ["new", "sweep", "x", "--like", "ner-crf", "--set", "model.window=0,1"]
 # A command line, and options that each change its outcome.
 CALLS = [
     ([*MASK, "a.txt"], ["--output", "out"], ["--operators", "redact"], ["--mapping", "n.json"]),
-    ([*MASK, "a.txt"], ["--threshold", "0.7"], ["--only", "AGE"], ["--allow", "Ann"]),
-    (
-        [*MASK, "a.txt"],
-        ["--deny", "/com/"],
-        ["--format", "csv"],
-        ["--brackets", "[]"],
-        ["--verify"],
-    ),
+    ([*MASK, "a.txt"], ["--threshold", "0.7"], ["--only", "AGE"], ["--allow", "Ann"], ["--verify"]),
+    ([*MASK, "a.txt"], ["--deny", "/com/"], ["--format", "csv"], ["--brackets", "[]"]),
     ([*MASK, "a.txt"], ["--column", "text"], ["--field", "text"], ["--experiment", "ner-encoder"]),
     ([*MASK, "a.csv"], ["--lines"], ["--column", "note"]),
     ([*MASK, "a.json"], ["--field", "note"]),
@@ -66,28 +61,16 @@ CALLS = [
     (["compare"], ["--study", "none"], ["--brief"], ["--json"], ["--exit-code"]),
     (["verify"], ["--repair"]),
     (["clean"], ["--dry-run"]),
-    (
-        CORPUS,
-        ["--name", "x"],
-        ["--task", "ner"],
-        ["--input", "id"],
-        ["--gold", "by"],
-        ["--dry-run"],
-    ),
+    (CORPUS, ["--name", "x"], ["--task", "ner"], ["--input", "id"], ["--gold", "by"]),
     (CORPUS, ["--start", "id"], ["--end", "id"], ["--tag", "id"], ["--speaker", "id"]),
     (CORPUS, ["--group", "by"], ["--columns", "a,b"], ["--annotator", "x"], ["--offsets", "bytes"]),
-    (CORPUS, ["--class-per-file"], ["--repair"]),
+    (CORPUS, ["--class-per-file"], ["--repair"], ["--dry-run"]),
     ([*EXPERIMENT, "--like", "ner-crf"], ["--study", "none"]),
     ([*EXPERIMENT, "--like", "ner-crf"], ["--backbone", "none"], ["--method", "none"]),
     ([*EXPERIMENT, "--like", "ner-crf"], ["--dry-run"]),
     (EXPERIMENT, ["--like", "ner-crf"]),
-    (["new", "study", "x"], ["--corpus", "pii"]),
-    (
-        ["new", "study", "x", "--corpus", "pii"],
-        ["--title", "T"],
-        ["--language", "zh"],
-        ["--dry-run"],
-    ),
+    (STUDY, ["--corpus", "pii"]),
+    ([*STUDY, "--corpus", "pii"], ["--title", "T"], ["--language", "zh"], ["--dry-run"]),
     (SWEEP, ["--seeds", "2"], ["--title", "T"], ["--dry-run"]),
     (SWEEP[:3] + SWEEP[5:], ["--like", "ner-crf"]),
     (SWEEP[:5], ["--set", "model.window=0,1"]),
