@@ -10,6 +10,8 @@ from wxb.cli.new.corpus import new_corpus
 from wxb.core.errors import WxbError
 from wxb.core.params.tasks import corpus_class
 
+SPLIT = {"test": 0.2, "valid": 0.1}
+
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path, monkeypatch):
@@ -74,14 +76,14 @@ def test_the_format_of_another_task_is_refused(task, line, found):
 
 def test_tokens_are_read_with_the_fields_of_any_corpus():
     fields = {"input": "full_text", "spans": "entities"}
-    block = {"task": "ner", "path": "x", "fields": fields, "split": {"test": 0.2, "valid": 0.1}}
+    block = {"task": "ner", "path": "x", "fields": fields, "split": SPLIT}
     write({"own.jsonl": as_lines({"tokens": row, "ner_tags": TAGS} for row in TOKENS)})
     expected = [" ".join(row) for row in TOKENS]
     assert read(texts_of("ner", block), "own.jsonl") == expected
 
 
 def test_a_conversation_needs_no_answer():
-    block = {"task": "chat", "path": "x", "split": {"test": 0.2, "valid": 0.1}}
+    block = {"task": "chat", "path": "x", "split": SPLIT}
     rows = [
         {"messages": [{"role": "user", "content": "Where is Ann?"}]},
         {"instruction": "Spell it.", "input": "cat"},
@@ -93,13 +95,7 @@ def test_a_conversation_needs_no_answer():
 
 
 def test_records_have_their_id_or_line_and_a_bad_one_its_reason():
-    fields = {"input": "review"}
-    block = {
-        "task": "classification",
-        "path": "x",
-        "fields": fields,
-        "split": {"test": 0.2, "valid": 0.1},
-    }
+    block = {"task": "classification", "path": "x", "fields": {"input": "review"}, "split": SPLIT}
     rows = [{"id": "a", "review": "Good."}, {"id": 7, "body": "Bad."}, {"review": "So."}, None]
     write({"own.jsonl": as_lines(rows)})
     items = [*texts_of("classification", block).read(Path("own.jsonl"))]

@@ -66,24 +66,16 @@ def test_inputs_of_every_kind_have_the_same_predictions(predict, project, expect
     assert lines(predict("--json", "r.csv", "--field", "sentence")) == expected
 
 
-RECORDS = '{"id": 5, "input": "Ann"}\n%s\n{"input": "Bo"}\n'
+ROWS = '{"id": 5, "input": "Ann"}\n%s\n{"input": "Bo"}\n'
 
 
 @pytest.mark.parametrize(
     ("name", "files", "places"),
     [
-        (
-            "r.jsonl",
-            {"r.jsonl": RECORDS % "null"},
-            [{"line": 1, "id": 5}, {"line": 2}, {"line": 3}],
-        ),
-        ("r.jsonl", {"r.jsonl": RECORDS % '{"input": "\\ud800"}'}, [{"id": 5}, {"line": 2}, {}]),
+        ("r.jsonl", {"r.jsonl": ROWS % "null"}, [{"line": 1, "id": 5}, {"line": 2}, {"line": 3}]),
+        ("r.jsonl", {"r.jsonl": ROWS % '{"input": "\\ud800"}'}, [{"id": 5}, {"line": 2}, {}]),
         ("-", {"-": "Ann\n\udcff\nBo\n"}, [{"line": 1}, {"line": 2}, {"line": 3}]),
-        (
-            "m",
-            {"m/a": "Ann", "m/b": "\udcffA", "m/c": "Bo"},
-            [{}, {"file": "m/b"}, {"file": "m/c"}],
-        ),
+        ("m", {"m/a": "Ann", "m/b": "\udcff", "m/c": "Bo"}, [{}, {"file": "m/b"}, {"file": "m/c"}]),
     ],
 )
 def test_an_unreadable_input_is_a_row_with_its_reason(predict, project, name, files, places):
