@@ -72,13 +72,9 @@ def test_patterns_on_paths_divide_files(tmp_path):
 )
 def test_a_file_in_no_split_or_two_is_an_error_on_one_line(tmp_path, patterns, message):
     touch(tmp_path, "train/a.csv", "valid.csv", "test-1.csv", "test-2.csv")
-    with pytest.raises(WxbError) as raised:
+    with pytest.raises(WxbError, match=f"^{tmp_path}: .*change the patterns in `split`") as raised:
         divide(tmp_path, **patterns)
     assert message in str(raised.value)
-    assert str(raised.value).startswith(f"{tmp_path}: ")
-    assert str(raised.value).endswith(
-        "expected every file in one split: change the patterns in `split` of the corpus"
-    )
     assert "\n" not in str(raised.value)
 
 
@@ -100,12 +96,8 @@ def test_entries_that_are_not_read_are_named(tmp_path):
     for name in ("a.json", "b.txt", "c.jsonl.gz", "d.xlsx", ".hidden", "more/e.md"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text("x")
-    assert unread_files(tmp_path, [tmp_path / "a.json"]) == [
-        "b.txt",
-        "c.jsonl.gz",
-        "d.xlsx",
-        "more/e.md",
-    ]
+    unread = unread_files(tmp_path, [tmp_path / "a.json"])
+    assert unread == ["b.txt", "c.jsonl.gz", "d.xlsx", "more/e.md"]
 
 
 @pytest.mark.parametrize(
