@@ -49,23 +49,10 @@ def test_units_are_named_by_the_smallest_of_their_values():
         record(6, "2 - 1", group="f"),
         record(7, "third", group=""),
     ]
-    assert units(records, lambda r: r.group, Reading().wording) == [
-        "a",
-        "a",
-        "c",
-        "d",
-        "e",
-        "f",
-        "",
-    ]
-    by_parity = ["1", "0", "1", "0", "1", "0", "1"]
-    parity = dict(zip(records, by_parity, strict=True))
-    assert units(records[1:6:2] + records[4:5], lambda r: parity[r], Reading().wording) == [
-        "0",
-        "0",
-        "0",
-        "1",
-    ]
+    assert units(records, lambda r: r.group, Reading().wording) == [*"aacdef", ""]
+    parity = dict(zip(records, "1010101", strict=True))
+    some = records[1:6:2] + records[4:5]
+    assert units(some, lambda r: parity[r], Reading().wording) == [*"0001"]
 
 
 def nearest(texts, others):
