@@ -10,14 +10,8 @@ from tests.project_copy import ROOT, Project
 from wxb.core.params import load
 
 # Folders whose bytes must be the same in each run.
-REPRODUCIBLE = [
-    "data",
-    "models",
-    "reports/metrics",
-    "reports/predictions",
-    "reports/studies",
-    "reports/training",
-]
+REPORTS = ("metrics", "predictions", "studies", "training")
+REPRODUCIBLE = ["data", "models", *(f"reports/{name}" for name in REPORTS)]
 
 PARAMS = load(ROOT / "params.yaml")
 # All methods and tokenizers, a native architecture, and all kinds of tuning.
@@ -33,14 +27,8 @@ STAGES_BY_VERB = {
     verb: [f"{verb}@{name}" for name in names] for verbs, names in BLOCKS.items() for verb in verbs
 } | {"check": ["check"]}
 STAGES = {stage for stages in STAGES_BY_VERB.values() for stage in stages}
-LOCAL = [
-    {
-        "input": f"Call Ann {to_letters(i)}.",
-        "spans": [{"start": 5, "end": 8, "type": "NAME"}],
-        "author": i,
-    }
-    for i in range(20)
-]
+SPANS = [{"start": 5, "end": 8, "type": "NAME"}]
+LOCAL = [{"input": f"Call Ann {to_letters(i)}.", "spans": SPANS, "author": i} for i in range(20)]
 
 
 class SmallProject(Project):
@@ -50,16 +38,9 @@ class SmallProject(Project):
         super().create()
         self.edit(shrink)
         (self.folder / "local.json").write_text(json.dumps(LOCAL))
-        self.edit(
-            lambda params: params["corpora"].update(
-                local={
-                    "task": "ner",
-                    "path": "local.json",
-                    "fields": {"id": None},
-                    "split": {"by": "author", "test": 0.2, "valid": 0.2},
-                }
-            )
-        )
+        split = {"by": "author", "test": 0.2, "valid": 0.2}
+        local = {"task": "ner", "path": "local.json", "fields": {"id": None}, "split": split}
+        self.edit(lambda params: params["corpora"].update(local=local))
         self.commit("first")
 
     def build(self):

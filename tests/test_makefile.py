@@ -47,14 +47,8 @@ def test_snakemake_has_a_cache_if_home_is_not_writable(tmp_path, monkeypatch):
 
 
 def test_clean_removes_outputs_and_no_file_of_the_user(tmp_path):
-    outputs = [
-        paths.RAW,
-        paths.CLEAN,
-        paths.TOKENIZERS,
-        paths.FEATURES,
-        paths.TARGETS,
-        paths.MODELS,
-    ]
+    outputs = [paths.RAW, paths.CLEAN, paths.TOKENIZERS, paths.FEATURES, paths.TARGETS]
+    outputs.append(paths.MODELS)
     shutil.copy(ROOT / "Makefile", tmp_path)
     shutil.copytree(ROOT / "data", tmp_path / "data", ignore=lambda *_: {"raw", "clean"})
     for folder in (*outputs, "data/own"):

@@ -83,15 +83,10 @@ def test_only_files_that_are_loaded_are_downloaded(requests):
 
 def test_only_matching_files_are_copied_from_the_cache(requests, tmp_path):
     everything = {"README.md", "b.csv", "data/train/a.jsonl"}
-    for number, (patterns, expected) in enumerate(
-        [
-            (["*"], everything),
-            (["data/train/*", "*.csv"], everything - {"README.md"}),
-            (["*.csv"], {"b.csv"}),
-        ]
-    ):
+    some = {"data/train/* *.csv": everything - {"README.md"}, "*.csv": {"b.csv"}}
+    for number, (patterns, expected) in enumerate({"*": everything, **some}.items()):
         folder = tmp_path / str(number)
-        hub.fetch("records", COMMIT, patterns, folder)
+        hub.fetch("records", COMMIT, patterns.split(), folder)
         assert files(folder) == expected
         assert not any(path.is_symlink() for path in folder.rglob("*"))
     assert requests[-1] == {"repository": "records", "repo_type": "dataset", "revision": COMMIT}
