@@ -27,12 +27,8 @@ def folder(request, tmp_path_factory):
 
 def lesson(folder, **settings):
     content = read_yaml(ROOT / "params.yaml")
-    content["lessons"]["attention"] |= {
-        "path": str(folder),
-        "sentence": SENTENCE,
-        "layers": 1,
-        **settings,
-    }
+    content["lessons"]["attention"] |= {"path": str(folder), "sentence": SENTENCE, "layers": 1}
+    content["lessons"]["attention"] |= settings
     return attention.run(check(content), "attention")
 
 
@@ -64,14 +60,8 @@ def test_metrics_are_the_maxima_of_the_table(folder):
     assert [row[0] for row in table.rows] == [
         f"layer {layer}, head {head}" for layer in (1, 2) for head in (1, 2, 3, 4)
     ]
-    _, *columns = zip(*table.rows, strict=True)
-    maxima = dict(
-        zip(
-            table.header[1:],
-            (max(cell.value for cell in column) for column in columns),
-            strict=True,
-        )
-    )
+    columns = zip(table.header, *table.rows, strict=True)
+    maxima = {name: max(cell.value for cell in cells) for name, *cells in [*columns][1:]}
     assert [*result.metrics] == ["before_max", "itself_max", "after_max", "first_max"]
     for key, value in result.metrics.items():
         assert value == round(maxima[key.removesuffix("_max")], 6)

@@ -110,17 +110,10 @@ def test_saved_results_are_compared_as_new_ones(tmp_path_factory, runs):
 
 
 RECORD = row(1, True)
+OTHERS = [RECORD._replace(**{field: "other"}) for field in ("id", "input", "gold")]
 
 
-@pytest.mark.parametrize(
-    "rows",
-    [
-        [RECORD, RECORD],
-        [RECORD._replace(id="2")],
-        [RECORD._replace(input="other")],
-        [RECORD._replace(gold="b")],
-    ],
-)
+@pytest.mark.parametrize("rows", [[RECORD, RECORD], *([other] for other in OTHERS)])
 def test_runs_with_different_records_are_not_compared(rows):
     with pytest.raises(WxbError, match="different records"):
         evaluation.compare(

@@ -10,14 +10,8 @@ from wxb.corpora.text.encoded import IGNORED
 from wxb.training.batches import collate
 
 PAD = 77
-FILL = {
-    "input_ids": PAD,
-    "attention_mask": 0,
-    "token_type_ids": 0,
-    "words": [0, 0],
-    "labels": IGNORED,
-    "x": IGNORED,
-}
+FILL = {"input_ids": PAD, "attention_mask": 0, "token_type_ids": 0, "words": [0, 0]}
+FILL |= {"labels": IGNORED, "x": IGNORED}
 
 lengths = st.lists(st.integers(1, 6), min_size=1, max_size=5)
 sides = st.sampled_from(["left", "right"])
