@@ -37,8 +37,8 @@ def run_conversation(predictor, *lines, terminal=True):
 
 def test_answers_and_history(capsys):
     predictor = Echo()
-    run_conversation(predictor, "Hello", "", "  And?  ")
-    assert capsys.readouterr().out == "1 Hello[2J\n3 And?[2J\n"
+    run_conversation(predictor, "Hello", "", "  An\u3000d\u200d?  ")
+    assert capsys.readouterr().out == "1 Hello[2J\n3 An\u3000d\u200d?[2J\n"
     assert [message["role"] for message in predictor.received[1]] == ["user", "assistant", "user"]
 
 

@@ -74,7 +74,8 @@ ROWS = '{"id": 5, "input": "Ann"}\n%s\n{"input": "Bo"}\n'
     [
         ("r.jsonl", {"r.jsonl": ROWS % "null"}, [{"line": 1, "id": 5}, {"line": 2}, {"line": 3}]),
         ("r.jsonl", {"r.jsonl": ROWS % '{"input": "\\ud800"}'}, [{"id": 5}, {"line": 2}, {}]),
-        ("-", {"-": "Ann\n\udcff\nBo\n"}, [{"line": 1}, {"line": 2}, {"line": 3}]),
+        ("-", {"-": "\ufeffAnn\n\udcff\nBo\n"}, [{"line": 1}, {"line": 2}, {"line": 3}]),
+        ("a b c", {"a": "Ann", "b": "\udcff", "c": "Bo"}, [{}, {"file": "b"}, {"file": "c"}]),
         ("m", {"m/a": "Ann", "m/b": "\udcff", "m/c": "Bo"}, [{}, {"file": "m/b"}, {"file": "m/c"}]),
     ],
 )
@@ -82,7 +83,7 @@ def test_an_unreadable_input_is_a_row_with_its_reason(predict, project, name, fi
     (project / "m").mkdir(exist_ok=True)
     for path, content in files.items():
         (project / path).write_bytes(content.encode(errors="surrogateescape"))
-    result = predict("--json", name, stdin=files.get("-", ""))
+    result = predict("--json", *name.split(), stdin=files.get("-", ""))
     rows = [json.loads(line) for line in result.stdout.splitlines()]
     assert [row["input"] for row in rows] == ["Ann", None, "Bo"]
     assert all(place.items() <= row.items() for place, row in zip(places, rows, strict=True))
@@ -133,8 +134,8 @@ def test_hidden_files_and_descriptions_of_a_folder_are_not_read(predict, project
 
 
 def test_a_text_may_begin_with_a_dash(predict):
-    inputs = lines(predict("--json", "- Ann", "-5 of Ann"))
-    assert [row["input"] for row in inputs] == ["- Ann", "-5 of Ann"]
+    texts = ["- Ann", "-5 of Ann", "--Ann is here"]
+    assert [row["input"] for row in lines(predict("--json", *texts))] == texts
     assert predict("-x", "Ann").returncode == 2
 
 

@@ -63,10 +63,11 @@ def test_text_comes_back_byte_for_byte(text, format_, mark):
         ("json", '{"a": "x", "a": "x"}', '{"a": "y", "a": "y"}'),
         ("csv", 'id,"text"\r\n"1","x"\n"a""b",x\r\n"",z', 'id,"text"\r\n"1","y"\n"a""b",y\r\n"",z'),
         ("csv", '\ufefftext,"i""d\n"\nx,a"b', '\ufefftext,"i""d\n"\ny,a"b'),
+        ("csv", "id\ttext\n1\tx, x", "id\ttext\n1\ty; y"),
     ],
 )
 def test_the_rest_of_json_and_csv_stays_as_it_is_written(format_, content, edited):
-    change = {"x": "y"}
+    change = {"x": "y", "x, x": "y; y"}
     names = ["text"] * (format_ == "csv")
     new = changed(content.encode(), format_, lambda t: change.get(t, t), names=names)[1]
     assert new == edited.encode()
@@ -131,6 +132,7 @@ def test_a_line_is_never_cut_as_a_value_may_stand_there():
     [
         ('{"txt": "Ann"}', "did you mean 'txt'"),
         ('{"text": {"a": "Ann"}}', "no text in the field 'text'"),
+        ('[{"text": {"a": "Ann"}}, {"text": null}]', "no text in the field 'text'"),
         ('{"text": "Ann \\ud800"}', "no JSON"),
         ('{"text": "Ann"} {}', "no JSON"),
         ("[" * 100_000, "no JSON"),

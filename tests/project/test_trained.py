@@ -46,6 +46,9 @@ def test_a_name_is_found_from_any_folder_of_the_project(project, monkeypatch):
     assert trained.find("ner-encoder") == project / "models/ner-encoder"
     monkeypatch.chdir(project)
     assert trained.load("ner-encoder").types == ["NAME"]
+    shutil.copytree("models/ner-encoder", "deep/ner-encoder")
+    monkeypatch.chdir(project / "deep")
+    assert trained.find("ner-encoder") == project / "models/ner-encoder"
 
 
 def test_a_name_has_its_prediction_settings(project, monkeypatch):

@@ -314,6 +314,27 @@ CASES = [
         {"conversations": [{"from": "human", "value": x}, {"from": "gpt", "value": "Yes."}],
          "system": "Guide.", "tools": "[]"} for x in NAMES])},
         f"system: Guide.; user: {LAST}; assistant: Yes."),
+    Case("input and output", {"own.jsonl": as_lines(
+        {"input": x, "output": "Yes."} for x in NAMES)}, f"user: {LAST}; assistant: Yes.",
+        {}, {}, {"task": "chat", "input": "input", "gold": "output"}),
+    Case("a call of a tool", {"own.jsonl": as_lines({"messages": [{"role": "user", "content": x}, {
+        "role": "assistant", "content": "Yes.", "tool_calls": [1] * (n == 0)}]}
+        for n, x in enumerate(NAMES))}, f"user: {LAST}; assistant: Yes.",
+        {}, {"not for training": 1}),
+    Case("an `id` that repeats", {"own.json": json.dumps([{"id": 1, **row} for row in PEOPLE])},
+        f"{LAST} left. -> a", {"fields": {"input": "text", "label": "label", "id": None}}),
+    Case("lists in cells, the first empty", {"own.csv": "text,spans\nNo one.,[]\n" + "".join(
+        f"{x} left.,\"[[0, {len(x)}, 'NAME']]\"\n" for x in NAMES)}, f"[{LAST}](NAME) left."),
+    Case("spans with the next blank", {"own.jsonl": as_lines({"text": f"{x} left.", "spans": [
+        {"start": 0, "end": len(x) + 1, "label": "NAME"}]} for x in NAMES)},
+        f"[{LAST}](NAME) left."),
+    refused("tokens without tags", {"own.jsonl": as_lines(
+        {"tokens": [x, "left"], "ner_tags": ["B-PER"]} for x in NAMES)}, "2 tokens and 1 ner_tags"),
+    refused("a field that is misspelt", {"own.json": json.dumps(PEOPLE)},
+        "has no field 'labell'; did you mean 'label'", gold="labell"),
+    refused("a damaged character", {"own.csv": b"text,label\n" + "".join(
+        f"你好 {x},a\n" for x in NAMES).encode() + b"\xe4\xbd,a\n"}, "iconv -f ENCODING"),
+    Case("lines called ndjson", {"own.ndjson": as_lines(PEOPLE)}, f"{LAST} left. -> a"),
 ]  # fmt: skip
 
 
@@ -331,7 +352,8 @@ def test_records_are_read_right_or_refused(case):
         with pytest.raises(WxbError, match=case.right):
             new_corpus(path, None, case.flags)
         return
-    block, trial = new_corpus(path, None, case.flags)
+    flags = dict(case.flags)
+    block, trial = new_corpus(path, flags.pop("task", None), flags)
     assert tasks.get(block["task"]).reading.preview(trial.records[-1]) == case.right
     assert {key: block[key] for key in case.block} == case.block
     assert case.block or not {"offsets", "columns", "annotator"} & block.keys() or case.flags

@@ -76,6 +76,8 @@ def test_a_token_continues_a_word_if_its_first_character_does(text, boundaries):
     starts, ends = cut(text, {boundary for boundary in boundaries if boundary < len(text)})
     by_character = continues_word(text, *letters(text))
     assert continues_word(text, starts, ends).tolist() == by_character[starts].tolist()
+    window = continues_word(text, starts[1:-1], ends[1:-1])
+    assert window.tolist()[1:] == by_character[starts].tolist()[2:-1]
 
 
 # Features of a word

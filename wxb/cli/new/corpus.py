@@ -28,7 +28,6 @@ REFUSED = {
     ".ann": "brat's annotations; convert them to columns by brat's tools/anntoconll.py",
     **dict.fromkeys((".xlsx", ".xls", ".ods"), "a workbook; save each sheet as CSV"),
     **dict.fromkeys((".zip", ".gz", ".bz2", ".xz", ".7z"), "an archive; unpack it"),
-    ".ndjson": "JSON Lines; name it .jsonl",
     **dict.fromkeys((".docx", ".pdf"), "a document; save its text as records"),
 }
 # The tasks of flags that others have no use for.
