@@ -8,21 +8,21 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 BUDGET = {
     "stages": 603,
-    "wxb/core": 2115,
-    "wxb/corpora": 2574,
+    "wxb/core": 2117,
+    "wxb/corpora": 2577,
     "wxb/metrics": 528,
     "wxb/models": 2579,
     "wxb/training": 1552,
-    "wxb/tasks": 9044,
-    "wxb/reporting": 1493,
+    "wxb/tasks": 9064,
+    "wxb/reporting": 1494,
     "wxb/project": 2924,
-    "wxb/cli": 2513,
+    "wxb/cli": 2523,
     "wxb/lessons": 645,
     "wxb/runtime": 567,
-    "wxb/masking": 832,
+    "wxb/masking": 836,
     "demos": 2086,
     "benchmarks": 4427,
-    "tests": 28075,
+    "tests": 27823,
 }
 
 

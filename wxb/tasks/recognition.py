@@ -208,7 +208,13 @@ class Records(Section):
         names = matching_fields(_others(rows, fields), GROUPS)
         if self.groups:
             names = [fields[key] for key in self.groups if key in fields]
-        names = [name for name in names if all(row.get(name) not in (None, "") for row in rows)]
+        names = [name for name in names if all(name in row for row in rows)]
+        for name in names:
+            if count := sum(row[name] in (None, "") for row in rows):
+                raise FlagError(
+                    f"--group: {name!r} is blank in {count:,} of {len(rows):,} records; choose it,"
+                    f" which rejects them, or {NO_GROUP}"
+                )
         return {"by": only("group", names, f" or {NO_GROUP}") if names else None, **SHARES}
 
 

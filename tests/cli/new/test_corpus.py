@@ -159,6 +159,9 @@ def test_language_id_and_group():
     assert content["split"]["by"] == "template_id"
     assert cleaned("post.json", content)["splits"]["test"]["groups"] > 1
     assert block("post.json", group="lang")["split"]["by"] == "lang"
+    rows[0]["template_id"] = None
+    with pytest.raises(FlagError, match="'template_id' is blank in 1 of 60 records"):
+        block(write("post.json", rows))
     del rows[0]["template_id"]
     assert block(write("post.json", rows))["split"]["by"] is None
 
