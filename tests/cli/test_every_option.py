@@ -99,26 +99,6 @@ def test_each_option_of_each_command_is_in_a_call():
     }
 
 
-@pytest.mark.parametrize(
-    ("name", "option"),
-    [
-        (name, option)
-        for name, command in leaves(typer.main.get_command(app))
-        for option in command.params
-        if option.param_type_name == "option" and not option.multiple
-    ]
-    + [(("predict", "-e", "x"), None)],
-    ids=str,
-)
-def test_an_option_that_is_not_repeatable_is_refused_if_it_is_given_twice(name, option, capsys):
-    flag = max(option.opts, key=len) if option else "--batch-size"  # a setting
-    value = [] if option and option.is_flag else ["1"]
-    with pytest.raises(SystemExit) as exit_info:
-        app([*name, flag, *value, "x", flag, *value])
-    assert exit_info.value.code == 2
-    assert "given twice" in capsys.readouterr().err
-
-
 @pytest.fixture(scope="module")
 def project(tmp_path_factory):
     folder = create_project(tmp_path_factory.mktemp("project"))

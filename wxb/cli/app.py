@@ -16,7 +16,7 @@ from wxb.cli import listing, mask, reference, search
 from wxb.cli import predict as prediction
 from wxb.cli import watch as watching
 from wxb.cli.new import command as new
-from wxb.cli.options import AsJson, Command, Study, page_names
+from wxb.cli.options import AsJson, Study, page_names
 from wxb.core import compatibility, paths
 from wxb.core.errors import WxbError, require_output, storage_error
 from wxb.core.files import read_json, remove
@@ -303,7 +303,6 @@ _WITH_PATHS = (prediction.predict, mask.mask, mask.unmask, conversation.chat)
 for _command in (*app.registered_commands, *new.app.registered_commands):
     if _command.callback and _command.callback not in _WITH_PATHS:
         _command.callback = at_root(_command.callback)
-    _command.cls = Command
     _name = getattr(_command.callback, "__name__", "")
     _command.rich_help_panel = next((panel for panel in PANELS if _name in PANELS[panel]), "Use")
     _command.help = reference.unwrap_help(_command.callback)

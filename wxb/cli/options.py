@@ -2,30 +2,15 @@
 
 import os
 import re
-from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated, Any, NoReturn
+from typing import Annotated, NoReturn
 
 import typer
-from typer.core import TyperCommand
 
 from wxb.core.errors import WxbError, choices
 from wxb.core.params import Params
 from wxb.project import trained
-
-
-class Command(TyperCommand):
-    """A command that refuses an option with two values, unless it is repeatable."""
-
-    def parse_args(self, context: Any, arguments: list[str]) -> list[str]:
-        """Parse the arguments of a command line."""
-        *_, given = self.make_parser(context).parse_args([*arguments])
-        for option, count in Counter[Any](given).items():
-            if count > 1 and not option.multiple and not context.resilient_parsing:
-                raise typer.BadParameter("given twice; expected one value", context, option)
-        return super().parse_args(context, arguments)
-
 
 AsJson = Annotated[bool, typer.Option("--json", help="as JSON, for other programs")]
 ARGUMENT = "TEXT | FILE | FOLDER | -"
@@ -143,8 +128,5 @@ def split_options(arguments: Iterable[str]) -> tuple[list[str], dict[str, str]]:
         value = value if equals else next(rest, "")
         if not value:
             usage_error(option, "missing its value")
-        name = option[2:].replace("-", "_")
-        if name in options:
-            usage_error(option, "given twice; expected one value")
-        options[name] = value
+        options[option[2:].replace("-", "_")] = value
     return inputs, options
