@@ -1,7 +1,6 @@
 """`wxb mask` and `wxb unmask`. Slow imports are in functions, so that help starts fast."""
 
 import sys
-from functools import partial
 from io import BytesIO
 from itertools import combinations, product
 from pathlib import Path
@@ -13,7 +12,6 @@ import wxb
 from wxb.cli.options import (
     ARGUMENT,
     Experiment,
-    nonempty_path,
     path_unless_text,
     require_value,
     usage_error,
@@ -27,11 +25,11 @@ from wxb.masking.placeholders import BRACKETS, Placeholders
 from wxb.project import trained
 
 _LIST = "this value, /regular expression/, or @FILE with one of them per line; repeatable"
-# An empty argument is an error, not the current folder.
-_path: Any = partial(typer.Option, parser=nonempty_path, metavar="<path>")
 
 Input = Annotated[str | None, typer.Argument(metavar=f"[{ARGUMENT}]", callback=require_value)]
-Output = Annotated[Path | None, _path(help="of a FOLDER: a folder; default: standard output")]
+Output = Annotated[
+    Path | None, typer.Option(help="of a FOLDER: a folder; default: standard output")
+]
 Form = Annotated[
     Format | None,
     typer.Option("--format", help="default: from the suffix, else text; markup: HTML or XML"),
@@ -53,7 +51,9 @@ def mask(
     operators: Annotated[
         str | None, typer.Option(callback=require_value, help="a name or YAML file, see above")
     ] = None,
-    mapping: Annotated[Path | None, _path(help="JSON file of placeholders; keep it secret")] = None,
+    mapping: Annotated[
+        Path | None, typer.Option(help="JSON file of placeholders; keep it secret")
+    ] = None,
     threshold: Annotated[
         float | None, typer.Option(min=0, max=1, help="lowest score of spans")
     ] = None,
@@ -119,7 +119,7 @@ def mask(
 
 def unmask(
     context: typer.Context,
-    mapping: Annotated[Path, _path(help="the file that `wxb mask --mapping` wrote")],
+    mapping: Annotated[Path, typer.Option(help="the file that `wxb mask --mapping` wrote")],
     source: Input = None,
     output: Output = None,
     format_: Form = None,

@@ -99,12 +99,6 @@ def _raise(error: OSError) -> None:
     raise error
 
 
-def nonempty_path(value: str) -> Path:
-    """The path in an option. Raises typer's usage error if it is empty, not the current folder."""
-    require_value(value)
-    return Path(value)
-
-
 def usage_error(option: str, fault: str) -> NoReturn:
     """Raise typer's usage error for an option."""
     raise typer.BadParameter(fault, param_hint=option)
