@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -66,18 +65,12 @@ def names() -> list[str]:
 
 @contextmanager
 def _load_errors(folder: Path) -> Iterator[None]:
-    """Turn errors of a damaged model folder into a WxbError with the command that trains again.
-
-    Files that this user may not read are reported as such: libraries call them missing.
-    """
+    """Turn errors of a damaged model folder into a WxbError with the command that trains again."""
     try:
         yield
     except ERRORS as error:
         if type(error).__name__ == "OutOfMemoryError":  # torch's: training again would not help
             raise
-        for path in [folder, *folder.rglob("*")]:
-            if not os.access(path, os.R_OK):
-                raise WxbError(f"{path}: no permission to read it") from error
         name = folder.parent.name if folder.name.startswith(paths.SEED) else folder.name
         raise WxbError(
             f"{folder}: cannot load the model ({type(error).__name__}: {error}). Train it again:"
