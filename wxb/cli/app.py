@@ -19,7 +19,7 @@ from wxb.cli.new import command as new
 from wxb.cli.options import AsJson, Study, page_names
 from wxb.core import compatibility, paths
 from wxb.core.errors import WxbError, require_output, storage_error
-from wxb.core.files import read_json, remove
+from wxb.core.files import publish, read_json, remove
 from wxb.core.params import load, read_yaml
 from wxb.core.phrases import counted
 from wxb.project import comparison, dag, doctor, engines, inventory, profiles, sharing, verify
@@ -293,9 +293,10 @@ def refresh_readme() -> None:
     from wxb.project import provenance, readme, revisions  # imports numpy
 
     provenance.record(load(), revisions.index())
-    for path, text in readme.generated().items():
-        readme.replace(path, text)
-    readme.replace(reference.PATH, reference.page(app))
+    texts = {**readme.generated(), reference.PATH: reference.page(app)}
+    for path, text in texts.items():
+        with publish(path) as (draft,):
+            draft.write_text(text, encoding="utf-8")
 
 
 # Commands run in the root of the project, except those whose inputs are paths.

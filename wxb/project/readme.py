@@ -11,7 +11,6 @@ from typing import Any
 
 from wxb.core import paths
 from wxb.core.errors import WxbError, choices
-from wxb.core.files import publish
 from wxb.core.params import PARAMS, Params, read_yaml, tasks
 from wxb.project import benchmarks, dag, provenance, revisions
 from wxb.project.revisions import Tree, read_json
@@ -33,12 +32,6 @@ def generated() -> dict[Path, str]:
         figure = Path(f"docs/img/curve-{scheme}.svg")
         texts[figure] = _curve_figure(revisions.index(), *colours)
     return texts
-
-
-def replace(path: Path, text: str) -> None:
-    """Replace a file by a text, atomically."""
-    with publish(path) as (draft,):
-        draft.write_text(text, encoding="utf-8")
 
 
 def refreshed(text: str) -> str:
