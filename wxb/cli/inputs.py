@@ -16,7 +16,6 @@ from wxb.core.params.tasks import corpus_class
 from wxb.corpora import formats
 from wxb.corpora.formats import Raw
 from wxb.corpora.layout import decode, has_records
-from wxb.corpora.reading import Reading
 from wxb.corpora.records import RecordError, check_encodable
 from wxb.project import trained
 from wxb.tasks import recognition
@@ -61,7 +60,9 @@ class Texts:
         if has_records(file) or columns:
             yield from self._items(file, formats.raw_records(file, columns=columns), corpus)
         elif corpus:
-            yield from self._items(file, self.reading.raw_records(file, corpus), corpus)
+            yield from self._items(
+                file, tasks.get(self.task).reading.raw_records(file, corpus), corpus
+            )
         else:
             # Only line feeds separate lines: texts may have other separators of Unicode.
             lines = decode(file).removesuffix("\n").split("\n")
@@ -73,11 +74,6 @@ class Texts:
         """The task of the experiment."""
         settings = read_json(trained.find(self.experiment) / paths.SETTINGS)
         return str(settings["task"])
-
-    @cached_property
-    def reading(self) -> Reading:
-        """How records of the task are read."""
-        return tasks.get(self.task).reading
 
     @cached_property
     def corpus(self) -> Corpus | None:
@@ -124,7 +120,7 @@ class Texts:
         fields = content if isinstance(content, Mapping) else {}
         if corpus and fields and not self.field:
             try:
-                return self.reading.input_of(fields, corpus)
+                return tasks.get(self.task).reading.input_of(fields, corpus)
             except RecordError:
                 pass  # it may be in one of FIELDS
         own = [corpus.fields.input] if corpus else []
