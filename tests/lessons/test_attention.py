@@ -84,7 +84,7 @@ def test_shares_of_heads_that_attend_to_one_kind_of_token():
 
 
 def test_invalid_models_and_sentences_are_errors(folder, tmp_path):
-    with pytest.raises(WxbError, match="expected a full model, not an adapter"):
+    with pytest.raises(WxbError, match="found no model"):
         attention.attention_weights(tmp_path, SENTENCE)
     with pytest.raises(WxbError, match="reads at most 32"):
         attention.attention_weights(folder, SENTENCE * 20)

@@ -76,8 +76,6 @@ def attention_weights(folder: Path, sentence: str) -> tuple[list[str], Floats]:
 
     Raises WxbError if the folder has no full model, or if the sentence is too long.
     """
-    if not (folder / "config.json").exists():
-        raise WxbError(f"{folder}: found no config.json; expected a full model, not an adapter")
     with hub.checkpoint(folder, weights=True):
         tokenizer: Any = pretrained.tokenizer(folder)
         model = pretrained.model(AutoModel, folder, attn_implementation="eager").eval()
