@@ -131,7 +131,7 @@ def test_a_misspelt_key_is_an_error_with_the_nearest_valid_one(key, slip, data):
         (
             "backbones.encoder",
             {"corpus": "pii", "objective": "none", "checkpoint": "minilm", "revision": "abc"},
-            "backbones.encoder: `revision` pins a checkpoint of the hub, not of a package",
+            "backbones.encoder: `revision` pins a `checkpoint` of the hub",
         ),
         ("backbones.encoder.architecture.hidden_size", 101, "is not a multiple of"),
         ("backbones.encoder.architecture.num_key_value_heads", 2, "for model_type llama only"),

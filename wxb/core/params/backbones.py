@@ -81,10 +81,8 @@ class Backbone(Section):
             )
         if self.tokenizer and self.tokenizer.kind == "words" and not self.is_tokenizer_only:
             raise ValueError("tokenizer.kind words is for backbones without `architecture`")
-        if self.revision is not None and self.checkpoint is None:
-            raise ValueError("`revision` pins a `checkpoint`: add one, or remove `revision`")
-        if self.revision is not None and self.checkpoint in PACKAGES:
-            raise ValueError("`revision` pins a checkpoint of the hub, not of a package: remove it")
+        if self.revision is not None and self.checkpoint in (None, *PACKAGES):
+            raise ValueError("`revision` pins a `checkpoint` of the hub: add one, or remove it")
         if (self.objective == "none") != (self.pretraining is None):
             raise ValueError("`pretraining` settings go with an objective other than none")
         if self.pretraining and self.is_tokenizer_only:
