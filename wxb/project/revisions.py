@@ -53,8 +53,6 @@ def read_json(tree: Tree, path: PurePath) -> dict[str, Any]:
 
 def index() -> GitTree:
     """Git's index. Raises WxbError if there is no repository, or if the index is empty."""
-    if not is_repository():
-        raise WxbError(f"{Path.cwd()} is in no git repository; expected a clone of the project")
     tree = GitTree("git's index", "")
     if not tree.files("."):
         raise WxbError(f"{Path.cwd()}: git's index is empty; run `git add .` in the project first")
