@@ -104,11 +104,6 @@ def test_the_curve_has_all_sizes_of_its_experiments():
     assert readme._curve_figure(index, "#000", "#eee").count("<circle") == 4
 
 
-def test_an_unknown_block_is_an_error():
-    with pytest.raises(WxbError, match="wether"):
-        refreshed("<!-- generated: wether -->\n<!-- end -->")
-
-
 def test_the_section_on_own_data_works(tmp_path, monkeypatch):
     """Runs `wxb new` on the JSON file of the README and on a CSV file with its header."""
     page = READMES[0].read_text(encoding="utf-8").partition("\n## Your own data\n")[2]

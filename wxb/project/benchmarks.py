@@ -43,12 +43,7 @@ def report(
     formats: Mapping[str, str] | None = None,
     **settings: Any,
 ) -> None:
-    """Print rows as a Markdown table; write them and `settings` to `output`, unless it is None.
-
-    Raises WxbError without rows.
-    """
-    if not rows:
-        raise WxbError("no results; run it without options that leave out trainings")
+    """Print rows as a Markdown table; write them and `settings` to `output`, unless it is None."""
     content = {**settings, "rows": rows, "formats": formats or {}}
     sys.stdout.write("".join(f"{line}\n" for line in table(content)))
     if output:

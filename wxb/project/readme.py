@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 from wxb.core import paths
-from wxb.core.errors import WxbError, choices
 from wxb.core.params import PARAMS, Params, read_yaml, tasks
 from wxb.project import benchmarks, dag, provenance, revisions
 from wxb.project.revisions import Tree, read_json
@@ -38,7 +37,7 @@ def refreshed(text: str) -> str:
     """A page with new text between `<!-- generated: NAME -->` and `<!-- end -->`.
 
     Its sources are dvc.yaml and the studies in git's index: others may come from another machine.
-    Raises WxbError for a block with an unknown name, and for a study without provenance.
+    Raises WxbError for a study without provenance.
     """
     return BLOCK.sub(lambda match: f"{match[1]}{_block(match['name'])}{match[4]}", text)
 
@@ -50,8 +49,6 @@ def _block(name: str) -> str:
         return "\n".join([*benchmarks.table(benchmark), f"\n{made}.\n"])
     if name in TABLES:
         return "\n".join(_tables(name, index))
-    if name not in WRITERS:
-        raise WxbError(f"unknown generated block {name!r}{choices(name, [*WRITERS, *TABLES])}")
     return "\n".join(WRITERS[name](index))
 
 
@@ -119,10 +116,7 @@ def _curve(name: str, index: Tree) -> Iterator[str]:
 
 
 def _curve_scores(name: str, index: Tree) -> tuple[dict[int, Study], dict[str, dict[int, Any]]]:
-    """The studies of a curve by their number of texts, and F1 by experiment and number.
-
-    `pretrained` is a point of `curve`.
-    """
+    """The studies of a curve by their number of texts, and F1 by experiment and number."""
     points = [(1300, PRETRAINED)] if name == CURVES[0] else []
     for study in provenance.studies(index):
         if match := re.fullmatch(rf"{name}-(\d+)", study):
