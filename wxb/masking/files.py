@@ -192,10 +192,7 @@ def _json(source: Source, block: Block) -> Iterator[tuple[int, int, str]]:
 
 
 def _csv(source: Source, blocks: Iterable[Block]) -> Iterator[Block]:
-    """The cells of rows that follow RFC 4180, by their names in the first row.
-
-    The delimiter is the one of DELIMITERS that is most frequent in the first row.
-    """
+    """The cells of rows that follow RFC 4180, by their names in the first row."""
     header: list[str] = []
     rest = Block("", 1)  # a row without its end
     for block in blocks:

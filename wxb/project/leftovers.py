@@ -83,10 +83,7 @@ def _inputs(params: Params) -> Iterator[Path]:
 
 
 def _checkpoints(params: Params) -> Iterator[Path]:
-    """The checkpoints from which no stage would resume.
-
-    A stage resumes from its newest one, training from its newest one of each seed.
-    """
+    """The checkpoints from which no stage would resume: all but the newest one of each seed."""
     needed = {f"pretrain@{name}": 1 for name in params.backbones}
     needed |= {f"lesson@{name}": 1 for name in params.lessons}
     for name, experiment in params.experiments.items():
