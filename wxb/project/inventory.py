@@ -142,8 +142,6 @@ def _description(name: str, block: Section) -> tuple[Facts, dict[str, bool]]:
             metrics = paths.metrics(paths.LESSONS, name)
             facts = {"title": block.title, "lesson": block.lesson, "metrics": _json(metrics)}
             outputs = {"measured": metrics, "reported": paths.page(name)}
-        case _:
-            raise TypeError(type(block))
     return facts, {key: path.exists() for key, path in outputs.items()}
 
 
