@@ -8,21 +8,21 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 BUDGET = {
     "stages": 603,
-    "wxb/core": 2117,
+    "wxb/core": 2112,
     "wxb/corpora": 2577,
     "wxb/metrics": 528,
     "wxb/models": 2579,
     "wxb/training": 1552,
-    "wxb/tasks": 9064,
+    "wxb/tasks": 9072,
     "wxb/reporting": 1494,
-    "wxb/project": 2924,
-    "wxb/cli": 2523,
-    "wxb/lessons": 645,
+    "wxb/project": 2884,
+    "wxb/cli": 2495,
+    "wxb/lessons": 643,
     "wxb/runtime": 567,
-    "wxb/masking": 836,
+    "wxb/masking": 833,
     "demos": 2086,
     "benchmarks": 4427,
-    "tests": 27823,
+    "tests": 27794,
 }
 
 

@@ -93,5 +93,7 @@ def test_load_is_exported_by_the_package(project, monkeypatch):
     )
     with pytest.raises(TypeError, match=r"found one input \(str\); expected a list of them"):
         wxb.load("ner-encoder").predict("Yesterday Ann Lee said hello.")
+    with pytest.raises(TypeError, match=r"found None at \[1\]"):
+        wxb.load("ner-encoder").predict(["Ann", None])
     with pytest.raises(AttributeError, match="no attribute 'lode'"):
         wxb.lode  # noqa: B018

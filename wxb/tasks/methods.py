@@ -101,13 +101,15 @@ class Predictor(ABC):
     def predict(self, inputs: Sequence[Any], /, *, caption: str = "predict") -> list[Any]:
         """One prediction per input, in their order; `caption` names the progress.
 
-        Raises TypeError for a single input instead of a list of inputs.
+        Raises TypeError for a single input instead of a list of inputs, and for None among them.
         """
         if isinstance(inputs, (str, bytes, Path)):
             raise TypeError(
                 f"predict: found one input ({type(inputs).__name__}); expected a list of them:"
                 " predict([input])[0]"
             )
+        if missing := [index for index, item in enumerate(inputs) if item is None]:
+            raise TypeError(f"predict: found None at {missing[:3]}; leave such inputs out")
         return self.predictions(inputs, caption=caption)
 
     @abstractmethod
