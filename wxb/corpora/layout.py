@@ -134,7 +134,8 @@ def decode_table(file: Path, legacy: Sequence[str] = LEGACY) -> tuple[str, str |
 
         best = from_bytes(data, cp_isolation=[*LEGACY, *RIVALS]).best()
         is_wrong = best is not None and best.encoding == "cp1252" and WRONG.search(str(best))
-        if len(data[: error.start].decode()) + 8 < error.start:  # longer UTF-8 is no coincidence
+        valid = data[: error.start].decode(errors="ignore")
+        if len(valid) + 8 < error.start:  # so much UTF-8 is no coincidence
             best = None
         if best is None or best.encoding not in legacy or is_wrong:
             others = f" or unambiguous {' or '.join(legacy)}" if legacy else ""
