@@ -45,7 +45,7 @@ def test_scores_and_data_are_those_of_the_reports(project):
     scores = read_json(METRICS)
     interval = "{f1_low:.3f}–{f1_high:.3f}".format(**scores)
     assert row(text, "test", "F1") == ("24", f"{scores['f1']:.3f}", interval)
-    assert "16 labelled records to train on, 8 to choose" in text
+    assert "16 labelled records to train on, 8 for validation" in text
     assert "\n\n\n" not in text
     data = ModelCard(text).data
     results = {result.metric_type: result.metric_value for result in data.eval_results}

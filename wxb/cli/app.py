@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.console import Console
 from rich.text import Text
 
 from wxb.cli import chat as conversation
@@ -161,6 +162,9 @@ def table(
     pipe, lines are not wrapped.
     """
     params = load()
+    console = Console(highlight=False)
+    if not console.is_terminal:
+        console.width = 10_000  # so that no line wraps
     status = dag.staleness()
     for name in page_names(params, study):
         is_lesson = name in params.lessons
@@ -172,15 +176,15 @@ def table(
         require_output(path, last)
         content = read_json(path)
         if is_lesson:
-            terminal.show(listing.metrics_table(params.lessons[name].title, content))
+            console.print(listing.metrics_table(params.lessons[name].title, content))
         elif everything:
             print(tables.markdown(content, costs.read_training_seconds(content)), end="")
         else:
-            terminal.show(Text(content["title"], style="bold"))
+            console.print(Text(content["title"], style="bold"))
             _, header, rows = tables.headline_table(content)
-            terminal.show(terminal.table(header, rows, numbers=True))
+            console.print(terminal.table(header, rows, numbers=True))
             notes = [tables.reading_notes(content), pairs.claim(content)]
-            terminal.show("\n".join(filter(None, notes)))
+            console.print(Text("\n".join(filter(None, notes))))
         page = paths.page(name)
         missing = f"{page} does not exist; run `dvc repro {last}`"
         print(f"Page: {page.resolve() if page.exists() else missing}")

@@ -13,12 +13,11 @@ Rows = Iterable[Row]
 
 
 def show(*parts: RenderableType) -> None:
-    """Print tables and plain texts, wrapped at the width of a terminal; in a pipe, not wrapped."""
-    console = Console(highlight=False)
-    if not console.is_terminal:
-        console.width = 10_000
+    """Print tables and plain texts, wrapped at the width of a terminal; texts only there."""
+    console = Console()
     for part in parts:
-        console.print(part, markup=False)
+        soft_wrap = isinstance(part, str) and not console.is_terminal
+        console.print(part, markup=False, highlight=False, soft_wrap=soft_wrap)
 
 
 def show_json(content: object) -> None:
