@@ -64,7 +64,7 @@ def scores(params: Params, name: str) -> Mapping[str, Evaluation]:
     predictions = trained.load(name).predict([record.input for record in records], caption=name)
     vocabulary = task.metrics.vocabulary(clean.read_labelled(corpus / "train.parquet", task.record))
     pairs = zip(records, predictions, strict=True)
-    run = [task.metrics.row(*pair, vocabulary) for pair in pairs]
+    run = [task.metrics.prediction_row(*pair, vocabulary) for pair in pairs]
     tests = evaluation.load(paths.PREDICTIONS / experiment.study / name)
     return {"valid": evaluation.evaluate(task.metrics, [run]), **tests}
 

@@ -131,10 +131,10 @@ def example(nlp: Language, record: Record) -> Example:
 def predict(
     nlp: Language, records: Sequence[Record], vocabulary: Set[tuple[str, str]] = frozenset()
 ) -> list[metrics.PredictionRow]:
-    """Records with their gold and predicted spans; `vocabulary` is that of `Scorer.row`."""
+    """Records with their gold and predicted spans; `vocabulary` as in `Scorer.prediction_row`."""
     return [
         # spaCy has no scores of spans.
-        metrics.Scorer().row(record, [(span, 1.0) for span in spans], vocabulary)
+        metrics.Scorer().prediction_row(record, [(span, 1.0) for span in spans], vocabulary)
         for record, spans in zip(records, _spans(nlp, records), strict=True)
     ]
 

@@ -40,7 +40,7 @@ def main(params: Params, name: str) -> dict[str, float]:
             predictions = predictor.predict([record.input for record in records], caption=caption)
             seconds += time.monotonic() - start
             pairs = zip(records, predictions, strict=True)
-            runs[test_set][subfolder] = [scorer.row(*pair, vocabulary) for pair in pairs]
+            runs[test_set][subfolder] = [scorer.prediction_row(*pair, vocabulary) for pair in pairs]
             further[test_set].append(predictor.further_metrics(records, predictions))
     facts = clean.test_set_facts(corpus)
     evaluations: dict[str, evaluation.Evaluation] = {}

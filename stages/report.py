@@ -32,8 +32,8 @@ def gather(params: Params, name: str) -> Study:
         predictions={
             m: evaluation.load_run(scorer, paths.PREDICTIONS / name / m) for m in study.experiments
         },
-        curves={m: _curves(paths.TRAINING / name / m) for m in study.experiments},
-        pretraining={b: _curves(paths.TRAINING / paths.PRETRAIN / b) for b in pretrained},
+        curves={m: _curves_by_metric(paths.TRAINING / name / m) for m in study.experiments},
+        pretraining={b: _curves_by_metric(paths.TRAINING / paths.PRETRAIN / b) for b in pretrained},
         costs={stage: read_json(path) for stage, path in files.items() if path.exists()},
     )
 
@@ -45,7 +45,7 @@ def main(params: Params, name: str) -> None:
         draft.write_text(page.assemble(gather(params, name), task), encoding="utf-8")
 
 
-def _curves(folder: Path) -> dict[str, Curve]:
+def _curves_by_metric(folder: Path) -> dict[str, Curve]:
     curves: dict[str, Curve] = {}
     for path in sorted(folder.glob("*.csv")):
         with path.open(encoding="utf-8", newline="") as file:

@@ -13,7 +13,7 @@ BUDGET = {
     "wxb/metrics": 528,
     "wxb/models": 2579,
     "wxb/training": 1552,
-    "wxb/tasks": 9072,
+    "wxb/tasks": 9080,
     "wxb/reporting": 1493,
     "wxb/project": 2884,
     "wxb/cli": 2499,
@@ -22,7 +22,7 @@ BUDGET = {
     "wxb/masking": 833,
     "demos": 2086,
     "benchmarks": 4427,
-    "tests": 27794,
+    "tests": 27795,
 }
 
 

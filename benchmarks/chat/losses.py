@@ -78,7 +78,7 @@ def _exact_match(predictor: Replier, records: Sequence[Record]) -> Interval:
     replies = predictor.predict([record.input for record in records])
     scorer = metrics.Scorer()
     pairs = zip(records, replies, strict=True)
-    rows = [scorer.row(record, reply, None) for record, reply in pairs]
+    rows = [scorer.prediction_row(record, reply, None) for record, reply in pairs]
     groups = Groups.from_records([scorer.statistics(rows)], [row.group for row in rows])
     return intervals(groups, scorer.scores, scorer.METRICS)["exact"]
 

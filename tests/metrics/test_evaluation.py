@@ -134,7 +134,7 @@ def test_records_of_one_group_are_resampled_together():
 
 def test_a_row_is_that_of_its_record_and_read_from_its_json(tmp_path):
     record = Record("1", "Guten Tag", "de", None, "letters")
-    judged = Scorer().row(record, "en", Scorer().vocabulary([record]))
+    judged = Scorer().prediction_row(record, "en", Scorer().vocabulary([record]))
     assert judged == PredictionRow("1", "Guten Tag", "de", "en", "letters")
     evaluation.save_run(Scorer(), tmp_path / "new" / "folder", [judged])
     assert evaluation.load_run(Scorer(), tmp_path / "new" / "folder") == [judged]
@@ -143,4 +143,5 @@ def test_a_row_is_that_of_its_record_and_read_from_its_json(tmp_path):
 
 
 def test_a_record_that_is_its_own_group_has_no_group():
-    assert Scorer().row(Record("1", "Guten Tag", "de", None, "Guten Tag"), "en", None).group == ""
+    record = Record("1", "Guten Tag", "de", None, "Guten Tag")
+    assert Scorer().prediction_row(record, "en", None).group == ""

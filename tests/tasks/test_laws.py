@@ -31,7 +31,7 @@ class Trained(NamedTuple):
         scorer = tasks.get(self.task).metrics
         vocabulary = scorer.vocabulary(self.records)
         pairs = zip(self.records, predictions, strict=True)
-        return [scorer.row(record, prediction, vocabulary) for record, prediction in pairs]
+        return [scorer.prediction_row(*pair, vocabulary) for pair in pairs]
 
 
 def records_of(case, folder):

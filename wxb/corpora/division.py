@@ -108,7 +108,7 @@ def with_test_groups(
         if split.by is None and not split.files:
             parts = units(members, _group, wording)
             sizes = Counter(parts)
-            # A record whose group is its text would be its own group, see `Scorer.row`.
+            # A record whose group is its text would be its own group, see `Scorer.prediction_row`.
             texts = {r.input for r in members if sizes[r.input] > 1}
             grouped[name] = members = [
                 replace(record, group=f"near {part}" if part in texts else part)

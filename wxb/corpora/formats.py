@@ -230,12 +230,12 @@ def _batches(file: Path, batches: Callable[[], Iterable[pa.RecordBatch]]) -> Ite
 
 def _parse(text: str) -> Any:
     try:
-        return json.loads(text, object_pairs_hook=_unique)
+        return json.loads(text, object_pairs_hook=_object_or_error)
     except (ValueError, RecursionError) as error:  # also for long numbers and deep nesting
         return RecordError("broken JSON", str(error))
 
 
-def _unique(pairs: list[tuple[str, Any]]) -> Any:
+def _object_or_error(pairs: list[tuple[str, Any]]) -> Any:
     """The object of these keys and values; a RecordError if it, or an object in it, repeats one."""
     content = dict(pairs)
     if len(content) < len(pairs):

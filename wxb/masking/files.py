@@ -94,7 +94,7 @@ class Source:
         try:
             with content.open("rb") if isinstance(content, Path) else content as file:
                 is_live = self.by_line or self.format in ("jsonl", "csv")
-                parts = [file.read()] if self.format == "json" else _lines(file, is_live)
+                parts = [file.read()] if self.format == "json" else _line_blocks(file, is_live)
                 for part in parts:
                     yield Block(part.decode(), line)
                     line += part.count(b"\n")
@@ -131,7 +131,7 @@ def format_of(path: Path, default: Format | None = None) -> Format | None:
     return SUFFIXES.get(suffix, default)
 
 
-def _lines(file: Any, is_live: bool) -> Iterator[bytes]:
+def _line_blocks(file: Any, is_live: bool) -> Iterator[bytes]:
     """Whole lines: those that can be read now, or at least about BLOCK bytes."""
     rest = b""
     while part := file.read1(BLOCK) if is_live else file.read(BLOCK):

@@ -96,7 +96,7 @@ class Masker:
         ranges += [(*span, DENIED) for span in self.denied.find(text)]
         masked = [  # each line of a range by itself
             (*line.span(), type_)
-            for start, end, type_ in (self._whole(text, ranges) if ranges else ())
+            for start, end, type_ in (self._cover_whole_values(text, ranges) if ranges else ())
             for line in _LINE.finditer(text, start, end)
         ]
         with _numbering:
@@ -107,7 +107,7 @@ class Masker:
             ]
         return sorted(edits)
 
-    def _whole(self, text: str, spans: Iterable[Range]) -> Iterator[Range]:
+    def _cover_whole_values(self, text: str, spans: Iterable[Range]) -> Iterator[Range]:
         """Disjoint ranges that cover spans, and the whole of known values that they are a part of.
 
         Those that overlap, and adjacent ones of a type, are one range of the type of the first.

@@ -76,10 +76,10 @@ class Operator(BaseModel, extra="forbid", frozen=True):
             case "number":
                 return placeholders.placeholder(type_, value)
             case "fake":
-                return self._fake(value, type_, placeholders)
+                return self._fake_or_placeholder(value, type_, placeholders)
         return self.new_value or f"<{type_}>"  # keep, too: what --deny finds
 
-    def _fake(self, value: str, type_: str, placeholders: Placeholders) -> str:
+    def _fake_or_placeholder(self, value: str, type_: str, placeholders: Placeholders) -> str:
         method = FAKER_METHODS.get("".join(filter(str.isalnum, type_)).upper(), "")
         for attempt in range(ATTEMPTS if method else 0):
             key = "\0".join([self.salt.get_secret_value(), type_, value, str(attempt)])

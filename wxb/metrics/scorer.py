@@ -52,7 +52,7 @@ class Scorer(ABC):
         """Words or mentions of the training records, for `task_fields`; None by default."""
         return None
 
-    def row(self, record: Record, prediction: Any, vocabulary: Any) -> Any:
+    def prediction_row(self, record: Record, prediction: Any, vocabulary: Any) -> Any:
         """The row of a test record and its prediction."""
         # A record that is its own group has its input as group.
         group = "" if record.group == record.input else record.group
@@ -61,7 +61,7 @@ class Scorer(ABC):
         return self.ROW(**fields | self.task_fields(record, prediction, vocabulary))
 
     def task_fields(self, record: Record, prediction: Any, vocabulary: Any) -> dict[str, Any]:
-        """Fields of a row that depend on the task; they override those of `row`."""
+        """Fields of a row that depend on the task; they override those of `prediction_row`."""
         return {"predicted": prediction}
 
     @abstractmethod

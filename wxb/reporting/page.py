@@ -80,7 +80,7 @@ def _results(study: Study, task: Page, rest: Sequence[str]) -> Section:
             *(f"On {name}: {pairs.claim(sets[name])}" for name in comparison["further"]),
             Fold("Task", [*about(study, task.RULE)]),
             *([Fold("Differences", _tests(comparison))] if comparison["pairs"] else []),
-            Fold("Run", _making(study)),
+            Fold("Run", _reproduction(study)),
             links(study),
         ],
     )
@@ -251,7 +251,7 @@ def published(study: Study) -> list[Section]:
     return [Section("published", "Published scores", [note, Table("Published", header, rows)])]
 
 
-def _making(study: Study) -> list[Block]:
+def _reproduction(study: Study) -> list[Block]:
     comparison, params = study.comparison, study.params
     names = pairs.trained(comparison)
     differing = settings(params, names)

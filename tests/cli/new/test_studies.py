@@ -10,7 +10,7 @@ from tests.corpora.records import record
 from tests.project_copy import ROOT
 from wxb.cli.new import studies
 from wxb.cli.new.corpus import Trial
-from wxb.cli.new.studies import add_study, add_sweep, parse_grid
+from wxb.cli.new.studies import add_or_extend_study, add_sweep, parse_grid
 from wxb.core.errors import WxbError
 from wxb.core.params import PARAMS, ParamsError, check, load, read_yaml
 from wxb.core.params.corpora import Corpus
@@ -31,7 +31,7 @@ def content():
 @pytest.mark.parametrize("language", ["en", None])
 def test_a_first_study_of_each_task_is_valid(content, task, language):
     content["corpora"]["mine"] = {"task": task, "path": "mine.csv", "split": SHARES}
-    add_study(content, "new", "mine", language=language)
+    add_or_extend_study(content, "new", "mine", language=language)
     changed = check(content)
     names = changed.studies["new"].experiments
     members = [changed.experiments[name] for name in names]

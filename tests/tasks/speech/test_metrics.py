@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from tests.tasks.speech import tones
 from wxb.tasks.speech import metrics
-from wxb.tasks.speech.metrics import PredictionRow, alignment, confusions
+from wxb.tasks.speech.metrics import PredictionRow, character_alignment, confusions
 from wxb.tasks.speech.models.predictor import Segment, Transcript
 
 texts = st.text("ab 一二", max_size=8).map(lambda text: " ".join(text.split()))
@@ -29,7 +29,7 @@ def test_edits_are_those_of_jiwer_and_of_the_alignment(reference, hypothesis):
         theirs = jiwer.process_characters(reference, hypothesis)
         assert [theirs.substitutions, theirs.deletions, theirs.insertions] == edits
         assert scorer.scores(sums)["cer"] == pytest.approx(theirs.cer)
-    pairs = alignment(row(reference, hypothesis))
+    pairs = character_alignment(row(reference, hypothesis))
     assert "".join(a for a, _ in pairs) == reference
     assert "".join(b for _, b in pairs) == hypothesis
     assert sum(a != b for a, b in pairs) == sum(edits)
@@ -46,7 +46,7 @@ def test_scores_are_of_sums_and_a_chinese_character_is_a_word():
 
 def test_a_prediction_is_judged_by_the_rules_of_the_corpus(tmp_path):
     record = tones.record(tmp_path, "啊哦", 1, speaker="ann")
-    judged = metrics.Scorer().row(
+    judged = metrics.Scorer().prediction_row(
         record, Transcript((Segment(0, 1, "啊，"), Segment(1, 2, "哦！"))), None
     )
     assert (judged.predicted, judged.hypothesis, judged.reference) == ("啊，哦！", "啊 哦", "啊哦")
@@ -73,7 +73,7 @@ def test_confusions_and_bins():
 def test_clips_are_kept_with_the_predictions(tmp_path):
     records = tones.records(tmp_path, 13)
     nothing = Transcript(())
-    rows = [metrics.Scorer().row(record, nothing, None) for record in records]
+    rows = [metrics.Scorer().prediction_row(record, nothing, None) for record in records]
     metrics.Scorer().copy_files(tmp_path, rows)
     kept = sorted(path.name for path in tmp_path.glob("clip-*"))
     assert kept == [f"clip-{n:03}.flac" for n in range(0, 12, 2)]

@@ -24,7 +24,7 @@ def study(tmp_path, monkeypatch):
     }
     judged = {
         name: [
-            metrics.Scorer().row(
+            metrics.Scorer().prediction_row(
                 record, Transcript((Segment(0, 1, transcribe(record.gold["text"])),)), None
             )
             for record in records

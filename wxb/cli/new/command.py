@@ -198,7 +198,7 @@ def study(
     known, reason = studies.choose_pretrained(corpus, block, language, trial)
 
     def add(content: dict[str, Any]) -> None:
-        studies.add_study(content, name, corpus, title, language=known, records=records)
+        studies.add_or_extend_study(content, name, corpus, title, language=known, records=records)
 
     changed = _change(add, dry_run)
     rows = []

@@ -109,7 +109,7 @@ def choose_pretrained(
     return codes.pop(), ""
 
 
-def add_study(
+def add_or_extend_study(
     content: Content,
     name: str,
     corpus: str,

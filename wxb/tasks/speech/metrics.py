@@ -135,11 +135,13 @@ def confusions(rows: Sequence[PredictionRow]) -> list[tuple[tuple[str, str], int
 
     One of a pair is empty if a character was deleted or inserted.
     """
-    counts = Counter(pair for row in rows for pair in alignment(row) if pair[0] != pair[1])
+    counts = Counter(
+        pair for row in rows for pair in character_alignment(row) if pair[0] != pair[1]
+    )
     return sorted(counts.items(), key=lambda item: (-item[1], item[0]))
 
 
-def alignment(row: PredictionRow) -> list[tuple[str, str]]:
+def character_alignment(row: PredictionRow) -> list[tuple[str, str]]:
     """Pairs of aligned reference and hypothesis characters; one of a pair may be empty."""
     if not row.hypothesis:
         return [(character, "") for character in row.reference]

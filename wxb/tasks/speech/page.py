@@ -12,7 +12,13 @@ from wxb.core import paths
 from wxb.reporting import figures, parts
 from wxb.reporting.formatting import Table, rounded
 from wxb.reporting.parts import Example, Fold, Section, Study, marked
-from wxb.tasks.speech.metrics import EDITS, PredictionRow, alignment, clip_name, select_clips
+from wxb.tasks.speech.metrics import (
+    EDITS,
+    PredictionRow,
+    character_alignment,
+    clip_name,
+    select_clips,
+)
 
 COLOURS = dict(zip(("deletions", "insertions", "substitutions"), figures.ERRORS, strict=False))
 SHOWN = 12  # confusions of one system
@@ -90,7 +96,7 @@ def clips(study: Study) -> Iterator[Example]:
 
 def pieces(row: PredictionRow) -> list[tuple[str, str, str]]:
     """The hypothesis with the deleted characters of the reference, coloured by kind of edit."""
-    aligned = [(_edit(*pair), pair[1] or pair[0]) for pair in alignment(row)]
+    aligned = [(_edit(*pair), pair[1] or pair[0]) for pair in character_alignment(row)]
     return [
         ("".join(character for _, character in group), COLOURS.get(kind, ""), kind)
         for kind, group in groupby(aligned, key=itemgetter(0))

@@ -14,7 +14,7 @@ from wxb.corpora.records import RecordError
 from wxb.tasks import recognition
 from wxb.tasks.ner.params import Fields, Offsets
 from wxb.tasks.ner.reading import conll, offset
-from wxb.tasks.ner.reading.repair import edges, spelling, to_characters
+from wxb.tasks.ner.reading.repair import count_word_edges, spelling, to_characters
 from wxb.tasks.recognition import Block, Files, FlagError, Flags, Records, Row
 
 # Known keys of spans, by the key of `fields` in params.yaml.
@@ -134,11 +134,11 @@ def _offset_unit(files: Files, fields: Mapping[str, str]) -> Block:
 
 
 def _fit(text: str, start: int, end: int, value: Any) -> tuple[int, int]:
-    """As `edges`, for a span whose value may be known."""
+    """As `count_word_edges`, for a span whose value may be known."""
     if value is None:
         mention = text[max(0, start) : max(0, end)]
         before, after = (len(mention) - len(strip(mention)) for strip in (str.lstrip, str.rstrip))
-        return edges(text, start + before, end - after)
+        return count_word_edges(text, start + before, end - after)
     return (2, 0) if spelling(text[max(0, start) : max(0, end)]) == spelling(value) else (0, 2)
 
 

@@ -13,7 +13,7 @@ from wxb.corpora.formats import Raw
 from wxb.corpora.records import Record, RecordError, check_encodable, required_field
 from wxb.tasks.ner.params import Corpus
 from wxb.tasks.ner.reading import conll
-from wxb.tasks.ner.reading.repair import edges, repair_offsets, spelling, to_characters
+from wxb.tasks.ner.reading.repair import count_word_edges, repair_offsets, spelling, to_characters
 from wxb.tasks.ner.record import Span, bracketed
 
 _DIGITS = re.compile(r"\d+")
@@ -94,7 +94,7 @@ class Reading(reading.Reading):
     def statistics(self, records: Sequence[Record]) -> dict[str, Any]:
         """Counts of texts without spans and of types, and the share of ends at word edges."""
         spans = [(record.input, span) for record in records for span in record.gold]
-        counts = [edges(text, span.start, span.end) for text, span in spans]
+        counts = [count_word_edges(text, span.start, span.end) for text, span in spans]
         right, wrong = (sum(column) for column in zip((0, 0), *counts, strict=True))
         return {
             "without_spans": sum(not record.gold for record in records),

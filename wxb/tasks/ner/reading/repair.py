@@ -50,7 +50,7 @@ def spelling(value: Any) -> Any:
     return "".join(text.split())
 
 
-def edges(text: str, start: int, end: int) -> tuple[int, int]:
+def count_word_edges(text: str, start: int, end: int) -> tuple[int, int]:
     """How many of both ends of a span are at the edge of a word, and how many are not.
 
     An end between two characters of a script without spaces shows nothing.

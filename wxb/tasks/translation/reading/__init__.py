@@ -53,7 +53,7 @@ class Reading(reading.Reading):
             else:
                 content = {**raw.content, source: text, target: [reference]}
                 records[text] = raw._replace(content=content)
-        documents = _documents({text: raw.content[target] for text, raw in records.items()})
+        documents = _document_numbers({text: raw.content[target] for text, raw in records.items()})
         for text, raw in records.items():
             yield raw._replace(document=documents[text])
 
@@ -99,7 +99,7 @@ def _parallel(file: Path, languages: Sequence[str]) -> Iterator[Raw]:
             yield Raw(f"line {number}", dict(zip(languages, texts, strict=True)))
 
 
-def _documents(references: Mapping[str, Sequence[str]]) -> dict[str, int]:
+def _document_numbers(references: Mapping[str, Sequence[str]]) -> dict[str, int]:
     """A document number for each source, the same if a chain of shared references joins two."""
     components = UnionFind()
     for source, targets in references.items():
