@@ -97,23 +97,27 @@ class Results:
         self.tree = tree
 
     @cached_property
-    def members(self) -> dict[str, list[PurePath]]:
+    def metrics_files(self) -> dict[str, list[PurePath]]:
         """The metrics files of each result: one for each experiment or backbone of it."""
-        members: dict[str, list[PurePath]] = {}
+        metrics_files: dict[str, list[PurePath]] = {}
         for file in map(PurePath, self.tree.files(paths.METRICS.as_posix())):
             if file.suffix == ".json":
                 is_lesson = file.parent.name == paths.LESSONS
-                members.setdefault(file.stem if is_lesson else file.parent.name, []).append(file)
-        for name, files in members.items():
+                metrics_files.setdefault(file.stem if is_lesson else file.parent.name, []).append(
+                    file
+                )
+        for name, files in metrics_files.items():
             if systems := [*self.study(name).get("systems", [])]:
                 # In the order of the study, without files of removed experiments.
                 present = [file for file in files if file.stem in systems]
-                members[name] = sorted(present, key=lambda file: systems.index(file.stem))
-        return members
+                metrics_files[name] = sorted(present, key=lambda file: systems.index(file.stem))
+        return metrics_files
 
     def metrics_by_member(self, result: str) -> dict[str, Metrics]:
         """The metrics of a result by experiment, lesson or backbone."""
-        return {file.stem: read_json(self.tree, file) for file in self.members.get(result, [])}
+        return {
+            file.stem: read_json(self.tree, file) for file in self.metrics_files.get(result, [])
+        }
 
     def study(self, name: str) -> dict[str, Any]:
         """The comparison of a study by the stage `compare`; empty if it does not exist."""
@@ -158,7 +162,7 @@ class Results:
         """
         if not isinstance(self.tree, WorkingTree):
             return True
-        folder = next((file.parent.name for file in self.members.get(result, [])), "")
+        folder = next((file.parent.name for file in self.metrics_files.get(result, [])), "")
         verbs = [STAGES[folder]] if folder in STAGES else ["train", "evaluate"]
         files = [paths.cost(verb, member) for verb in verbs]
         contents = [self.tree.read(file.as_posix()) or b"" for file in files]
@@ -276,11 +280,11 @@ def compare_command(
     params = load()
     before = Results(revisions.commit(revision))
     after = Results(revisions.commit(other) if other else WorkingTree())
-    known = {**params.studies, **params.lessons, **before.members, **after.members}
+    known = {**params.studies, **params.lessons, **before.metrics_files, **after.metrics_files}
     if study not in ("all", *known):
         raise WxbError(f"no study or lesson {study!r}{choices(study, known)}")
     names = [*known] if study == "all" else [study]
-    if not any(name in after.members for name in names):
+    if not any(name in after.metrics_files for name in names):
         name = "" if study == "all" else f" STUDY={study}"
         raise WxbError(f"{after.tree.name}: no results to compare; run `make run{name}` first")
     scores = [score for name in names for score in judged_scores(name, before, after)]
