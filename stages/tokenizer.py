@@ -17,6 +17,7 @@ def main(params: Params, name: str) -> None:
     texts = [text for column in columns for text in read[column](path)]
     if backbone.checkpoint:
         with hub.checkpoint(backbone.checkpoint, backbone.revision) as folder:
+            compatibility.require(params, name, folder)  # adapters may lack a tokenizer
             tokenizer = tokenizers.load(folder)
             compatibility.require(params, name, folder, tokenizer)
     else:

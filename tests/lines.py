@@ -7,13 +7,13 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 BUDGET = {
-    "stages": 603,
+    "stages": 604,
     "wxb/core": 2112,
     "wxb/corpora": 2578,
     "wxb/metrics": 528,
     "wxb/models": 2579,
     "wxb/training": 1552,
-    "wxb/tasks": 9080,
+    "wxb/tasks": 9082,
     "wxb/reporting": 1493,
     "wxb/project": 2888,
     "wxb/cli": 2499,
@@ -22,7 +22,7 @@ BUDGET = {
     "wxb/masking": 833,
     "demos": 2086,
     "benchmarks": 4427,
-    "tests": 27795,
+    "tests": 27816,
 }
 
 

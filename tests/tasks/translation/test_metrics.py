@@ -55,6 +55,11 @@ def test_perfect_translations_are_not_certain():
     assert found["ter"] == pytest.approx((0, 0, 100 * (1 - 0.025**0.05)))
 
 
+def test_thai_references_are_split_into_characters():
+    sums = metrics.Scorer().sums(rows_of(["ฉันชอบแมว"], [["ฉันชอบหมา"]]))
+    assert float(metrics.Scorer().scores(sums)["ter"]) == pytest.approx(100 * 2 / 9)
+
+
 def test_chinese_references_are_split_into_characters():
     predicted, gold = ["我喜欢猫。", "你好"], [["我喜欢狗。"], ["你好吗？"]]
     expected = BLEU(tokenize="zh").corpus_score(predicted, streams(gold)).score

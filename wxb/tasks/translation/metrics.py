@@ -158,8 +158,10 @@ class Scorer(scorer.Scorer):
 def _edits(predicted: str, references: tuple[str, ...]) -> list[float]:
     """TER's edits and words of the references; cached, as TER is the slowest metric.
 
-    For references without spaces a character is a word, which sacrebleu needs normalization for.
+    For references without spaces a character is a word; sacrebleu knows this of Chinese only.
     """
-    has_no_spaces = bleu.tokenizer_of(references[0]) != bleu.SPACED
-    metric = TER(normalized=has_no_spaces, asian_support=has_no_spaces)
+    kind = bleu.tokenizer_of(references[0])
+    if kind == bleu.CHARACTERS:
+        predicted, references = " ".join(predicted), tuple(map(" ".join, references))
+    metric = TER(normalized=kind == bleu.CHINESE, asian_support=kind == bleu.CHINESE)
     return metric._extract_corpus_statistics([predicted], bleu.streams([references]))[0]
