@@ -29,8 +29,8 @@ def main(params: Params, name: str) -> None:
             write_columns(out / f"{split}.arrow", columns, splits)
         if 0 < accounts["valid"]["gold"] == accounts["valid"].get("lost"):
             raise WxbError(
-                f"{corpus}/valid.parquet: all gold is lost, as training lacks its classes or types,"
-                " or as it is too long. So it cannot choose an epoch: add records, or change"
+                f"{corpus}/valid.parquet: all gold is lost: training lacks its classes or types, or"
+                " it is too long. So validation cannot choose an epoch; add records, or change"
                 " `split` of the corpus or `encoding` of the experiment"
             )
         write_json(out / paths.LABELS, labels)

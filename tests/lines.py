@@ -19,7 +19,7 @@ BUDGET = {
     "wxb/cli": 2499,
     "wxb/lessons": 643,
     "wxb/runtime": 567,
-    "wxb/masking": 833,
+    "wxb/masking": 834,
     "demos": 2086,
     "benchmarks": 4427,
     "tests": 27816,

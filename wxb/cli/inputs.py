@@ -128,10 +128,10 @@ class Texts:
         for name in names:
             if isinstance(fields.get(name), str):
                 return str(fields[name])
-        found = {key: type(value).__name__ for key, value in fields.items()}
+        types = {key: type(value).__name__ for key, value in fields.items()}
         raise RecordError(
             "no text",
-            f"found {found or type(content).__name__}; expected a text in"
+            f"found {types or type(content).__name__}; expected a text in"
             f" {' or '.join(map(repr, names))}: name its field with --field",
         )
 

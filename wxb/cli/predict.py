@@ -129,8 +129,8 @@ def _texts(sources: Sequence[tuple[str, Path | None]], texts: Texts) -> Iterator
         elif path is None:
             yield Item({"argument": number}, source)
         else:
-            found = visible_files(path) if path.is_dir() else []
-            names = [file for file in found if file.name not in DESCRIPTIONS]
+            visible = visible_files(path) if path.is_dir() else []
+            names = [file for file in visible if file.name not in DESCRIPTIONS]
             files = [file for file in names if not is_description(file)]
             if path.is_dir() and not files:
                 raise WxbError(f"{path}: found no file in it; expected files of texts or records")

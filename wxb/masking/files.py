@@ -181,7 +181,8 @@ def _json(source: Source, block: Block) -> Iterator[tuple[int, int, str]]:
                         yield *token.span(), text
         except (ValueError, RecursionError) as error:
             reason = getattr(error, "msg", "nested too deeply, or half a surrogate pair")
-            raise source.error(block, value.start(), f"no JSON ({reason}); lines: .jsonl") from None
+            advice = "; JSON Lines end in .jsonl" * (source.format == "json")
+            raise source.error(block, value.start(), f"no JSON ({reason}){advice}") from None
         known = {path for path, token in leaves if token[0][0] not in "n[{"}
         empty = {f"{path}." for path, token in leaves if token[0][0] in "n[{"}
         empty -= {path for path in empty if any(name.startswith(path) for name in known)}
