@@ -44,7 +44,8 @@ def publish(*targets: str | Path) -> Iterator[tuple[Path, ...]]:
             yield tuple(drafts)
             for draft in drafts:
                 _share(draft)
-                _sync_tree(draft)
+                for path in (*draft.rglob("*"), draft):
+                    _fsync(path)
             for check in publish_checks:
                 check()
             for draft, final in zip(drafts, finals, strict=True):
@@ -133,13 +134,6 @@ def _share(folder: Path) -> None:
     for path in folder.rglob("*"):
         if path.is_file() and not path.is_symlink():
             path.chmod(folder.stat().st_mode & 0o666)
-
-
-def _sync_tree(path: Path) -> None:
-    if path.is_dir():
-        for child in path.iterdir():
-            _sync_tree(child)
-    _fsync(path)
 
 
 def _fsync(path: Path) -> None:
