@@ -160,13 +160,14 @@ class Corpus(Section):
     max_records: PositiveInt | None = None
     split: Split
 
+    formats: ClassVar[tuple[str, ...]] = ()  # keys for other formats than `fields`
     format_hint: ClassVar[str] = ""  # end of the error for a folder without a supported file
     limit_key: ClassVar[str] = "max_characters"  # by which inputs are too long
 
     @property
     def format_key(self) -> str:
-        """The key of params.yaml that configures how files are read."""
-        return "fields"
+        """The key of params.yaml that configures how files are read: the first set of `formats`."""
+        return next((key for key in self.formats if getattr(self, key)), "fields")
 
     def reads(self, file: Path) -> bool:
         """Whether a file of its folder holds records, for formats other than `fields`."""

@@ -22,6 +22,8 @@ class Fields(corpora.Fields):
 class Corpus(corpora.Corpus):
     """Texts with one class each, named by a field or by the file."""
 
+    formats = ("format", "columns")  # texts without fields, tables without a header
+
     task: Literal["classification"]
     fields: Fields = Fields()
     columns: Annotated[list[str], Field(min_length=2)] | None = None  # of tables without a header
@@ -30,13 +32,6 @@ class Corpus(corpora.Corpus):
     classes: dict[str, Label | None] = Field(default={})
     labels: dict[str, Label | None] = Field(default={})  # classes by raw label; null drops it
     html: Literal["removed", "kept"] = "removed"
-
-    @property
-    def format_key(self) -> str:
-        """`format` for texts without fields, `columns` for tables without a header."""
-        if self.format:
-            return "format"
-        return "columns" if self.columns else "fields"
 
     def reads(self, file: Path) -> bool:
         """Whether the folder of a file has a class, if each file is a text."""

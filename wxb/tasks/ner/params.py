@@ -40,6 +40,7 @@ class Conll(Section):
 class Corpus(corpora.Corpus):
     """Texts with typed spans of characters."""
 
+    formats = ("conll",)  # column files
     format_hint: ClassVar[str] = "; or set `conll` to read column files"
 
     task: Literal["ner"]
@@ -48,11 +49,6 @@ class Corpus(corpora.Corpus):
     offsets: Offsets = "characters"
     repair: Literal["by-value"] | None = None
     labels: dict[str, Label | None] = Field(default={})
-
-    @property
-    def format_key(self) -> str:
-        """`conll` for column files, else `fields`."""
-        return "conll" if self.conll else "fields"
 
     def advice(self, reason: str) -> str:
         """As the base class; `repair: by-value` if offsets are wrong and spans have values."""

@@ -75,6 +75,7 @@ class Normalization(Section):
 class Corpus(corpora.Corpus):
     """Recordings of one utterance each, with transcripts in all tables, or in `manifest`."""
 
+    formats = ("manifest",)
     limit_key = "audio.max_seconds"
 
     task: Literal["speech"]
@@ -84,11 +85,6 @@ class Corpus(corpora.Corpus):
     manifest: str | None = None
     audio: Audio = Audio()
     normalization: Normalization = Normalization()
-
-    @property
-    def format_key(self) -> str:
-        """The setting that selects the table: `manifest` if set, else `fields`."""
-        return "manifest" if self.manifest else "fields"
 
 
 class Spectrograms(Section):

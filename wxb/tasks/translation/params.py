@@ -43,6 +43,7 @@ class Pairs(Section):
 class Corpus(corpora.Corpus):
     """Sources with their translations."""
 
+    formats = ("parallel", "columns")  # pairs of files, tab-separated lines
     format_hint: ClassVar[str] = (
         "; or set `columns` to read tab-separated lines, `parallel` to read pairs of files"
     )
@@ -53,13 +54,6 @@ class Corpus(corpora.Corpus):
     # Two suffixes: a file of each has the translations of the other, line by line.
     parallel: Annotated[list[str], Field(min_length=2, max_length=2)] | None = None
     pairs: Pairs = Pairs()
-
-    @property
-    def format_key(self) -> str:
-        """`columns` if lines are tab-separated, `parallel` for pairs of files, else `fields`."""
-        if self.parallel:
-            return "parallel"
-        return "columns" if self.columns else "fields"
 
     def reads(self, file: Path) -> bool:
         """Whether a file has one of the suffixes of `parallel`, if given."""
