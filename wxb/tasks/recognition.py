@@ -175,13 +175,11 @@ class Records(Section):
         names = _others(rows, flags)
         known = {}
         for key, usual in self.fields.items():
-            fields = (
-                [flags[key]] if key in flags else matching_fields(names, [*map(normalized, usual)])
-            )
+            fields = [flags[key]] if key in flags else matching_fields(names, usual)
             known[key] = [name for name in fields if _fits(key, values(rows, name))]
             if len(known[key]) == 1 and key not in flags:
                 names.remove(*known[key])
-        pair = matching_fields(names, [*map(normalized, self.pair)])
+        pair = matching_fields(names, self.pair)
         pair = [name for name in pair if _fits("input", values(rows, name))]
         if len(pair) == 2 and not all(known.values()):
             return dict(zip(self.fields, ([name] for name in pair), strict=True))
@@ -254,8 +252,9 @@ def normalized(name: str) -> str:
 
 
 def matching_fields(fields: Sequence[str], known: Sequence[str]) -> list[str]:
-    """The fields with known names."""
-    return [field for field in fields if normalized(field) in known]
+    """The fields with known names, as `normalized` compares them."""
+    names = {*map(normalized, known)}
+    return [field for field in fields if normalized(field) in names]
 
 
 def fields_of(rows: Sequence[Row]) -> list[str]:

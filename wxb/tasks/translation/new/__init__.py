@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from wxb.tasks import recognition
-from wxb.tasks.recognition import SHARES, Block, Files, Flags, Records, normalized
+from wxb.tasks.recognition import SHARES, Block, Files, Flags, Records
 
 TATOEBA = ("source", "target", "license")  # the columns of manythings.org
 
@@ -20,7 +20,7 @@ def recognize(files: Files, records: Records, flags: Flags) -> Block | None:
     if len(cells) == len(TATOEBA) and cells[-1].startswith("CC-BY"):
         return records.recognize(replace(files, columns=TATOEBA), flags)
     suffixes = sorted({file.suffix[1:] for file in files.members})
-    pair = recognition.matching_fields(suffixes, [*map(normalized, records.pair)])
+    pair = recognition.matching_fields(suffixes, records.pair)
     if {"input", "gold"} <= flags.keys():
         pair = [flags["input"], flags["gold"]]
     stems = [{f.with_suffix("") for f in files.members if f.suffix[1:] == name} for name in pair]
