@@ -76,11 +76,8 @@ class Reading(reading.Reading):
         """
         if record.gold is None:
             return ""
-        outside, end = [], 0
-        for span in record.gold:
-            outside.append(record.input[end : span.start])
-            end = span.end
-        outside.append(record.input[end:])
+        edges = [0, *(edge for span in record.gold for edge in span[:2]), len(record.input)]
+        outside = [record.input[slice(*gap)] for gap in zip(edges[::2], edges[1::2], strict=True)]
         if not any(map(str.isalpha, chain(*outside))):
             return ""
         normalized = [_DIGITS.sub("0", part).casefold() for part in outside]
