@@ -13,7 +13,7 @@ BUDGET = {
     "wxb/metrics": 528,
     "wxb/models": 2579,
     "wxb/training": 1552,
-    "wxb/tasks": 9059,
+    "wxb/tasks": 9058,
     "wxb/reporting": 1493,
     "wxb/project": 2888,
     "wxb/cli": 2499,

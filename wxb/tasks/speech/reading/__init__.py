@@ -13,8 +13,8 @@ from wxb.corpora import formats, layout, reading
 from wxb.corpora.formats import Raw
 from wxb.corpora.records import Record, RecordError, Reject, check_encodable, required_field
 from wxb.tasks.speech.params import Audio, Corpus, Fields
-from wxb.tasks.speech.record import audio, normalize
-from wxb.tasks.speech.record.audio import RATE, Measures
+from wxb.tasks.speech.record import Measures, audio, normalize
+from wxb.tasks.speech.record.audio import RATE
 
 FOLDER = "audio"  # of the prepared recordings, beside the Parquet files
 

@@ -6,21 +6,29 @@ Gold is the transcript, the speaker, the names of the normalization RULES, and m
 import unicodedata
 from collections.abc import Callable
 from functools import cache, partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 
 from wxb.core.errors import WxbError
 from wxb.corpora.records import Labelling
 
-MEASURES = ("seconds", "trimmed", "loudness", "clipped", "snr")
+
+class Measures(NamedTuple):
+    """Numbers that `gold` keeps of a recording."""
+
+    seconds: float  # after trimming
+    trimmed: float  # seconds of silence removed
+    loudness: float  # root mean square in dB of full scale, after trimming
+    clipped: float  # share of samples at full scale
+    snr: float  # dB between loud and quiet moments, before trimming
 
 
 LABELLING = Labelling(
     pa.struct(
         [
             *((name, pa.string()) for name in ("text", "speaker", "rules")),
-            *((name, pa.float64()) for name in MEASURES),
+            *((name, pa.float64()) for name in Measures._fields),
         ]
     )
 )

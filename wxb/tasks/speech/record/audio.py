@@ -11,7 +11,7 @@ from concurrent.futures import ProcessPoolExecutor
 from io import BytesIO
 from multiprocessing import get_context
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import soundfile
@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from wxb.core.progress import track
 from wxb.corpora.records import RecordError
+from wxb.tasks.speech.record import Measures
 
 RATE = 16_000  # samples per second
 HOP = 160  # samples between the starts of frames: 10 ms
@@ -44,16 +45,6 @@ CHUNK = 16  # jobs that a process gets at a time
 
 J = TypeVar("J")
 R = TypeVar("R")
-
-
-class Measures(NamedTuple):
-    """Numbers that `gold` keeps of a recording."""
-
-    seconds: float  # after trimming
-    trimmed: float  # seconds of silence removed
-    loudness: float  # root mean square in dB of full scale, after trimming
-    clipped: float  # share of samples at full scale
-    snr: float  # dB between loud and quiet moments, before trimming
 
 
 def read(source: Path | bytes, *, longest: float | None = None) -> NDArray[np.float32]:
