@@ -15,7 +15,7 @@ BUDGET = {
     "wxb/training": 1552,
     "wxb/tasks": 9058,
     "wxb/reporting": 1493,
-    "wxb/project": 2888,
+    "wxb/project": 2884,
     "wxb/cli": 2499,
     "wxb/lessons": 643,
     "wxb/runtime": 567,

@@ -4,12 +4,11 @@ wxb/cli/listing.py formats it for display.
 """
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
+from functools import partial
 from typing import Any, NamedTuple
 
 from wxb.core import paths
 from wxb.core.errors import WxbError, choices
-from wxb.core.files import read_json
 from wxb.core.params import Params
 from wxb.core.params.backbones import Backbone
 from wxb.core.params.corpora import Corpus
@@ -17,6 +16,7 @@ from wxb.core.params.experiments import Experiment, Study
 from wxb.core.params.lessons import Lesson
 from wxb.core.params.section import Section, flatten
 from wxb.project.dag import Staleness
+from wxb.project.revisions import WorkingTree, read_json
 from wxb.reporting.formatting import origin, tuning_text
 
 # The stage that writes the main output of a block, and the last one.
@@ -31,6 +31,7 @@ SECTIONS = tuple(MAIN_STAGES)
 LAST_STAGES = {**MAIN_STAGES, "experiments": "evaluate"}
 
 Facts = dict[str, Any]
+read = partial(read_json, WorkingTree())  # the content of a JSON file; empty if it does not exist
 
 
 class Inventory(NamedTuple):
@@ -89,8 +90,8 @@ class Inventory(NamedTuple):
                 member: self._brief("experiments", member)
                 for member in getattr(block, "experiments", [])
             },
-            "profile": _json(paths.CLEAN / corpus / paths.PROFILE),
-            "alignment": _json(alignment) if section == "experiments" else {},
+            "profile": read(paths.CLEAN / corpus / paths.PROFILE),
+            "alignment": read(alignment) if section == "experiments" else {},
             "settings": settings,
             "defaults": [key for key in settings if key not in set_keys],
         }
@@ -113,7 +114,7 @@ def _description(name: str, block: Section) -> tuple[Facts, dict[str, bool]]:
     """What a block is, with its metrics; and which of its outputs exist, by the order of stages."""
     match block:
         case Corpus():
-            profile = _json(paths.CLEAN / name / paths.PROFILE)
+            profile = read(paths.CLEAN / name / paths.PROFILE)
             # Lists of a task, such as the labels of its records.
             lists = {key: value for key, value in profile.items() if isinstance(value, list)}
             labelled = {key: s["labelled"] for key, s in profile.get("splits", {}).items()}
@@ -124,7 +125,7 @@ def _description(name: str, block: Section) -> tuple[Facts, dict[str, bool]]:
             facts = {
                 "origin": shape.model_type if shape else block.checkpoint or "only a tokenizer",
                 **block.model_dump(include={"objective", "corpus"}),
-                "metrics": _json(metrics),
+                "metrics": read(metrics),
             }
             outputs = {"pretrained": paths.MODELS / name, "measured": metrics}
         case Experiment():
@@ -132,7 +133,7 @@ def _description(name: str, block: Section) -> tuple[Facts, dict[str, bool]]:
             facts = {
                 **block.model_dump(include={"study", "task", "method", "corpus", "backbone"}),
                 "tuning": tuning_text(block),
-                "metrics": _json(metrics),
+                "metrics": read(metrics),
             }
             outputs = {"trained": paths.MODELS / name, "scored": metrics}
         case Study():
@@ -140,11 +141,6 @@ def _description(name: str, block: Section) -> tuple[Facts, dict[str, bool]]:
             outputs = {"compared": paths.study(name), "reported": paths.page(name)}
         case Lesson():
             metrics = paths.metrics(paths.LESSONS, name)
-            facts = {"title": block.title, "lesson": block.lesson, "metrics": _json(metrics)}
+            facts = {"title": block.title, "lesson": block.lesson, "metrics": read(metrics)}
             outputs = {"measured": metrics, "reported": paths.page(name)}
     return facts, {key: path.exists() for key, path in outputs.items()}
-
-
-def _json(path: Path) -> Facts:
-    """The content of a JSON file; empty if it does not exist."""
-    return read_json(path) if path.is_file() else {}
