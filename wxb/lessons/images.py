@@ -20,8 +20,8 @@ from wxb.metrics import Metric
 from wxb.metrics.intervals import Groups, Interval, Sums, intervals
 from wxb.models.cnn import CNN
 from wxb.reporting.figures import Curve, Line, curves
-from wxb.reporting.formatting import Cell, Table, amount
-from wxb.reporting.parts import DEEPEST, Charts, Section
+from wxb.reporting.formatting import amount
+from wxb.reporting.parts import Charts, Section, confusion_table
 from wxb.training import checkpoints
 from wxb.training.batches import collate
 from wxb.training.trainer import fit
@@ -120,18 +120,14 @@ def _items(images: Images, mean: Floats, std: Floats) -> list[dict[str, Any]]:
 
 
 def _confusions(test: Images, predicted: NDArray[np.int64]) -> Section:
-    counts = confusion_matrix(test.labels, predicted, labels=range(len(test.classes)))
-    shades = (DEEPEST * counts / counts.sum(axis=1, keepdims=True).clip(min=1)).round().astype(int)
-    rows = [
-        [name, *(Cell(f"{n:,}", n, shade=int(shade)) for n, shade in zip(*row, strict=True))]
-        for name, *row in zip(test.classes, counts.tolist(), shades, strict=True)
-    ]
+    matrix = confusion_matrix(test.labels, predicted, labels=range(len(test.classes))).tolist()
+    rows = (dict(zip(test.classes, counts, strict=True)) for counts in matrix)
     return Section(
         "confusions",
         "Confusion matrix",
         [
             "Rows are gold classes, columns predicted ones. Darker cells have more pictures.",
-            Table("Confusions", ["class", *test.classes], rows),
+            confusion_table("class", dict(zip(test.classes, rows, strict=True))),
         ],
     )
 

@@ -125,6 +125,16 @@ def by_category(
     ]
 
 
+def confusion_table(corner: str, counts: Mapping[str, Mapping[str, int]]) -> Table:
+    """The counts of each gold class by predicted class, shaded by their share of the gold class."""
+    rows = []
+    for gold, row in counts.items():
+        total = max(1, sum(row.values()))
+        cells = [Cell(f"{n:,}", n, shade=round(DEEPEST * n / total)) for n in row.values()]
+        rows.append([gold, *cells])
+    return Table("Confusions", [corner, *counts], rows)
+
+
 def error_table(caption: str, systems: Mapping[str, Any]) -> Table:
     """The counts in `errors` of each system."""
     rows = [

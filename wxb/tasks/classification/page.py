@@ -1,11 +1,10 @@
 """Sections of classification pages: scores by class, and confusions."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 from wxb.reporting import parts
-from wxb.reporting.formatting import Cell, Table
-from wxb.reporting.parts import DEEPEST, Example, Fold, Section, Study, by_category
+from wxb.reporting.parts import Example, Fold, Section, Study, by_category, confusion_table
 
 ERRORS = 6  # texts of each system
 MAX_CHARACTERS = 600  # of a text that is shown
@@ -23,6 +22,7 @@ class Page(parts.Page):
     def sections(self, study: Study) -> list[Section]:
         """F1 by class, then the confusions of each system with the first texts it gets wrong."""
         classes = by_category("F1 by class", study.systems, "by_class", "f1")
+        counts = {name: system["confusions"] for name, system in study.systems.items()}
         return [
             Section("classes", "Classes", classes),
             Section(
@@ -31,22 +31,12 @@ class Page(parts.Page):
                 [
                     "Rows are gold classes, columns predicted classes; then errors of the test.",
                     *(
-                        Fold(name, [confusions(study.systems[name]), *_errors(rows)])
+                        Fold(name, [confusion_table("gold", counts[name]), *_errors(rows)])
                         for name, rows in study.predictions.items()
                     ),
                 ],
             ),
         ]
-
-
-def confusions(system: Mapping[str, Any]) -> Table:
-    """The number of records of each gold class by predicted class, shaded by its share."""
-    rows = []
-    for gold, counts in system["confusions"].items():
-        total = max(1, sum(counts.values()))
-        cells = [Cell(f"{n:,}", n, shade=round(DEEPEST * n / total)) for n in counts.values()]
-        rows.append([gold, *cells])
-    return Table("Confusions", ["gold", *system["confusions"]], rows)
 
 
 def _errors(rows: Any) -> Iterator[Example]:
