@@ -14,7 +14,7 @@ from transformers import set_seed
 from tests import tiny
 from wxb.core.errors import WxbError
 from wxb.core.params.experiments import LowRank, Tuning
-from wxb.core.params.training import Training
+from wxb.core.params.training import Pretraining, Training
 from wxb.corpora.text.encoded import IGNORED
 from wxb.tasks.ner.generation import GenerationMethod
 from wxb.training.backbones import tuning
@@ -99,6 +99,17 @@ def test_a_trained_model_computes_in_float32(tmp_path, is_trained):
     )
     batch = stack(valid)
     assert torch.equal(model(**batch)["logits"], Linear.forward(model, **batch)["logits"])
+
+
+@pytest.mark.parametrize("bf16", [True, False])
+def test_pretraining_multiplies_in_bfloat16_if_set(tmp_path, bf16):
+    settings = {"steps": 2, "batch_size": 4, "learning_rate": RATE, "max_length": 8}
+    model, types = Linear(), set()
+    model.layer.register_forward_hook(lambda *call: types.add(call[-1].dtype))
+    items = points(16), points(8, seed=1)
+    fit_items(model, Pretraining(checkpoints=1, bf16=bf16, **settings), tmp_path, *items)
+    assert types == {torch.bfloat16 if bf16 else torch.float32}
+    assert model.layer.weight.dtype == torch.float32
 
 
 def test_a_model_without_trainable_weights_is_only_evaluated(tmp_path):

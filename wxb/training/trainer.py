@@ -155,7 +155,7 @@ def _arguments(settings: Any, train: Any, **options: Any) -> TrainingArguments:
         use_cpu=not on_gpu,
         ddp_backend="gloo" if processes.count() > 1 and not on_gpu else None,
         ddp_timeout=DAY,  # processes wait for the first, which calibrates and saves
-        bf16=getattr(settings, "bf16", False),
+        bf16=settings.bf16,
         dataloader_pin_memory=on_gpu,
         disable_tqdm=True,
         report_to="none",

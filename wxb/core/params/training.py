@@ -11,7 +11,8 @@ class Optimisation(Section):
     """Settings of fine-tuning and pretraining, by transformers' names if it has one.
 
     `batch_size` items are divided among the `processes`, each with its own GPU if the machine has
-    GPUs.
+    GPUs. `bf16` multiplies matrices in bfloat16, on a CPU or GPU that supports it, with weights in
+    float32.
     """
 
     multiples: ClassVar = {"batch_size": "processes"}
@@ -23,19 +24,15 @@ class Optimisation(Section):
     warmup_ratio: Fraction = 0.1
     schedule: Literal["linear", "cosine", "constant"] = "cosine"  # after warm-up
     max_grad_norm: PositiveFloat = 1.0
+    bf16: bool = False
 
 
 class Training(Optimisation):
-    """Settings of fine-tuning.
-
-    An update uses `gradient_accumulation` batches. `bf16` multiplies matrices in bfloat16, on a CPU
-    or GPU that supports it, with weights in float32.
-    """
+    """Settings of fine-tuning; an update uses `gradient_accumulation` batches."""
 
     epochs: PositiveInt
     gradient_accumulation: PositiveInt = 1
     early_stopping_patience: PositiveInt = 3
-    bf16: bool = False
 
 
 class Pretraining(Optimisation):
