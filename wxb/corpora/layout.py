@@ -134,12 +134,12 @@ def decode_table(file: Path, legacy: Sequence[str] = LEGACY) -> tuple[str, str |
 
         best = from_bytes(data, cp_isolation=[*LEGACY, *RIVALS]).best()
         is_wrong = best is not None and best.encoding == "cp1252" and WRONG.search(str(best))
-        valid = data[: error.start].decode(errors="ignore")
-        if len(valid) + 8 < error.start:  # so much UTF-8 is no coincidence
-            best = None
-        if best is None or best.encoding not in legacy or is_wrong:
+        # So much UTF-8 is no coincidence: -c drops its damaged bytes.
+        is_damaged = len(data[: error.start].decode(errors="ignore")) + 8 < error.start
+        if best is None or best.encoding not in legacy or is_wrong or is_damaged:
             others = f" or unambiguous {' or '.join(legacy)}" if legacy else ""
             likeliest = best.encoding.replace("_", "-") if best and not is_wrong else "ENCODING"
+            likeliest = "UTF-8 -c" if is_damaged else likeliest
             raise WxbError(
                 f"{file}: found byte {data[error.start]:#04x} at offset {error.start}; expected"
                 f" UTF-8{others}: unpack it, or convert it with"
