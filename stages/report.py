@@ -1,7 +1,7 @@
 """Write the page of a study: scores, errors, training curves and costs of its experiments.
 
-The stage reads costs but does not depend on them: they are not reproducible, so they must not make
-the page stale.
+The stage reads costs and alignments but depends on neither: costs are not reproducible, so they
+must not make the page stale, and DVC cannot name the targets of a study's experiments.
 """
 
 import csv
@@ -24,6 +24,7 @@ def gather(params: Params, name: str) -> Study:
     scorer = tasks.get(study.task).metrics
     stages = [s for member in study.experiments for s in costs.experiment_stages(params, member)]
     files = {stage: paths.cost(*stage.split("@")) for stage in stages}
+    alignments = {m: paths.TARGETS / m / paths.ALIGNMENT for m in study.experiments}
     pretrained = [s.removeprefix("pretrain@") for s in files if s.startswith("pretrain@")]
     return Study(
         params=params,
@@ -35,6 +36,7 @@ def gather(params: Params, name: str) -> Study:
         curves={m: _curves_by_metric(paths.TRAINING / name / m) for m in study.experiments},
         pretraining={b: _curves_by_metric(paths.TRAINING / paths.PRETRAIN / b) for b in pretrained},
         costs={stage: read_json(path) for stage, path in files.items() if path.exists()},
+        alignments={m: read_json(path)["train"] for m, path in alignments.items() if path.exists()},
     )
 
 

@@ -250,7 +250,7 @@ def study_of(scorer: Any, predictions: Mapping[str, Any], name: str = "own") -> 
     }
     made = evaluation.compare(scorer, systems)
     content = {"study": name, "title": "?", "question": None, "seeds": [1], **made}
-    return Study(None, scorer, content, predictions, {}, {}, {})
+    return Study(None, scorer, content, predictions, {}, {}, {}, {})
 
 
 @pytest.fixture(scope="module")

@@ -216,6 +216,17 @@ def test_costs_are_those_of_the_stages(tree):
     assert costs.training_seconds(two, {"train@ner-third": {"seconds": 9}}) == {"ner-third": 4.5}
 
 
+def test_gold_that_training_lost_is_on_the_page(tree):
+    reports = tree(TWO)
+    counts = {"gold": 1200, "kept": 1180, "repaired": 0, "split": 5, "lost": 15}
+    path = Path("data/targets/ner-decoder/alignment.json")
+    path.parent.mkdir(parents=True)
+    path.write_text(json.dumps({"train": counts, "valid": {**counts, "lost": 1}}))
+    text = parsed_page(reports).text
+    assert "Training gold of ner-decoder, of 1,200: split 5, lost 15." in text
+    assert text.count("Training gold of") == 1
+
+
 def test_settings_differ_if_they_have_two_values_among_those_that_have_them():
     params = load(HOME / "params.yaml")
     values = {key: row for key, *row in settings(params, ["ner-encoder", "ner-decoder"]).rows}

@@ -50,6 +50,7 @@ def assemble(study: Study, task: Page) -> str:
         notes=[
             f"Best scores: {'; '.join(best)}.",
             *(f"Check the data: {warning}." for warning in comparison.get("warnings", [])),
+            *changed_gold(study),
         ],
         legend=study.chips,
         footer=f"Study {comparison['study']}.",
@@ -111,6 +112,15 @@ def data_text(study: Study) -> str:
     counts = [f"{k} {number:,}{fields.get(k, '')}" for k, number in records.items()]
     kind = "Synthetic records" if corpus.generate else "Records"
     return f"{kind}: {', '.join(counts)}." if counts else ""
+
+
+def changed_gold(study: Study) -> Iterator[str]:
+    """The counts of training gold that alignment changed or lost, for each experiment with any."""
+    for name, counts in study.alignments.items():
+        others = {k: n for k, n in counts.items() if n and k not in ("gold", "kept")}
+        if others:
+            text = ", ".join(f"{formatting.words(k)} {number:,}" for k, number in others.items())
+            yield f"Training gold of {name}, of {counts['gold']:,}: {text}."
 
 
 def ranking(study: Study) -> Table:

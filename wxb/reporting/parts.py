@@ -70,6 +70,7 @@ class Study(NamedTuple):
     curves: Mapping[str, Mapping[str, Curve]]  # by experiment, then metric
     pretraining: Mapping[str, Mapping[str, Curve]]  # by backbone, then metric
     costs: Mapping[str, Mapping[str, Any]]  # by stage, such as train@<experiment>
+    alignments: Mapping[str, Mapping[str, int]]  # of training gold, by experiment, then status
 
     @property
     def systems(self) -> Mapping[str, Any]:

@@ -333,7 +333,7 @@ CASES = [
     refused("a field that is misspelt", {"own.json": json.dumps(PEOPLE)},
         "has no field 'labell'; did you mean 'label'", gold="labell"),
     refused("a damaged character", {"own.csv": b"text,label\n" + "".join(
-        f"你好 {x},a\n" for x in NAMES).encode() + b"\xe4\xbd,a\n"}, "iconv -f ENCODING"),
+        f"你好 {x},a\n" for x in NAMES).encode() + b"\xe4\xbd,a\n"}, "iconv -f UTF-8 -c"),
     Case("lines called ndjson", {"own.ndjson": as_lines(PEOPLE)}, f"{LAST} left. -> a"),
 ]  # fmt: skip
 
@@ -368,7 +368,7 @@ def test_the_report_shows_conflicts_unread_fields_and_three_records():
     write({"own.json": json.dumps([{**row, "likes": 1} for row in rows])})
     console = Console(width=400, file=io.StringIO())
     block, trial = new_corpus(Path("own.json"))
-    console.print(_summary(trial, corpus_class(block["task"]).model_validate(block)))
+    console.print(_summary(trial, corpus_class(block["task"]).model_validate(block), seed=1))
     lines = [line.rstrip() for line in console.file.getvalue().splitlines()]
     shown = [line.partition("  ")[2].strip() for line in lines]
     (conflict,) = (line for line in lines if line.startswith("in conflict"))
@@ -377,6 +377,17 @@ def test_the_report_shows_conflicts_unread_fields_and_three_records():
     assert f"likes {len(rows)}" in shown
     assert [line for line in shown if " -> " in line] == [f"{x} left. -> a" for x in NAMES[:3]]
     assert all(line.isprintable() for line in lines)
+
+
+def test_the_report_shows_that_records_of_one_wording_cannot_be_divided():
+    write(
+        {"own.json": json.dumps([{"text": f"Letter {i}.", "label": "ab"[i % 2]} for i in range(9)])}
+    )
+    console = Console(width=400, file=io.StringIO())
+    block, trial = new_corpus(Path("own.json"))
+    console.print(_summary(trial, corpus_class(block["task"]).model_validate(block), seed=1))
+    assert "not divided" in console.file.getvalue()
+    assert "9 records have 1 part to divide" in console.file.getvalue()
 
 
 VALUES = st.recursive(

@@ -107,7 +107,7 @@ def corpus(
     from wxb.cli.new.studies import add
     from wxb.tasks.recognition import FlagError
 
-    load()
+    seed = load().seed
     options = {"input": input_, "gold": gold, "start": start, "end": end, "tag": tag}
     options |= {"speaker": speaker, "group": group, "columns": columns}
     options |= {"annotator": annotator, "offsets": offsets}
@@ -122,7 +122,7 @@ def corpus(
         raise typer.Exit(2) from None
     _change(lambda content: add(content, "corpora", name, block), dry_run)
     # A dry run prints only the block to standard output.
-    summary = _summary(trial, corpus_class(block["task"]).model_validate(block))
+    summary = _summary(trial, corpus_class(block["task"]).model_validate(block), seed)
     Console(stderr=dry_run).print(summary)
     if not dry_run:
         print(f"Check corpora.{name}, then:\n  dvc repro preprocess@{name}")
@@ -273,9 +273,9 @@ def _print_run(study: str, dry_run: bool) -> None:
         print(f"Run it: snakemake --cores 2 {study}    (or: make run STUDY={study})")
 
 
-def _summary(trial: Trial, corpus: Corpus) -> RenderableType:
+def _summary(trial: Trial, corpus: Corpus, seed: int) -> RenderableType:
     """What was understood: the records kept and rejected, their gold, and three of them."""
-    from wxb.corpora.division import CONFLICT, drop_duplicates
+    from wxb.corpora.division import CONFLICT, SplitError, divide, drop_duplicates
     from wxb.tasks.recognition import escaped
 
     records, rejects, unread, files = trial
@@ -310,6 +310,10 @@ def _summary(trial: Trial, corpus: Corpus) -> RenderableType:
             folded = Counter(name.casefold() for name in names)
             if alike := [name for name in names if folded[name.casefold()] > 1]:
                 rows.append(("nearly equal", escaped(", ".join(alike))))
+    try:
+        divide(records, corpus.split, reading.wording, limit=corpus.max_records, seed=seed)
+    except SplitError as error:
+        rows.append(("not divided", escaped(str(error))))
     for record in (labelled or records)[:EXAMPLES]:
         rows.append(("as read", escaped(reading.preview(record))))
     return table((), rows)
