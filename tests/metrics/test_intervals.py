@@ -128,6 +128,17 @@ class TestIntervals:
         low, high = 1 / (1 + np.exp([reach, -reach]))
         assert accuracy(right_of(5, 5, 5)) == pytest.approx((0.5, low, high))
 
+    @pytest.mark.parametrize("seeds", [1, 3])
+    @pytest.mark.parametrize("count", [7, 10, 30])
+    def test_equal_groups_are_not_certain_for_their_rounding(self, count, seeds):
+        """Means without a group differ in the last digits, such as those of 9 / 10 and 2 / 3."""
+        for right in range(1, 10):
+            better, worse = (seeds_of(*[[n] * count] * seeds) for n in (right, right - 1))
+            assert width(accuracy(better)) > 0.01
+            _, low, high, p_value = difference(better, worse)
+            assert high - low > 0.1
+            assert (low > 0) == (p_value < 1)
+
     def test_unequal_groups_count_as_fewer(self):
         equal = accuracy(right_of(9, 2, 5, 8))
         sizes = np.array([1, 1, 1, 37])

@@ -95,7 +95,7 @@ def paired_difference(a: Groups, b: Groups, scores: Scores, metric: Metric) -> D
     """Compare one metric of systems `a` and `b` (a minus b) that were scored on the same groups.
 
     Their seeds are independent. The p value is at least 2 ** (1 - groups), the smallest of the
-    exact sign-flip test: four groups can show no difference at 0.05.
+    exact sign-flip test if all groups differ: four groups can show no difference at 0.05.
     """
     values = [scores(groups.total())[metric.key] for groups in (a, b)]
     value = float(values[0].mean() - values[1].mean())
@@ -104,9 +104,9 @@ def paired_difference(a: Groups, b: Groups, scores: Scores, metric: Metric) -> D
         return Difference(value, low - high, high - low, 1.0)
     left_out = [_left_out(groups, scores)[metric.key].mean(axis=1) for groups in (a, b)]
     error, df = _standard_error(a.sizes, left_out[0] - left_out[1], values)
-    p_value = 2 * float(stdtr(df, -abs(value) / error)) if error else float(value == 0)
     same = (high - low) * (1 - ((1 - LEVEL) / 2) ** (1 / len(a.sizes)))  # as in `_interval`
     margin = error * float(stdtrit(df, (1 + LEVEL) / 2)) or same
+    p_value = 2 * float(stdtr(df, -abs(value) / error)) if error else float(abs(value) <= margin)
     limit = np.inf if None in (metric.low, metric.high) else high - low
     return Difference(
         value,
@@ -161,7 +161,7 @@ def _standard_error(
     ]
     parts += [(float(v.var(ddof=1)) / len(v), len(v) - 1.0) for v in values if len(v) > 1]
     variance = sum(part for part, _ in parts)
-    if variance == 0:
+    if variance <= np.square(1e-9 * max(1.0, np.abs(left_out).max())):  # of rounding alone
         return 0.0, parts[0][1]
     return variance**0.5, variance**2 / sum(part**2 / df for part, df in parts)
 
