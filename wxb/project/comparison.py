@@ -14,7 +14,7 @@ the same score is not pooled; its rerun must have that score, except for roundin
 
 import hashlib
 import math
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from functools import cached_property
@@ -99,13 +99,11 @@ class Results:
     @cached_property
     def metrics_files(self) -> dict[str, list[PurePath]]:
         """The metrics files of each result: one for each experiment or backbone of it."""
-        metrics_files: dict[str, list[PurePath]] = {}
+        metrics_files = defaultdict[str, list[PurePath]](list)
         for file in map(PurePath, self.tree.files(paths.METRICS.as_posix())):
             if file.suffix == ".json":
                 is_lesson = file.parent.name == paths.LESSONS
-                metrics_files.setdefault(file.stem if is_lesson else file.parent.name, []).append(
-                    file
-                )
+                metrics_files[file.stem if is_lesson else file.parent.name].append(file)
         for name, files in metrics_files.items():
             if systems := [*self.study(name).get("systems", [])]:
                 # In the order of the study, without files of removed experiments.
