@@ -148,7 +148,7 @@ def repaired(report: Callable[[str], object], consequence: str = "no run started
 
 
 @contextmanager
-def exclude_runs(consequence: str = "no run started") -> Iterator[Any]:
+def exclude_runs(consequence: str) -> Iterator[Any]:
     """Hold DVC's lock so that no run starts meanwhile, and yield DVC's view of the project.
 
     Yields None if the working folder has no DVC project. A `dvc` that starts meanwhile retries for

@@ -24,7 +24,7 @@ class Switch(NamedTuple):
     kept: list[str]  # other profiles whose blocks stay
 
 
-def switch(profile: str, path: Path = PARAMS) -> Switch:
+def switch(profile: str) -> Switch:
     """Overlay params.yaml with the demo and a profile; all else, comments included, stays.
 
     Blocks of the demo that the user removed stay removed. Blocks of another profile are removed,
@@ -32,7 +32,7 @@ def switch(profile: str, path: Path = PARAMS) -> Switch:
 
     Raises ParamsError if there is no such profile, or if the result would be invalid.
     """
-    before, profiles = _blocks(content := read_yaml(path)), contents()
+    before, profiles = _blocks(content := read_yaml(PARAMS)), contents()
     if profile not in profiles:
         raise ParamsError(f"no profile {profile!r} in {FOLDER}/; choose from {', '.join(profiles)}")
     blocks = {name: _blocks(params) for name, params in profiles.items()}
@@ -54,7 +54,7 @@ def switch(profile: str, path: Path = PARAMS) -> Switch:
             result.setdefault(section, {})[names[0]] = block
         else:
             result[section] = block
-    params_file.write(result, path)
+    params_file.write(result)
     added = [".".join(key) for key in after if key not in before]
     removed = [".".join(key) for key in before if key not in after]
     changed = [".".join(key) for key in before if after.get(key, before[key]) != before[key]]
