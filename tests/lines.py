@@ -15,7 +15,7 @@ BUDGET = {
     "wxb/training": 1552,
     "wxb/tasks": 9048,
     "wxb/reporting": 1514,
-    "wxb/project": 2884,
+    "wxb/project": 2882,
     "wxb/cli": 2503,
     "wxb/lessons": 639,
     "wxb/runtime": 567,

@@ -23,7 +23,7 @@ os.environ.setdefault("HF_HUB_DISABLE_UPDATE_CHECK", "1")
 # On import, bitsandbytes warns about an optional kernel, which it would download.
 logging.getLogger("bitsandbytes").setLevel(logging.ERROR)
 
-# peft 0.19 uses an old name of transformers; users cannot fix that.
+# peft uses an old name of transformers; users cannot fix that.
 warnings.filterwarnings("ignore", "`is_gradient_checkpointing`", FutureWarning)
 
 # Imported at first use, as most stages do not need them.
