@@ -30,7 +30,7 @@ from transformers import (
 
 from wxb.models import decoding, llama, whisper
 from wxb.models.attention import MultiHeadAttention, softmax
-from wxb.models.lstm import LSTMClassifier, without_special_tokens
+from wxb.models.lstm import LSTMClassifier
 from wxb.models.seq2seq import Config, Seq2Seq, State, teacher_forcing
 from wxb.project import benchmarks
 
@@ -56,6 +56,14 @@ def between_special_tokens(lengths: Tensor, vocabulary: int) -> tuple[Tensor, Te
 def without_outer_columns(ids: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
     """As published: remove the first and last column of the batch, not of each row."""
     return ids[:, 1:-1], mask[:, 1:-1]
+
+
+def without_special_tokens(input_ids: Tensor, attention_mask: Tensor) -> tuple[Tensor, Tensor]:
+    """Ids and mask (B, T - 2) without the first and last token of each row: [CLS] and [SEP].
+
+    Rows are padded on the right.
+    """
+    return input_ids[:, 1:-1], attention_mask[:, 2:]
 
 
 @torch.no_grad()

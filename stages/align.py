@@ -31,7 +31,7 @@ def main(params: Params, name: str) -> None:
             raise WxbError(
                 f"{corpus}/valid.parquet: all gold is lost: training lacks its classes or types, or"
                 " it is too long. So validation cannot choose an epoch; add records, or change"
-                " `split` of the corpus or `encoding` of the experiment"
+                " `split` of the corpus or `encoding.max_length` of the experiment"
             )
         write_json(out / paths.LABELS, labels)
         write_json(out / paths.ALIGNMENT, accounts)

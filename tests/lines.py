@@ -8,21 +8,21 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 BUDGET = {
     "stages": 606,
-    "wxb/core": 2104,
-    "wxb/corpora": 2578,
+    "wxb/core": 2105,
+    "wxb/corpora": 2587,
     "wxb/metrics": 528,
-    "wxb/models": 2579,
-    "wxb/training": 1552,
-    "wxb/tasks": 9048,
+    "wxb/models": 2571,
+    "wxb/training": 1549,
+    "wxb/tasks": 9058,
     "wxb/reporting": 1514,
-    "wxb/project": 2882,
-    "wxb/cli": 2503,
+    "wxb/project": 2891,
+    "wxb/cli": 2507,
     "wxb/lessons": 639,
     "wxb/runtime": 567,
     "wxb/masking": 834,
     "demos": 2086,
-    "benchmarks": 4427,
-    "tests": 27860,
+    "benchmarks": 4435,
+    "tests": 27903,
 }
 
 

@@ -12,7 +12,6 @@ from tests.models.equal import SINGLE
 from tests.project_copy import ROOT
 from wxb.models import llama
 from wxb.models.attention import softmax
-from wxb.models.lstm import without_special_tokens
 
 errata = script("errata_models")
 difference, twin = errata.difference, errata.twin
@@ -28,7 +27,7 @@ def test_removing_the_outer_columns_keeps_the_separator_of_shorter_rows():
     assert ids[1].tolist() == [errata.CLS, *ids[1, 1:3].tolist(), errata.SEP, 0, 0]
     published, published_mask = errata.without_outer_columns(ids, mask)
     assert published[1][published_mask[1].bool()].tolist() == [*ids[1, 1:3].tolist(), errata.SEP]
-    right, right_mask = without_special_tokens(ids, mask)
+    right, right_mask = errata.without_special_tokens(ids, mask)
     assert right[1][right_mask[1].bool()].tolist() == ids[1, 1:3].tolist()
     with_separator, change = errata.separators(rows=8)
     assert with_separator == 7

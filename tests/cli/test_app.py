@@ -124,6 +124,9 @@ def test_table_names_what_makes_its_study_stale(project, monkeypatch):
     )
     monkeypatch.setattr("wxb.project.dag.staleness", Staleness)
     assert CliRunner().invoke(app, ["table", "ner"]).stderr == ""
+    monkeypatch.setattr("wxb.project.dag.staleness", lambda: Staleness(unknown="no lock"))
+    stderr = CliRunner().invoke(app, ["table", "ner"]).stderr
+    assert stderr == "wxb: staleness is unknown: no lock\n"
 
 
 def test_table_and_index_show_a_study(project):

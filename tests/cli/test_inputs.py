@@ -57,6 +57,13 @@ def test_a_task_that_new_corpus_does_not_know_reads_a_text_per_line():
     assert read(texts_of("no-new"), "own.txt") == ["Ann.", "Bo."]
 
 
+@pytest.mark.parametrize("name", ["own.xlsx", "own.tmx", "own.vtt"])
+def test_formats_that_no_corpus_reads_are_refused(name):
+    write({name: "WEBVTT\n"})
+    with pytest.raises(WxbError, match="; save "):
+        read(texts_of("ner"), name)
+
+
 @pytest.mark.parametrize("tag", ["O", "B-PER"])
 def test_columns_are_no_lines(tag):
     rows = "\n".join("".join(f"{token} {tag}\n" for token in row) for row in TOKENS)

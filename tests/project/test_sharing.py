@@ -15,7 +15,7 @@ from wxb import tasks
 from wxb.core import params
 from wxb.core.errors import WxbError
 from wxb.core.files import read_json, write_json
-from wxb.project import sharing, trained
+from wxb.project import dag, sharing, trained
 
 
 @pytest.fixture(scope="module")
@@ -65,6 +65,22 @@ def test_several_seeds_share_the_first_model(project, tmp_path):
     sharing.share(several, "ner-encoder", tmp_path / "shared")
     assert "seeds 4, 5" in (tmp_path / "shared/README.md").read_text(encoding="utf-8")
     assert not (tmp_path / "shared/seed-5").exists()
+
+
+def test_a_model_is_not_shared_if_it_was_not_scored_or_where_it_would_be_cleaned(
+    project, tmp_path, monkeypatch
+):
+    for folder in ("models/shared", "reports/a/b", "data/c"):
+        with pytest.raises(WxbError, match="name a folder outside"):
+            sharing.share(params.load(), "ner-encoder", Path(folder))
+    stale = dag.Staleness(
+        {"train@ner-encoder": [dag.Change("epochs", "1 -> 2")]},
+        {"evaluate@ner-encoder": ["train@ner-encoder"]},
+    )
+    monkeypatch.setattr("wxb.project.dag.staleness", lambda: stale)
+    with pytest.raises(WxbError, match="train@ner-encoder is stale; run `dvc repro evaluate@ner-"):
+        sharing.share(params.load(), "ner-encoder", tmp_path / "shared")
+    assert not (tmp_path / "shared").exists()
 
 
 def test_a_shared_folder_works_elsewhere(project, tmp_path, monkeypatch):

@@ -166,6 +166,8 @@ def table(
     if not console.is_terminal:
         console.width = 10_000  # so that no line wraps
     status = dag.staleness()
+    if status.unknown:
+        print(f"wxb: staleness is unknown: {status.unknown}", file=sys.stderr)
     for name in page_names(params, study):
         is_lesson = name in params.lessons
         last = f"{'lesson' if is_lesson else 'report'}@{name}"

@@ -15,7 +15,7 @@ from wxb.core.params.corpora import Corpus
 from wxb.core.params.tasks import corpus_class
 from wxb.corpora import formats
 from wxb.corpora.formats import Raw
-from wxb.corpora.layout import decode, has_records
+from wxb.corpora.layout import decode, has_records, refuse_unsupported
 from wxb.corpora.records import RecordError, check_encodable
 from wxb.project import trained
 from wxb.tasks import recognition
@@ -55,6 +55,7 @@ class Texts:
 
     def read(self, file: Path) -> Iterator[Item]:
         """Yield the texts of a file: of records, of columns that its task reads, or of lines."""
+        refuse_unsupported(file)
         corpus = self.corpus if has_records(file) else self._corpus_of(file)
         columns = getattr(corpus, "columns", None)
         if has_records(file) or columns:

@@ -146,7 +146,7 @@ def _opus(record: Content) -> Content:
 def _sharegpt(record: Content) -> Content:
 
     def message(turn: Content) -> Content:
-        return {"role": ROLES.get(turn["from"], turn["from"]), "content": turn["value"]}
+        return {**turn, "role": ROLES.get(turn["from"], turn["from"]), "content": turn["value"]}
 
     return _convert_items(
         record, lambda t: isinstance(t, Mapping) and {"from", "value"} <= t.keys(), message

@@ -57,7 +57,6 @@ def divide(
         for name, number in {"train": limit, **(split.max_records or {})}.items():
             splits[name], surplus = limit_records(splits[name], number)
             rejects += surplus
-        source = "its files were read"
     else:
         unique, rejects = drop_duplicates(members.get(None, []), wording, tests)
         unique, surplus = limit_records(unique, limit, seed)

@@ -23,6 +23,18 @@ LEGACY = ("gb18030", "big5", "cp1252")
 # Other encodings that those also decode, and what letters of Turkish and others are in cp1252.
 RIVALS = ("utf_16", "euc_jp", "cp932", "cp949", "cp1251")
 WRONG = re.compile(r"[^\W\d_][¤£§º¼½¾†¹¿¡]|[¤§º¼½¾†¹][^\W\d_]|[ðþÐÞ]")
+HTML = "an HTML page; fetch the file itself instead of the page that shows it"
+# Formats that are refused, by suffix or beginning in lower case, with what to do.
+REFUSED: dict[str | bytes, str] = {
+    b"#format=webanno": "WebAnno TSV; export CoNLL 2002 or CoNLL 2003 instead",
+    **dict.fromkeys((b"<!doctype html", b"<html"), HTML),
+    ".ann": "brat's annotations; convert them to columns by brat's tools/anntoconll.py",
+    **dict.fromkeys((".xlsx", ".xls", ".ods"), "a workbook; save each sheet as CSV"),
+    **dict.fromkeys((".zip", ".gz", ".bz2", ".xz", ".7z"), "an archive; unpack it"),
+    **dict.fromkeys((".docx", ".pdf"), "a document; save its text as records"),
+    **dict.fromkeys((".tmx", ".xlf", ".po"), "translation units; save pairs as TSV or two files"),
+    **dict.fromkeys((".srt", ".vtt", ".textgrid"), "subtitles; save a table of times and texts"),
+}
 
 
 def data_files(folder: Path, corpus: Corpus) -> list[Path]:
@@ -101,15 +113,13 @@ def files_by_split(
     return splits
 
 
-def refuse_html(file: Path) -> None:
-    """Raise WxbError if a file is an HTML page, such as one that shows a data file."""
+def refuse_unsupported(file: Path) -> None:
+    """Raise WxbError for a format of REFUSED, by the file's suffix or beginning."""
     with file.open("rb") as content:
         start = content.read(1024).removeprefix(b"\xef\xbb\xbf").lstrip().lower()
-    if start.startswith((b"<!doctype html", b"<html")):
-        raise WxbError(
-            f"{file}: found an HTML page; expected records: fetch the file itself instead of the"
-            " page that shows it"
-        )
+    for mark, kind in REFUSED.items():
+        if start.startswith(mark) if isinstance(mark, bytes) else file.suffix.lower() == mark:
+            raise WxbError(f"{file}: found {kind}")
 
 
 def decode(file: Path) -> str:

@@ -20,7 +20,7 @@ from wxb.core.progress import track
 from wxb.corpora import formats
 from wxb.corpora.adapters import READ
 from wxb.corpora.formats import Raw
-from wxb.corpora.layout import data_files, files_by_split, refuse_html, unread_files
+from wxb.corpora.layout import data_files, files_by_split, refuse_unsupported, unread_files
 from wxb.corpora.records import (
     Record,
     RecordError,
@@ -129,7 +129,7 @@ def read(
     # The first record with an id keeps it, so test records come first.
     for split in [*corpus.split.test_sets, "valid", "train", None]:
         for file in splits.get(split, []):
-            refuse_html(file)
+            refuse_unsupported(file)
             path = file.relative_to(folder).as_posix()
             for raw in task.raw_records(file, corpus):
                 if fields is not None and isinstance(raw.content, Mapping):
@@ -147,10 +147,10 @@ def files_not_read(folder: Path, corpus: Corpus, task: Reading) -> list[str]:
 
 
 def unread_fields(fields: Counter[str], corpus: Corpus) -> dict[str, int]:
-    """The fields of most records that a corpus does not read, with their counts."""
+    """The fields of most records that a corpus with `fields` does not read, with their counts."""
     read = {*corpus.fields.model_dump().values(), corpus.split.by, *READ}
     read |= {field for field, _ in corpus.split.held_out_fields.values()}
-    least = max(fields.values(), default=0) / 2
+    least = max(fields.values(), default=0) / (2 if corpus.format_key == "fields" else 1)
     return {str(n): count for n, count in fields.items() if n not in read and count > least}
 
 

@@ -38,14 +38,6 @@ class LSTM(RNN):
         return torch.stack([o.sigmoid() * memory.tanh(), memory])
 
 
-def without_special_tokens(input_ids: Tensor, attention_mask: Tensor) -> tuple[Tensor, Tensor]:
-    """Ids and mask (B, T - 2) without the first and last token of each row: [CLS] and [SEP].
-
-    Rows are padded on the right.
-    """
-    return input_ids[:, 1:-1], attention_mask[:, 2:]
-
-
 def run_bidirectional(layers: nn.LSTM, inputs: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
     """Outputs (B, T, 2 * H) and final outputs (B, 2 * H) of torch's bidirectional layers.
 

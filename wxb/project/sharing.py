@@ -12,7 +12,7 @@ from wxb.core.params.experiments import Experiment
 from wxb.core.params.tasks import FOLDER
 from wxb.core.pretrained import ADAPTER
 from wxb.metrics import TEST
-from wxb.project import trained
+from wxb.project import dag, trained
 from wxb.reporting.formatting import amount, origin, rounded, tuning_text
 
 DIGITS = 4  # decimals of scores in the metadata
@@ -91,9 +91,10 @@ def share(params: Params, name: str, folder: Path) -> None:
     """
     from wxb.training.backbones import tuning
 
-    if folder.exists():
-        raise WxbError(f"{folder} already exists; name a new folder")
+    _require_new(folder)
     text = card(params, name, folder)
+    for stage, _ in dag.staleness().reasons(f"evaluate@{name}"):
+        raise WxbError(f"{stage} is stale; run `dvc repro evaluate@{name}`, or `dvc checkout`")
     try:
         with publish(folder) as (draft,):
             # The card is about the model of the first seed.
@@ -123,8 +124,7 @@ def merge(experiment: str | Path, output: Path) -> None:
     folder = trained.find(experiment)
     if not (folder / ADAPTER).exists():
         raise WxbError(f"{folder}: expected an adapter, with {ADAPTER}; this is a full model")
-    if output.exists():
-        raise WxbError(f"{output} already exists; name a new folder")
+    _require_new(output)
     model = trained.load(folder).model
     model.backbone = tuning.merge_adapter(model.backbone, folder)
     with publish(output) as (draft,):
@@ -141,3 +141,12 @@ def _write_settings(model: Path, draft: Path, **changes: object) -> None:
     settings = {**read_json(model / paths.SETTINGS), **changes}
     settings.pop("examples", None)
     write_json(draft / paths.SETTINGS, settings)
+
+
+def _require_new(folder: Path) -> None:
+    """Raise WxbError if a folder exists, or is in one that `wxb clean` empties."""
+    if folder.exists():
+        raise WxbError(f"{folder} already exists; name a new folder")
+    for owned in (paths.MODELS, paths.REPORTS, paths.CLEAN.parent):
+        if owned.resolve() in folder.resolve().parents:
+            raise WxbError(f"{folder}: {owned}/ is of the pipeline; name a folder outside")

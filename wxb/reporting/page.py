@@ -117,10 +117,10 @@ def data_text(study: Study) -> str:
 def changed_gold(study: Study) -> Iterator[str]:
     """The counts of training gold that alignment changed or lost, for each experiment with any."""
     for name, counts in study.alignments.items():
-        others = {k: n for k, n in counts.items() if n and k not in ("gold", "kept")}
+        rest = {formatting.words(k): n for k, n in counts.items() if k not in ("gold", "kept")}
+        others = [f"{status} {number:,}" for status, number in rest.items() if number]
         if others:
-            text = ", ".join(f"{formatting.words(k)} {number:,}" for k, number in others.items())
-            yield f"Training gold of {name}, of {counts['gold']:,}: {text}."
+            yield f"Training gold of {name}, of {counts['gold']:,}: {', '.join(others)}."
 
 
 def ranking(study: Study) -> Table:

@@ -59,7 +59,7 @@ def test_published_tests_without_validation_are_kept():
     [
         ({"own/a.en": "1.\n2.\n", "own/a.zh": "一。\n"}, r"a\.en: found 2 lines, and 1 in a\.zh"),
         ({"own/a.jsonl": as_lines({"tokens": t, "ner_tags": [0] * 6} for t in TOKENS)}, "names"),
-        ({"own/a.txt": "<!DOCTYPE html><html>"}, r"a\.txt: found an HTML page; expected records"),
+        ({"own/a.txt": "<!DOCTYPE html><html>"}, r"a\.txt: found an HTML page; fetch"),
         ({"own/.hidden": ""}, "own: has no files"),
         ({"own/a.zip": bytes([80, 75, 0, 255]) * 9}, r"a\.zip: found an archive; unpack"),
         ({f"own/{n}.json": as_lines([{"text": t}]) for n, (t, _) in enumerate(CLASSIFIED)},

@@ -334,6 +334,21 @@ CASES = [
         "has no field 'labell'; did you mean 'label'", gold="labell"),
     refused("a damaged character", {"own.csv": b"text,label\n" + "".join(
         f"你好 {x},a\n" for x in NAMES).encode() + b"\xe4\xbd,a\n"}, "iconv -f UTF-8 -c"),
+    Case("a weight of 0 among turns", {"own.jsonl": as_lines({"conversations": [
+        {"from": "human", "value": x}, {"from": "gpt", "value": "Yes.", key: n}]}
+        for n, (x, key) in enumerate(zip(NAMES, ("weight", "train", *NAMES), strict=False)))},
+        f"user: {LAST}; assistant: Yes.", {}, {"not for training": 1}),
+    Case("a class with a joiner", {"own.json": json.dumps(
+        [{"text": f"{x} left.", "label": "👩\u200d💻"} for x in NAMES])},
+        f"{LAST} left. -> 👩\u200d💻"),
+    Case("decomposed names of files", {"own/l.csv": table("é0.wav", "é1.wav"),
+         "own/e\u03010.wav": sound(300), "own/e\u03011.wav": sound(400)},
+         "l.csv:line 3 -> 0.5 s, 1 one"),
+    Case("a table of cp1252", {"own/l.csv": "path;sentence\n0.wav;für\n1.wav;hören\n".encode(
+        "cp1252"), "own/0.wav": sound(300), "own/1.wav": sound(400)},
+        "l.csv:line 3 -> 0.5 s, hören", {}, {"read as cp1252": 2}),
+    refused("recordings without a table", {"own/0.wav": sound(300)}, "add a table transcripts.csv"),
+    refused("a translation memory", {"own.tmx": "<tmx/>"}, "found translation units; save pairs"),
     Case("lines called ndjson", {"own.ndjson": as_lines(PEOPLE)}, f"{LAST} left. -> a"),
 ]  # fmt: skip
 
@@ -377,6 +392,25 @@ def test_the_report_shows_conflicts_unread_fields_and_three_records():
     assert f"likes {len(rows)}" in shown
     assert [line for line in shown if " -> " in line] == [f"{x} left. -> a" for x in NAMES[:3]]
     assert all(line.isprintable() for line in lines)
+
+
+def test_a_folder_per_class_has_no_unread_field():
+    write({f"own/{'ab'[n % 2]}/{n}.txt": f"{x} left." for n, x in enumerate(NAMES)})
+    _, trial = new_corpus(Path("own"))
+    assert (len(trial.records), trial.unread) == (len(NAMES), {})
+
+
+def test_the_report_shows_classes_in_doubt():
+    classes = ["a", "b", "a, b", "nan", "Caf\u00e9", "Cafe\u0301"]
+    rows = [{"text": f"{x} left.", "label": classes[n % 6]} for n, x in enumerate(NAMES * 2)]
+    write({"own.json": json.dumps(rows)})
+    console = Console(width=400, file=io.StringIO())
+    block, trial = new_corpus(Path("own.json"))
+    console.print(_summary(trial, corpus_class(block["task"]).model_validate(block), seed=1))
+    shown = {line[:14].strip(): line[14:].strip() for line in console.file.getvalue().split("\n")}
+    assert shown["as if missing"] == "nan"
+    assert shown["several in one"] == "a, b"
+    assert {*shown["nearly equal"].split(", ")} == {*classes[4:]}
 
 
 def test_the_report_shows_that_records_of_one_wording_cannot_be_divided():

@@ -178,10 +178,6 @@ def test_every_transcript_is_counted(project):
 
 def test_an_encoding_that_does_not_fit_the_backbone_is_refused(project):
     folder, _ = project
-    tokenizer = SavedTokenizer(folder / "models/base")
-    experiment = tones.experiment(model={"shape": None})
-    with pytest.raises(WxbError, match=r"has no weights; set `model\.shape`"):
-        WhisperMethod(experiment, [], tokenizer).model(folder / "models/characters")
     other = tones.experiment(model={"shape": None}, encoding={"language": "xx"})
     with pytest.raises(WxbError, match=r"has no <\|startoftranscript\|>, <\|xx\|>"):
         WhisperMethod(other, [], SavedTokenizer(folder / "models/characters"))

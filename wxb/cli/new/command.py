@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections import Counter
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
+from unicodedata import normalize
 
 import typer
 from rich.console import Console, RenderableType
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
 app = typer.Typer(no_args_is_help=True)
 MAX_COUNTS = 12  # of one row of the summary
 EXAMPLES = 3  # records in the summary
+MISSING = ("nan", "none", "null", "n/a", "na", "<na>", "-")  # how programs write a missing value
 DryRun = Annotated[bool, typer.Option("--dry-run", help="only show what would be written")]
 NewStudy = Annotated[str, typer.Argument(help="name of the new study")]
 Title = Annotated[str | None, typer.Option(help="the question it answers, shown above its table")]
@@ -307,9 +310,14 @@ def _summary(trial: Trial, corpus: Corpus, seed: int) -> RenderableType:
         if count:
             rows.append((label.replace("_", " "), escaped(_format_count(count))))
             names = [str(name) for name in count] if isinstance(count, Mapping) else []
-            folded = Counter(name.casefold() for name in names)
-            if alike := [name for name in names if folded[name.casefold()] > 1]:
-                rows.append(("nearly equal", escaped(", ".join(alike))))
+            plain = {n: " ".join(normalize("NFKC", n).casefold().split()) for n in names}
+            occurrences = Counter(plain.values())
+            doubts = {
+                "nearly equal": [n for n in names if occurrences[plain[n]] > 1],
+                "as if missing": [n for n in names if plain[n] in MISSING],
+                "several in one": [n for n in names if {*re.split("[,;|] ?", n)} <= {*names} - {n}],
+            }
+            rows += [(doubt, escaped(", ".join(found))) for doubt, found in doubts.items() if found]
     try:
         divide(records, corpus.split, reading.wording, limit=corpus.max_records, seed=seed)
     except SplitError as error:

@@ -17,19 +17,11 @@ from wxb.core.errors import WxbError, choices
 from wxb.core.params.corpora import Corpus
 from wxb.core.params.tasks import corpus_class
 from wxb.corpora import reading
-from wxb.corpora.layout import data_files, has_records, is_description, refuse_html
+from wxb.corpora.layout import data_files, has_records, is_description, refuse_unsupported
 from wxb.corpora.records import Record, Reject
 from wxb.tasks import recognition
 from wxb.tasks.recognition import NO_GROUP, SPLITS, Block, Files, FlagError, Flags
 
-# Formats that are refused, with what to do.
-WEBANNO = "WebAnno TSV; export CoNLL 2002 or CoNLL 2003 instead"
-REFUSED = {
-    ".ann": "brat's annotations; convert them to columns by brat's tools/anntoconll.py",
-    **dict.fromkeys((".xlsx", ".xls", ".ods"), "a workbook; save each sheet as CSV"),
-    **dict.fromkeys((".zip", ".gz", ".bz2", ".xz", ".7z"), "an archive; unpack it"),
-    **dict.fromkeys((".docx", ".pdf"), "a document; save its text as records"),
-}
 # The tasks of flags that others have no use for.
 OWN_FLAGS = dict.fromkeys(("tag", "offsets", "repair"), "ner") | {
     **dict.fromkeys(("start", "end"), "ner speech"),
@@ -144,13 +136,14 @@ def find_files(path: Path, columns: Sequence[str] = ()) -> Files:
         suffix for name in recognition.tasks() for suffix in tasks.get(name).reading.NAMED_FILES
     }
     others = [file for file in visible if file.suffix.lower() not in named]
+    if visible and not files and not others:
+        raise WxbError(
+            f"{path}: found recordings without transcripts; add a table transcripts.csv with a"
+            " header such as path,sentence to their folder"
+        )
     files = files or [file for file in others if not is_description(file)] or visible
     for file in files:
-        refuse_html(file)
-        with file.open("rb") as stream:
-            is_webanno = stream.read(20).startswith(b"#FORMAT=WebAnno")
-        if refused := WEBANNO if is_webanno else REFUSED.get(file.suffix.lower()):
-            raise WxbError(f"{file}: found {refused}")
+        refuse_unsupported(file)
     return Files(path, tuple(files), tuple(columns))
 
 

@@ -12,6 +12,7 @@ from wxb.core.errors import choices
 Fraction = Annotated[float, Field(ge=0, lt=1)]
 PositiveFloat = Annotated[float, Field(gt=0)]
 Seed = Annotated[int, Field(ge=0, lt=2**32)]  # NumPy's range
+JOINERS = dict.fromkeys((0x200C, 0x200D))  # zero-width characters of names, as of emoji
 
 
 def _check_name(name: str) -> str:
@@ -24,7 +25,7 @@ def _check_name(name: str) -> str:
 
 
 def _check_label(label: str) -> str:
-    if not label or label != label.strip() or not label.isprintable():
+    if not label or label != label.strip() or not label.translate(JOINERS).isprintable():
         raise ValueError(f"expected a printable name without outer white space; found {label!r}")
     return label
 

@@ -161,10 +161,7 @@ class WhisperMethod(Network):
         return LazyItems([i for i, ids in enumerate(labels) if len(ids)], item)
 
     def model(self, backbone: Path) -> Any:
-        """The model before training, with the backbone's weights or random ones.
-
-        Raises WxbError if the backbone has no weights.
-        """
+        """The model before training, with the backbone's weights or random ones."""
         from wxb.tasks.speech.models.whisper import Transcriber, load_whisper
         from wxb.training.backbones import tuning
         from wxb.training.backbones.native import Native
@@ -174,8 +171,6 @@ class WhisperMethod(Network):
         prompt = prompt_ids(tokenizer, encoding.language)
         if settings.shape:
             whisper = random_whisper(settings.shape, encoding, tokenizer, prompt)
-        elif not (backbone / "config.json").exists():
-            raise WxbError(f"{backbone} has no weights; set `model.shape` to train a new model")
         else:
             whisper = load_whisper(backbone, encoding.window, four_bit=changes.four_bit)
         set_generation(whisper, tokenizer, encoding)

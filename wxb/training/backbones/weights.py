@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from importlib.util import find_spec
 from inspect import signature
 from pathlib import Path
 from typing import Any
@@ -103,8 +102,6 @@ def load_backbone(
         # BERT's pooler is pretrained for NSP only, and most others have none.
         options["add_pooling_layer"] = False
     if four_bit:
-        if find_spec("bitsandbytes") is None:
-            raise WxbError("tuning.four_bit: bitsandbytes is not installed; run `make .venv/run`")
         on_gpu = torch.cuda.is_available()
         # By default, each process would load the weights onto the first GPU.
         options["device_map"] = {"": processes.local_rank() if on_gpu else "cpu"}

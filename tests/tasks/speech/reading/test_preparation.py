@@ -1,5 +1,6 @@
 """The stage preprocess on recordings of many formats and defects."""
 
+import io
 import json
 from pathlib import Path
 
@@ -41,7 +42,8 @@ def folder(tmp_path):
     return tmp_path
 
 
-def test_every_recording_is_kept_or_rejected_with_a_reason(folder):
+def test_every_recording_is_kept_or_rejected_with_a_reason(folder, monkeypatch):
+    monkeypatch.setattr("wxb.core.progress.Progress.console", console := io.StringIO())
     raw, rng = folder / "raw", np.random.default_rng(0)
     rows = []
 
@@ -67,7 +69,9 @@ def test_every_recording_is_kept_or_rejected_with_a_reason(folder):
     add("missing.wav")
     write(folder / "outside.wav", tone(hertz=990))
     add("../outside.wav")
+    write(raw / "unnamed.wav", tone(hertz=980))
     out = cleaned(folder, rows, audio={"max_seconds": 5})
+    assert "test: 3 recordings are in no usable row" in console.getvalue()
     reasons = {
         row["id"] or row["origin"]: row["reason"] for row in read_jsonl(out / "rejects.jsonl")
     }

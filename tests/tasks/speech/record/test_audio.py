@@ -71,6 +71,14 @@ def test_unusable_files_are_refused(tmp_path):
     assert reason(read, write(tmp_path / "b.wav", broken, suffix="float.wav")) == "not finite"
 
 
+def test_samples_beyond_full_scale_are_scaled_or_refused(tmp_path):
+    loud = tone() * 1.5 / np.abs(tone()).max()
+    samples = read(write(tmp_path / "a.wav", loud, suffix="float.wav"))
+    assert samples == pytest.approx(loud / 1.5, abs=1e-6)  # not clipped
+    integers = write(tmp_path / "b.wav", tone() * 2**15, suffix="float.wav")
+    assert reason(read, integers) == "wrong scale"
+
+
 def test_a_long_recording_is_refused_before_it_is_decoded(tmp_path, monkeypatch):
     path = write(tmp_path / "a.flac", suffix="flac")
     assert len(read(path, longest=SECONDS)) == len(tone())

@@ -11,6 +11,8 @@ from wxb.corpora.records import RecordError
 from wxb.corpora.text.templates import ROLES, Message, message
 from wxb.tasks.chat.record.checking import parse_json
 
+WEIGHTS = ("weight", "loss", "train")  # keys that exclude a message from training
+
 
 def validate(value: Any) -> list[Message]:
     """The messages of a JSON value, without outer white space.
@@ -32,8 +34,8 @@ def validate(value: Any) -> list[Message]:
             raise RecordError("unknown role", detail)
         if not content.strip():
             raise RecordError("blank message", f"message {number}, of {role}")
-        if fields.get("tool_calls") or fields.get("weight", 1) == 0:
-            detail = f"message {number} has `tool_calls`, or a `weight` of 0; remove it"
+        if fields.get("tool_calls") or 0 in [fields.get(key, 1) for key in WEIGHTS]:  # or False
+            detail = f"message {number} has `tool_calls`, or {' or '.join(WEIGHTS)} 0; remove it"
             raise RecordError("not for training", detail)
         messages.append(message(role, content.strip()))
     roles = [message["role"] for message in messages]

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from wxb.core.errors import WxbError
+from wxb.core.params.section import JOINERS
 from wxb.corpora import formats, reading
 from wxb.corpora.formats import Raw
 from wxb.corpora.layout import decode, decode_table
@@ -78,7 +79,7 @@ class Reading(reading.Reading):
         classes |= {raw_label.casefold(): class_ for raw_label, class_ in corpus.labels.items()}
         if (class_ := classes.get(name.casefold(), name)) is None:
             raise RecordError("left out", f"`labels` has no class for {name!r}")
-        if not class_.isprintable():  # nor is a lone surrogate
+        if not class_.translate(JOINERS).isprintable():  # nor is a lone surrogate
             raise RecordError("wrong type", f"{field!r} is {class_!r}, expected a printable name")
         return class_, ()
 

@@ -8,6 +8,7 @@ from itertools import chain, pairwise
 from pathlib import Path
 from typing import Any
 
+from wxb.core.params.section import JOINERS
 from wxb.corpora import formats, reading
 from wxb.corpora.formats import Raw
 from wxb.corpora.records import Record, RecordError, check_encodable, required_field
@@ -122,7 +123,7 @@ def _span(raw: Mapping[str, Any], start: int, end: int, text: str, corpus: Corpu
     if (type_ := corpus.labels.get(str(name), str(name).strip() or str(name))) is None:
         return None
     check_encodable(type_)
-    if not type_.strip() or not type_.isprintable():
+    if not type_.strip() or not type_.translate(JOINERS).isprintable():
         raise RecordError("wrong type", f"{fields.type!r} is {type_!r}, expected a printable name")
     if not mention.strip():
         raise RecordError("blank span", f"{start}-{end} is {mention!r}")

@@ -1,5 +1,6 @@
 """Read, check and count recordings and their transcripts, which tables list (manifests)."""
 
+import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -9,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from wxb.core.progress import Progress
 from wxb.corpora import formats, layout, reading
 from wxb.corpora.formats import Raw
 from wxb.corpora.records import Record, RecordError, Reject, check_encodable, required_field
@@ -110,7 +112,7 @@ class Reading(reading.Reading):
         """The records, with paths of recordings that are written to `out` (later moved to `home`).
 
         Rejects recordings that cannot be used, are outside `folder`, or repeat the samples of an
-        earlier one. Files that no record names are ignored. Works in parallel; shows progress.
+        earlier one. Prints how many are in no usable row. Works in parallel; shows progress.
         """
         records: list[Record] = []
         for item in items:
@@ -120,6 +122,10 @@ class Reading(reading.Reading):
                 records.append(item)
             else:
                 yield Reject(item.id, "outside the corpus", item.input, item.id)
+        used = {Path(r.input.partition(audio.TIME_FRAGMENT)[0]).resolve() for r in records}
+        files = {path for path in folder.rglob("*") if path.suffix.lower() in audio.SUFFIXES}
+        if unused := sum(path.resolve() not in used for path in files):
+            print(f"{caption}: {unused} recordings are in no usable row", file=Progress.console)
         targets = [out / FOLDER / f"{index:06}.flac" for index in range(len(records))]
         (out / FOLDER).mkdir(parents=True)
         inputs = [Path(record.input) for record in records]
@@ -172,8 +178,8 @@ class Reading(reading.Reading):
 
 
 def _ends(name: str) -> Iterator[tuple[str, ...]]:
-    """The last parts of a path, most parts first, without case and the suffix of audio files."""
-    path = PurePosixPath(name.replace("\\", "/").casefold())
+    """The last parts of a path, most parts first, in NFC, without case and suffix of audio."""
+    path = PurePosixPath(unicodedata.normalize("NFC", name.replace("\\", "/").casefold()))
     path = path.with_suffix("") if path.suffix in audio.SUFFIXES else path
     return (path.parts[index:] for index in range(len(path.parts)))
 

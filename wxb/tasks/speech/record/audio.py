@@ -38,6 +38,7 @@ MARGIN = 5  # frames that are kept on both sides of the audible part
 
 TIME_FRAGMENT = "#t="  # before the seconds of a recording at the end of its path
 SECONDS = re.compile(r"\.?\d[\d.]*")
+LOUDEST = 8.0  # largest sample, where full scale is 1
 OPPOSITE = 1e-3  # share of a channel's power below which the mean of channels has lost the sound
 
 MAX_SERIAL = 200  # jobs, for which starting processes takes longer
@@ -87,6 +88,9 @@ def read(source: Path | bytes, *, longest: float | None = None) -> NDArray[np.fl
         raise RecordError("truncated", f"{size[2]} bytes of audio, of {size[1]}")
     if not np.isfinite(channels).all():
         raise RecordError("not finite", "found samples that are no numbers or infinite")
+    if (peak := float(np.abs(channels).max())) > LOUDEST:
+        raise RecordError("wrong scale", f"a peak of {peak:,.0f}, not 1; divide integers by 2**15")
+    channels /= max(1.0, peak)  # a decoder may exceed full scale, and `write` would clip
     mono: NDArray[np.float32] = channels.mean(axis=1)
     power = np.square(channels).mean(axis=0)
     if np.square(mono).mean() < OPPOSITE * power.max():
