@@ -245,3 +245,10 @@ def test_the_cause_of_an_empty_split_comes_first(tmp_path, monkeypatch):
         run(tmp_path, [raw(index, id="1") for index in range(20)])
     assert "So the valid split has no labelled record" in str(e.value)
     assert len([*read_jsonl(tmp_path / "logs/preprocess@test.rejects.jsonl")]) == 19
+
+
+@pytest.mark.parametrize(("formats", "count"), [({}, 1), ({"text": 3}, 0)])
+def test_answers_that_cannot_be_checked_are_a_warning(formats, count):
+    counts = {"records": {"raw": 9}, "rejects": {}, "fields_not_read": {}}
+    texts = clean.warnings({**counts, "splits": {"test": {"formats": formats}}})
+    assert len([text for text in texts if "exact match is of no question" in text]) == count
