@@ -147,10 +147,10 @@ def files_not_read(folder: Path, corpus: Corpus, task: Reading) -> list[str]:
 
 
 def unread_fields(fields: Counter[str], corpus: Corpus) -> dict[str, int]:
-    """The fields of most records that a corpus with `fields` does not read, with their counts."""
+    """The fields of most records that a corpus does not read, except those that `format` makes."""
     read = {*corpus.fields.model_dump().values(), corpus.split.by, *READ}
     read |= {field for field, _ in corpus.split.held_out_fields.values()}
-    least = max(fields.values(), default=0) / (2 if corpus.format_key == "fields" else 1)
+    least = max(fields.values(), default=0) / (1 if corpus.format_key == "format" else 2)
     return {str(n): count for n, count in fields.items() if n not in read and count > least}
 
 
