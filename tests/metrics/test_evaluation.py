@@ -121,6 +121,13 @@ def test_runs_with_different_records_are_not_compared(rows):
         )
 
 
+def test_a_comparison_has_a_hash_of_its_records():
+    studies = [{"a": {"test": evaluate([each])}} for each in (RECORD, RECORD, *OTHERS)]
+    hashes = [evaluation.compare(Scorer(), study)["records_sha256"] for study in studies]
+    assert hashes[0] == hashes[1]
+    assert len({*hashes}) == 1 + len(OTHERS)
+
+
 def test_records_of_one_group_are_resampled_together():
     alone, together = (
         evaluate([row(n, n % 20 < 10, group and str(n % 20)) for n in range(200)])

@@ -21,10 +21,16 @@ def metrics(f1, **others):
     return {"f1": f1, "f1_low": f1 - 0.01, "f1_high": f1 + 0.01, **others}
 
 
-def results(scores=None, *, weights="a", documents=100, seeds=None, **files):
+def results(scores=None, *, weights="a", documents=100, records=0, seeds=None, **files):
     """Results with one study, whose experiments have these F1 scores and models."""
     scores = {"one": 0.5, "two": 0.4} if scores is None else scores
-    study = {**study_content(scores), "documents": documents, "spans": 300, "seed": 1}
+    study = {
+        **study_content(scores),
+        "records_sha256": records,
+        "documents": documents,
+        "spans": 300,
+        "seed": 1,
+    }
     models = dict.fromkeys(scores, weights) if isinstance(weights, str) else weights
     outs = [{"path": f"models/{member}", "md5": digest} for member, digest in models.items()]
     if seeds:
@@ -74,6 +80,10 @@ def test_scores_are_compared_with_their_intervals():
 def test_other_test_records_cannot_be_compared():
     after = results({"one": 0.9, "two": 0.1}, documents=60)
     assert {*verdicts(results(), after).values()} == {Verdict.OTHER_RECORDS}
+    hashed = [results({"one": 0.9, "two": 0.1}, records=digit) for digit in "ab"]
+    assert {*verdicts(*hashed).values()} == {Verdict.OTHER_RECORDS}
+    for known in hashed:  # an earlier version wrote no hash
+        assert Verdict.OTHER_RECORDS not in {*verdicts(results(), known).values()}
     small, large = (results(**{LESSON: metrics(0.5, support=n)}) for n in (10, 11))
     assert verdicts(small, large, "images") == {"images": Verdict.OTHER_RECORDS}
 

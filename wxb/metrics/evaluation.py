@@ -120,6 +120,7 @@ def _on_test_set(
         "unit": scorer.UNIT,
         "counts": dict(scorer.COUNTS),
         "shares": dict(scorer.SHARES),
+        "records_sha256": records,
         "documents": int(groups.sizes.sum()),
         "groups": len(groups.sizes),
         "support": scores["support"],

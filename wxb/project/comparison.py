@@ -121,10 +121,10 @@ class Results:
         """The comparison of a study by the stage `compare`; empty if it does not exist."""
         return read_json(self.tree, paths.study(name))
 
-    def records(self, result: str) -> tuple[float, ...]:
-        """Numbers of test records and units of a study, or of test items; empty if unknown."""
+    def records(self, result: str) -> tuple[Any, ...]:
+        """Numbers of test records and units, and a hash of the records, or of items; 0: unknown."""
         if study := self.study(result):
-            return study["documents"], study["support"]
+            return study["documents"], study["support"], study.get("records_sha256", 0)
         support = self.metrics_by_member(result).get(result, {}).get("support")
         return () if support is None else (support,)
 
@@ -217,7 +217,7 @@ def judged_scores(result: str, before: Results, after: Results) -> Iterator[Scor
         verdict = None
         if not (old and new):
             verdict = Verdict.MISSING if old else Verdict.NEW
-        elif all(records) and records[0] != records[1]:
+        elif any(all(pair) and len({*pair}) > 1 for pair in zip(*records, strict=False)):
             verdict = Verdict.OTHER_RECORDS
         elif old == new and len(models) <= 1:
             verdict = Verdict.EQUAL if after.has_run(result, name) else Verdict.NOT_RUN
