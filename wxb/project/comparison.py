@@ -122,7 +122,7 @@ class Results:
         return read_json(self.tree, paths.study(name))
 
     def records(self, result: str) -> tuple[Any, ...]:
-        """Numbers of test records and units, and a hash of the records, or of items; 0: unknown."""
+        """The counts of test records and units of a study with a hash, or of items; 0: unknown."""
         if study := self.study(result):
             return study["documents"], study["support"], study.get("records_sha256", 0)
         support = self.metrics_by_member(result).get(result, {}).get("support")

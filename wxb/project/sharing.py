@@ -147,6 +147,6 @@ def _require_new(folder: Path) -> None:
     """Raise WxbError if a folder exists, or is in one that `wxb clean` empties."""
     if folder.exists():
         raise WxbError(f"{folder} already exists; name a new folder")
-    for owned in (paths.MODELS, paths.REPORTS, paths.CLEAN.parent):
+    for owned in (paths.MODELS, paths.REPORTS, paths.DATA):
         if owned.resolve() in folder.resolve().parents:
-            raise WxbError(f"{folder}: {owned}/ is of the pipeline; name a folder outside")
+            raise WxbError(f"{folder}: {owned}/ belongs to the pipeline; name a folder outside")

@@ -378,13 +378,18 @@ def test_records_are_read_right_or_refused(case):
     )
 
 
-def test_the_report_shows_conflicts_unread_fields_and_three_records():
-    rows = [*PEOPLE, *({**row, "label": "b"} for row in PEOPLE[:5]), PEOPLE[5]]
-    write({"own.json": json.dumps([{**row, "likes": 1} for row in rows])})
+def summary():
+    """The lines that `wxb new corpus` prints about own.json."""
     console = Console(width=400, file=io.StringIO())
     block, trial = new_corpus(Path("own.json"))
     console.print(_summary(trial, corpus_class(block["task"]).model_validate(block), seed=1))
-    lines = [line.rstrip() for line in console.file.getvalue().splitlines()]
+    return [line.rstrip() for line in console.file.getvalue().splitlines()]
+
+
+def test_the_report_shows_conflicts_unread_fields_and_three_records():
+    rows = [*PEOPLE, *({**row, "label": "b"} for row in PEOPLE[:5]), PEOPLE[5]]
+    write({"own.json": json.dumps([{**row, "likes": 1} for row in rows])})
+    lines = summary()
     shown = [line.partition("  ")[2].strip() for line in lines]
     (conflict,) = (line for line in lines if line.startswith("in conflict"))
     assert re.search(r"5: duplicate text, other label \(.*record 13.* 14.* 15", conflict)
@@ -404,12 +409,9 @@ def test_the_report_shows_classes_in_doubt():
     classes = ["a", "b", "a, b", "nan", "Caf\u00e9", "Cafe\u0301"]
     rows = [{"text": f"{x} left.", "label": classes[n % 6]} for n, x in enumerate(NAMES * 2)]
     write({"own.json": json.dumps(rows)})
-    console = Console(width=400, file=io.StringIO())
-    block, trial = new_corpus(Path("own.json"))
-    console.print(_summary(trial, corpus_class(block["task"]).model_validate(block), seed=1))
-    shown = {line[:14].strip(): line[14:].strip() for line in console.file.getvalue().split("\n")}
-    assert shown["as if missing"] == "nan"
-    assert shown["several in one"] == "a, b"
+    shown = {line[:14].strip(): line[14:].strip() for line in summary()}
+    assert shown["like missing"] == "nan"
+    assert shown["several names"] == "a, b"
     assert {*shown["nearly equal"].split(", ")} == {*classes[4:]}
 
 
@@ -417,11 +419,8 @@ def test_the_report_shows_that_records_of_one_wording_cannot_be_divided():
     write(
         {"own.json": json.dumps([{"text": f"Letter {i}.", "label": "ab"[i % 2]} for i in range(9)])}
     )
-    console = Console(width=400, file=io.StringIO())
-    block, trial = new_corpus(Path("own.json"))
-    console.print(_summary(trial, corpus_class(block["task"]).model_validate(block), seed=1))
-    assert "not divided" in console.file.getvalue()
-    assert "9 records have 1 part to divide" in console.file.getvalue()
+    (line,) = (line for line in summary() if line.startswith("not divided"))
+    assert "9 records have 1 part to divide" in line
 
 
 VALUES = st.recursive(

@@ -314,8 +314,8 @@ def _summary(trial: Trial, corpus: Corpus, seed: int) -> RenderableType:
             occurrences = Counter(plain.values())
             doubts = {
                 "nearly equal": [n for n in names if occurrences[plain[n]] > 1],
-                "as if missing": [n for n in names if plain[n] in MISSING],
-                "several in one": [n for n in names if {*re.split("[,;|] ?", n)} <= {*names} - {n}],
+                "like missing": [n for n in names if plain[n] in MISSING],
+                "several names": [n for n in names if {*re.split("[,;|] ?", n)} <= {*names} - {n}],
             }
             rows += [(doubt, escaped(", ".join(found))) for doubt, found in doubts.items() if found]
     try:
