@@ -23,7 +23,7 @@ from wxb.core.params import tasks
 from wxb.core.params.backbones import Backbone
 from wxb.core.params.experiments import Experiment, Study
 from wxb.core.params.lessons import AnyLesson
-from wxb.core.params.resources import Resources, find_errors
+from wxb.core.params.resources import SECTIONS, Resources
 from wxb.core.params.section import Name, Section, Seed
 
 if TYPE_CHECKING:  # for type checkers; `check` sets the unions of the classes of all tasks
@@ -61,13 +61,9 @@ class Params(Section):
 
     def processes(self, stage: str) -> int:
         """The number of processes of a stage such as `train@NAME`."""
-        verb, _, name = stage.partition("@")
-        block: Any = None
-        if verb == "train" and name in self.experiments:
-            block = self.experiments[name].training
-        elif verb == "pretrain" and name in self.backbones:
-            block = self.backbones[name].pretraining
-        return getattr(block, "processes", 1)
+        trainings: dict[str, Any] = {f"train@{n}": e.training for n, e in self.experiments.items()}
+        trainings |= {f"pretrain@{n}": b.pretraining for n, b in self.backbones.items()}
+        return getattr(trainings.get(stage), "processes", 1)
 
     def snakemake_resources(self, stage: str) -> dict[str, Any]:
         """The resources of a stage by Snakemake's names: those of its verb, updated by its own."""
@@ -187,7 +183,12 @@ def _reference_errors(params: Params) -> Iterator[str]:
                 )
     for name, study in params.studies.items():
         yield from _study_errors(name, study, params.experiments)
-    yield from find_errors(params.resources, params)
+    for stage in params.resources:
+        verb, separator, name = stage.partition("@")
+        if verb not in SECTIONS:
+            yield _unknown(f"resources.{stage}", "verb", verb, SECTIONS)
+        elif separator and name not in (known := getattr(params, SECTIONS[verb])):
+            yield f"resources.{stage}: {SECTIONS[verb]} has no {name!r}{choices(name, known)}"
     taken = ("all", "index", paths.LESSONS, paths.PRETRAIN)
     for sections in (("corpora",), ("backbones", "experiments"), ("studies", "lessons")):
         blocks = dict.fromkeys(taken if "studies" in sections else (), "the project")

@@ -1,11 +1,7 @@
 """The blocks of `resources`: memory, time and GPUs of stages. They never change a result."""
 
-from collections.abc import Iterator, Mapping
-from typing import Any
-
 from pydantic import NonNegativeInt, PositiveInt
 
-from wxb.core.errors import choices
 from wxb.core.params.section import Section
 
 # The section of params.yaml with the blocks that a verb runs for.
@@ -26,13 +22,3 @@ class Resources(Section):
     gpu: NonNegativeInt | None = None
     slurm_partition: str | None = None
     slurm_account: str | None = None
-
-
-def find_errors(resources: Mapping[str, Resources], params: Any) -> Iterator[str]:
-    """Error messages for unknown verbs and stages."""
-    for stage in resources:
-        verb, separator, name = stage.partition("@")
-        if verb not in SECTIONS:
-            yield f"resources.{stage}: unknown verb {verb!r}{choices(verb, SECTIONS)}"
-        elif separator and name not in (known := getattr(params, SECTIONS[verb])):
-            yield f"resources.{stage}: {SECTIONS[verb]} has no {name!r}{choices(name, known)}"
