@@ -57,21 +57,17 @@ def examples(predictions: Mapping[str, Sequence[PredictionRow]]) -> Iterator[Fol
         *history, question = deserialize(first[index].input)
         rows = [["answer", "", first[index].gold[:MAX_CHARACTERS]]]
         rows += [
-            [name, _correct_cell(replies[index]), _shortened(replies[index])]
-            for name, replies in predictions.items()
+            [name, *_correct_and_text(replies[index])] for name, replies in predictions.items()
         ]
         turns = [f"{turn['role']}: {turn['content'][:MAX_CHARACTERS]}" for turn in history]
         table = Table(f"Replies to {kind}", ["experiment", "correct", "reply"], rows)
         yield Fold(f"{kind}: {question['content'][:MAX_CHARACTERS]}", [*turns, table])
 
 
-def _correct_cell(row: PredictionRow) -> str:
-    if row.format is None:
-        return ""
-    return "yes" if checking.is_correct(row.format, row.gold, row.predicted) else "no"
-
-
-def _shortened(row: PredictionRow) -> str:
-    text = row.predicted
+def _correct_and_text(row: PredictionRow) -> tuple[str, str]:
+    """Whether a reply is correct, empty if that cannot be checked, and its truncated text."""
+    correct, text = "", row.predicted
+    if row.format is not None:
+        correct = "yes" if checking.is_correct(row.format, row.gold, text) else "no"
     is_whole = row.ended and len(text) <= MAX_CHARACTERS
-    return f"{text[:MAX_CHARACTERS]}{'' if is_whole else ' …'}"
+    return correct, f"{text[:MAX_CHARACTERS]}{'' if is_whole else ' …'}"
