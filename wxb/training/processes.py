@@ -25,11 +25,6 @@ def rank() -> int:
     return int(os.environ.get("RANK", "0"))
 
 
-def local_rank() -> int:
-    """The rank of this process among those of its machine: the index of its GPU."""
-    return int(os.environ.get("LOCAL_RANK", "0"))
-
-
 def count() -> int:
     """The number of processes."""
     return int(os.environ.get("WORLD_SIZE", "1"))

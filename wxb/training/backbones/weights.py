@@ -1,5 +1,6 @@
 """Build backbones from a configuration, or load them from a folder or the hub."""
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from inspect import signature
@@ -15,7 +16,6 @@ from transformers.utils import logging
 from wxb.core import hub, pretrained
 from wxb.core.errors import WxbError
 from wxb.core.params.backbones import Architecture, Backbone
-from wxb.training import processes
 from wxb.training.backbones.native import Native
 
 logging.set_verbosity_error()  # missing weights are errors of ours
@@ -104,7 +104,7 @@ def load_backbone(
     if four_bit:
         on_gpu = torch.cuda.is_available()
         # By default, each process would load the weights onto the first GPU.
-        options["device_map"] = {"": processes.local_rank() if on_gpu else "cpu"}
+        options["device_map"] = {"": int(os.environ.get("LOCAL_RANK", "0")) if on_gpu else "cpu"}
         options["quantization_config"] = transformers.BitsAndBytesConfig(
             load_in_4bit=True,
             bnb_4bit_quant_type="nf4",
