@@ -138,7 +138,10 @@ def _spacy_cats(record: Content) -> Content:
 
 def _opus(record: Content) -> Content:
     """The two texts of `translation` as fields, by the codes of their languages."""
-    if not _is_pair(pair := record.get("translation", {})):
+    pair = record.get("translation")
+    if not isinstance(pair, Mapping) or len(pair) != 2:
+        return record
+    if not all(LANGUAGE.fullmatch(str(k)) and isinstance(text, str) for k, text in pair.items()):
         return record
     return {**{key: value for key, value in record.items() if key != "translation"}, **pair}
 
@@ -181,15 +184,6 @@ def _has_labels(mention: Any) -> bool:
 
 def _with_label(mention: Content) -> Content:
     return {**mention, "label": _at_most_one(mention["labels"])}
-
-
-def _is_pair(value: Any) -> bool:
-    return (
-        isinstance(value, Mapping)
-        and len(value) == 2
-        and all(LANGUAGE.fullmatch(str(key)) for key in value)
-        and all(isinstance(text, str) for text in value.values())
-    )
 
 
 def parsed(value: Any) -> Any:
