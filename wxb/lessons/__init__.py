@@ -5,13 +5,12 @@ The stage `lesson` imports `wxb.lessons.<lesson>` by the name in params.yaml and
 `threads` and `portable`: the stage depends on these, and on the block's `path`.
 """
 
-import json
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from wxb.core.params import Params
 from wxb.core.params.section import flatten
-from wxb.reporting.formatting import Table
+from wxb.reporting.formatting import Table, value
 from wxb.reporting.parts import Section, render, score_cell
 
 
@@ -28,7 +27,7 @@ def assemble(params: Params, name: str, lesson: Lesson) -> str:
     """The page of the lesson `name` of params.yaml as HTML."""
     block = params.block("lessons", name)
     settings = {"seed": params.seed, **flatten(block.model_dump(mode="json"))}
-    rows = [[k, v if isinstance(v, str) else json.dumps(v)] for k, v in settings.items()]
+    rows = [[key, value(setting)] for key, setting in settings.items()]
     making = Section(
         "making",
         "How it was made",
