@@ -12,9 +12,10 @@ from wxb.core.params import Params
 from wxb.core.params.corpora import Corpus
 from wxb.core.phrases import counted
 from wxb.core.progress import Progress
-from wxb.corpora import clean, reading
+from wxb.corpora import clean
 from wxb.corpora.division import SplitError, divide, with_test_groups
 from wxb.corpora.profile import profile
+from wxb.corpora.reading import read_prepared
 from wxb.corpora.records import Record, Reject
 from wxb.runtime.command import run
 
@@ -29,21 +30,11 @@ def preprocess(
     Prints progress. Raises WxbError if files cannot be read or have no usable record.
     """
     task, labelling = tasks.get(corpus.task).reading, tasks.get(corpus.task).record
-    records: list[Record] = []
-    rejects: list[Reject] = []
-    if unread := reading.files_not_read(folder, corpus, task):
-        print(f"{caption}: not read: {', '.join(unread)}", file=Progress.console)
-    fields = Counter[str]()
-    raw = reading.read(folder, corpus, task, fields)
-    items = task.prepare(raw, corpus, folder=folder, out=out, home=home or out, caption=caption)
-    for item in items:
-        if isinstance(item, Reject):
-            rejects.append(item)
-        elif corpus.languages and item.language not in corpus.languages:
-            detail = f"{item.language!r} is not among {corpus.languages}"
-            rejects.append(Reject(item.id, "other language", detail, item.id))
-        else:
-            records.append(item)
+    records, rejects, unread_fields, unread_files = read_prepared(
+        folder, corpus, task, out=out, home=home or out, caption=caption
+    )
+    if unread_files:
+        print(f"{caption}: not read: {', '.join(unread_files)}", file=Progress.console)
     if rejects and not records:
         raise WxbError(f"{folder}: all {_cause(rejects, corpus)}")
     try:
@@ -59,7 +50,7 @@ def preprocess(
         raise WxbError(f"{folder}: {_cause(rejects, corpus)} ({listed}). So {error}") from None
     rejects += surplus
     statistics = profile(splits, rejects, task)
-    statistics["fields_not_read"] = reading.unread_fields(fields, corpus)
+    statistics["fields_not_read"] = unread_fields
     splits, statistics["test_groups"] = with_test_groups(
         splits, corpus.split, task.wording, task.TEST_GROUP
     )

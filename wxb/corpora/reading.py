@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -109,10 +109,48 @@ class Reading(ABC):
         return {}
 
 
+class Contents(NamedTuple):
+    """The records of a corpus, those rejected, and the fields and files that are not read."""
+
+    records: list[Record]
+    rejects: list[Reject]
+    unread_fields: dict[str, int]  # records by field
+    unread_files: Sequence[str] = ()
+
+
 def length_quantiles(lengths: Sequence[int]) -> dict[str, int]:
     """The median, the 95th percentile and the maximum of lengths; 0 if there are none."""
     shares = (("median", 0.5), ("p95", 0.95), ("longest", 1.0))
     return {name: int(np.quantile(lengths or [0], q, method="nearest")) for name, q in shares}
+
+
+def read_prepared(
+    folder: Path, corpus: Corpus, task: Reading, *, out: Path, home: Path, caption: str
+) -> Contents:
+    """Read a raw folder by `read`, and prepare its records by `Reading.prepare`.
+
+    Rejects records in other languages than those of the corpus. `unread_fields` has the fields of
+    most records that the corpus does not read, without those that `format` makes.
+    """
+    records: list[Record] = []
+    rejects: list[Reject] = []
+    fields = Counter[str]()
+    items = read(folder, corpus, task, fields)
+    for item in task.prepare(items, corpus, folder=folder, out=out, home=home, caption=caption):
+        if isinstance(item, Reject):
+            rejects.append(item)
+        elif corpus.languages and item.language not in corpus.languages:
+            detail = f"{item.language!r} is not among {corpus.languages}"
+            rejects.append(Reject(item.id, "other language", detail, item.id))
+        else:
+            records.append(item)
+    known = {*corpus.fields.model_dump().values(), corpus.split.by, *READ}
+    known |= {field for field, _ in corpus.split.held_out_fields.values()}
+    least = max(fields.values(), default=0) / (1 if corpus.format_key == "format" else 2)
+    unread = {str(n): count for n, count in fields.items() if n not in known and count > least}
+    named = [path for path in folder.rglob("*") if path.suffix.lower() in task.NAMED_FILES]
+    files = unread_files(folder, [*data_files(folder, corpus), *named])
+    return Contents(records, rejects, unread, files)
 
 
 def read(
@@ -138,20 +176,6 @@ def read(
                 if isinstance(item, Record):
                     seen.add(item.id)
                 yield item
-
-
-def files_not_read(folder: Path, corpus: Corpus, task: Reading) -> list[str]:
-    """The files of a raw folder that are neither read as records nor named by them."""
-    named = [path for path in folder.rglob("*") if path.suffix.lower() in task.NAMED_FILES]
-    return unread_files(folder, [*data_files(folder, corpus), *named])
-
-
-def unread_fields(fields: Counter[str], corpus: Corpus) -> dict[str, int]:
-    """The fields of most records that a corpus does not read, except those that `format` makes."""
-    read = {*corpus.fields.model_dump().values(), corpus.split.by, *READ}
-    read |= {field for field, _ in corpus.split.held_out_fields.values()}
-    least = max(fields.values(), default=0) / (1 if corpus.format_key == "format" else 2)
-    return {str(n): count for n, count in fields.items() if n not in read and count > least}
 
 
 def _check(

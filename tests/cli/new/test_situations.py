@@ -402,7 +402,7 @@ def test_the_report_shows_conflicts_unread_fields_and_three_records():
 def test_a_folder_per_class_has_no_unread_field():
     write({f"own/{'ab'[n % 2]}/{n}.txt": f"{x} left." for n, x in enumerate(NAMES)})
     _, trial = new_corpus(Path("own"))
-    assert (len(trial.records), trial.unread) == (len(NAMES), {})
+    assert (len(trial.records), trial.unread_fields) == (len(NAMES), {})
 
 
 def test_the_report_shows_classes_in_doubt():

@@ -9,11 +9,11 @@ import pytest
 from tests.corpora.records import record
 from tests.project_copy import ROOT
 from wxb.cli.new import studies
-from wxb.cli.new.corpus import Trial
 from wxb.cli.new.studies import add_or_extend_study, add_sweep, parse_grid
 from wxb.core.errors import WxbError
 from wxb.core.params import PARAMS, ParamsError, check, load, read_yaml
 from wxb.core.params.corpora import Corpus
+from wxb.corpora.reading import Contents
 from wxb.tasks import recognition
 
 SHARES = {"test": 0.2, "valid": 0.1}
@@ -53,7 +53,7 @@ def test_few_records_need_many_epochs():
 )
 def test_training_records_are_counted(split, splits, count):
     members = [name for name, number in splits.items() for _ in range(number)]
-    trial = Trial([record(n, split=name) for n, name in enumerate(members)], [], {})
+    trial = Contents([record(n, split=name) for n, name in enumerate(members)], [], {})
     corpus = Corpus(task="chat", path="x", split=split)
     assert studies.training_records("unused", corpus, trial) == count
     assert studies.training_records("unused", corpus, None) is None
@@ -80,7 +80,7 @@ def test_the_language_of_weights_is_stated_never_guessed(
     monkeypatch, task, language, records, installed, expected
 ):
     monkeypatch.setattr(studies, "is_installed", lambda checkpoint: installed)
-    trial = Trial([record(n, language=name) for n, name in enumerate(records)], [], {})
+    trial = Contents([record(n, language=name) for n, name in enumerate(records)], [], {})
     corpus = Corpus(task=task, path="x", split=SHARES)
     assert studies.choose_pretrained("mine", corpus, language, trial)[0] == expected
 

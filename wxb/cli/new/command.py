@@ -22,7 +22,7 @@ from wxb.reporting.formatting import shortened
 from wxb.reporting.terminal import table
 
 if TYPE_CHECKING:
-    from wxb.cli.new.corpus import Trial
+    from wxb.corpora.reading import Contents
 
 app = typer.Typer(no_args_is_help=True)
 MAX_COUNTS = 12  # of one row of the summary
@@ -276,7 +276,7 @@ def _print_run(study: str, dry_run: bool) -> None:
         print(f"Run it: snakemake --cores 2 {study}    (or: make run STUDY={study})")
 
 
-def _summary(trial: Trial, corpus: Corpus, seed: int) -> RenderableType:
+def _summary(trial: Contents, corpus: Corpus, seed: int) -> RenderableType:
     """What was understood: the records kept and rejected, their gold, and three of them."""
     from wxb.corpora.division import CONFLICT, SplitError, divide, drop_duplicates
     from wxb.tasks.recognition import escaped

@@ -2,12 +2,10 @@
 
 import re
 import tempfile
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from glob import escape
 from pathlib import Path
-from typing import NamedTuple
 
 from pydantic import ValidationError
 
@@ -16,9 +14,8 @@ from wxb.cli.options import visible_files
 from wxb.core.errors import WxbError, choices
 from wxb.core.params.corpora import Corpus
 from wxb.core.params.tasks import corpus_class
-from wxb.corpora import reading
 from wxb.corpora.layout import data_files, has_records, is_description, refuse_unsupported
-from wxb.corpora.records import Record, Reject
+from wxb.corpora.reading import Contents, read_prepared
 from wxb.tasks import recognition
 from wxb.tasks.recognition import NO_GROUP, SPLITS, Block, Files, FlagError, Flags
 
@@ -29,18 +26,9 @@ OWN_FLAGS = dict.fromkeys(("tag", "offsets", "repair"), "ner") | {
 }
 
 
-class Trial(NamedTuple):
-    """The records of a corpus that the reader keeps, those it rejects, unread fields and files."""
-
-    records: list[Record]
-    rejects: list[Reject]
-    unread: dict[str, int]  # records by field
-    files: Sequence[str] = ()
-
-
 def new_corpus(
     path: Path, task: str | None = None, flags: Flags | None = None
-) -> tuple[Block, Trial]:
+) -> tuple[Block, Contents]:
     """The block of a file or folder, and the records that it reads.
 
     `task`: by default the only one that fits. `flags`: what the user named. Raises FlagError if a
@@ -187,22 +175,15 @@ def _with_published_splits(split: Block, folder: Path, files: Sequence[Path]) ->
     return split
 
 
-def read_records(path: Path, corpus: Corpus) -> Trial:
+def read_records(path: Path, corpus: Corpus) -> Contents:
     """Read and prepare the records at a path by the block `corpus`; shows progress.
 
     Prepared files go to a temporary folder. Raises WxbError if the reader cannot read the path.
     """
-    task, trial, fields = tasks.get(corpus.task).reading, Trial([], [], {}), Counter[str]()
+    task, caption = tasks.get(corpus.task).reading, f"read {path.name}"
     with tempfile.TemporaryDirectory() as raw, tempfile.TemporaryDirectory() as temporary:
-        folder, out, caption = path, Path(temporary), f"read {path.name}"
+        folder, out = path, Path(temporary)
         if not path.is_dir():  # a folder as `download` would make it
             folder = Path(raw)
             (folder / path.name).symlink_to(path.resolve())
-        items = reading.read(folder, corpus, task, fields)
-        for item in task.prepare(items, corpus, folder=folder, out=out, home=out, caption=caption):
-            if isinstance(item, Reject):
-                trial.rejects.append(item)
-            else:
-                trial.records.append(item)
-        files = reading.files_not_read(folder, corpus, task)
-    return trial._replace(unread=reading.unread_fields(fields, corpus), files=files)
+        return read_prepared(folder, corpus, task, out=out, home=out, caption=caption)

@@ -12,13 +12,14 @@ from pathlib import Path
 from string import Template
 from typing import Any
 
-from wxb.cli.new.corpus import Trial, read_records
+from wxb.cli.new.corpus import read_records
 from wxb.core import paths
 from wxb.core.errors import WxbError
 from wxb.core.files import read_json
 from wxb.core.packages import is_installed
 from wxb.core.params import parse_yaml
 from wxb.core.params.corpora import Corpus
+from wxb.corpora.reading import Contents
 from wxb.tasks import recognition
 
 # Settings of every experiment; those that its template lacks are empty.
@@ -59,7 +60,7 @@ def epochs_for(row: Mapping[str, Any], records: int) -> int:
     return int(min(max(examples // max(1, records), least), most))
 
 
-def read_corpus(name: str, corpus: Corpus) -> Trial | None:
+def read_corpus(name: str, corpus: Corpus) -> Contents | None:
     """Read the records of a corpus; None if it is generated, or not downloaded yet."""
     path = paths.RAW / name
     if not path.exists():
@@ -69,7 +70,7 @@ def read_corpus(name: str, corpus: Corpus) -> Trial | None:
     return read_records(path, corpus)
 
 
-def training_records(name: str, corpus: Corpus, trial: Trial | None) -> int | None:
+def training_records(name: str, corpus: Corpus, trial: Contents | None) -> int | None:
     """The number of labelled training records of a corpus, by its profile or its raw records."""
     profile = paths.CLEAN / name / paths.PROFILE
     if profile.is_file():
@@ -84,7 +85,7 @@ def training_records(name: str, corpus: Corpus, trial: Trial | None) -> int | No
 
 
 def choose_pretrained(
-    name: str, corpus: Corpus, language: str | None, trial: Trial | None
+    name: str, corpus: Corpus, language: str | None, trial: Contents | None
 ) -> tuple[str | None, str]:
     """The language of a corpus whose study gets the pretrained model, else None and why not.
 
