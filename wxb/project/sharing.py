@@ -37,18 +37,18 @@ def card(params: Params, name: str, folder: Path | None = None) -> str:
     profile = paths.CLEAN / experiment.corpus / paths.PROFILE
     require_output(profile, f"preprocess@{experiment.corpus}")
     splits = read_json(profile)["splits"]
-    hub_task = task.card.HUB_TASK if task.card else "other"
+    predictor = task.method(experiment.method).PREDICTOR
     libraries = {ADAPTER: "peft", "config.json": "transformers"}  # by the file that they look for
     library = next((lib for file, lib in libraries.items() if (model / file).exists()), None)
     data = ModelCardData(
         model_name=name,
         library_name=library,
-        pipeline_tag=hub_task,
+        pipeline_tag=predictor.hub_task,
         language=[code for code in splits["train"]["languages"] if code != "unknown"] or None,
         tags=["wxb", experiment.task],
         eval_results=[
             EvalResult(
-                task_type=hub_task,
+                task_type=predictor.hub_task,
                 dataset_type=experiment.corpus,
                 dataset_name=experiment.corpus,
                 dataset_split=TEST,
@@ -75,7 +75,7 @@ def card(params: Params, name: str, folder: Path | None = None) -> str:
         metrics=metrics,
         signature=task.metrics.SIGNATURE,
         seeds=params.studies[experiment.study].seeds,
-        example=task.card.EXAMPLE if task.card else "...",
+        example=predictor.example,
         amount=amount,
         rounded=rounded,
     )

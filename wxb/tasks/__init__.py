@@ -53,7 +53,6 @@ class Task:
     reading: ClassVar[Part[Reading]] = Part("reading", "Reading")
     metrics: ClassVar[Part[Scorer]] = Part("metrics", "Scorer")
     page: ClassVar[Part[Page]] = Part("page", "Page", optional=True)
-    card: ClassVar[Part[Any]] = Part("card", optional=True)
     exports: ClassVar[Part[Any]] = Part("exports", optional=True)
     new: ClassVar[Part[Any]] = Part("new", optional=True)
 

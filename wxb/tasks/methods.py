@@ -63,6 +63,8 @@ class Predictor(ABC):
     """A trained model with its tokenizer and its settings, ready to predict."""
 
     files: ClassVar[Sequence[str]] = ()  # suffixes of its inputs if they are files; else texts
+    hub_task: ClassVar[str] = "other"  # the name of its task on the hub, for model cards
+    example: ClassVar[str] = "..."  # an input of `predict` as Python, for model cards
     prediction: Any = Prediction()  # the experiment's `prediction` settings
 
     def __init__(self, model: Any, tokenizer: Any, **settings: Any) -> None:

@@ -37,6 +37,8 @@ class Reply(NamedTuple):
 class Responder(Predictor):
     """A trained model that predicts the reply to a conversation."""
 
+    hub_task, example = "text-generation", '"Where is the library?"'
+
     def output_fields(self, input_: str, prediction: Reply) -> dict[str, Any]:
         """The reply, whether it ended by itself and the number of dropped messages, as JSON."""
         dropped = {"dropped": prediction.dropped} if prediction.dropped else {}

@@ -27,6 +27,8 @@ class Prediction(NamedTuple):
 class Classifier(Predictor):
     """A predictor of classes and their probabilities."""
 
+    hub_task, example = "text-classification", '"A film that I will not forget."'
+
     @property
     def labels(self) -> Sequence[str]:
         """The classes, in the order of the logits."""

@@ -43,6 +43,7 @@ class WindowedTexts(NamedTuple):
 class SpanFinder(Predictor):
     """A trained model that predicts the spans of texts."""
 
+    hub_task, example = "token-classification", '"Call Ann Miller."'
     has_scores = True  # the scores of spans differ
 
     @property

@@ -58,6 +58,7 @@ class Recogniser(Predictor):
     """A trained model with its tokenizer and the length of its windows."""
 
     files: ClassVar[Sequence[str]] = audio.SUFFIXES
+    hub_task, example = "automatic-speech-recognition", '"recording.wav"'
     prediction = Prediction()
 
     @abstractmethod

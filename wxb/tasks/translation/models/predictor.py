@@ -30,6 +30,8 @@ class Translation(NamedTuple):
 class TranslationPredictor(Predictor):
     """A predictor of translations."""
 
+    hub_task, example = "translation", '"Good morning."'
+
     def output_fields(self, input_: str, prediction: Translation) -> dict[str, Any]:
         """The translation with its score, and `truncated` if so, as JSON."""
         result = {"translation": prediction.text, "score": prediction.score}

@@ -1,4 +1,0 @@
-"""Model cards: the name of the task on the hub, and an input of `predict` as Python."""
-
-HUB_TASK = "automatic-speech-recognition"
-EXAMPLE = '"recording.wav"'
