@@ -8,6 +8,7 @@ import atexit
 import gc
 import io
 import os
+import re
 import sys
 from contextlib import redirect_stderr
 from pathlib import Path
@@ -18,14 +19,12 @@ from wxb.project.engines import (
     REPRO,
     RUN,
     Stage,
-    is_helpful,
     is_reading,
     plan,
     repair_and_run_check,
     require_supported,
     run_folder,
     targets,
-    use_own_python,
     write_stamps,
 )
 from wxb.core import paths
@@ -38,7 +37,10 @@ from wxb.project.root import require_no_braces_or_conflicts
 gc.freeze()
 atexit.register(gc.freeze)
 
-use_own_python()
+# Stages use the `python` that runs Snakemake, even if its environment is not activated.
+os.environ["PATH"] = os.pathsep.join(
+    [str(Path(sys.executable).parent), os.environ["PATH"]]
+)
 
 try:
     require_no_braces_or_conflicts()
@@ -68,7 +70,10 @@ try:
 except (WxbError, OSError) as error:
     raise WorkflowError(storage_error(error) or str(error)) from None
 
-logger.addFilter(is_helpful)
+# Stamps are new, so Snakemake warns that it has no metadata of them.
+logger.addFilter(
+    lambda record: not re.search("issing (provenance/)?metadata", record.getMessage())
+)
 
 # The slowest experiments start first, so that no core is idle at the end.
 slow = {name for name, block in params.experiments.items() if block.is_slow}

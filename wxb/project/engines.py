@@ -5,7 +5,6 @@ of stamps: an empty file for every stage that is up to date. The folder goes whe
 nothing is kept between runs that could contradict DVC.
 """
 
-import logging
 import os
 import shlex
 import subprocess
@@ -89,11 +88,6 @@ def plan() -> list[Stage]:
             is_due = step.is_due or any(stages[name].is_due for name in upstream)
             stages[step.name] = Stage(step.name, upstream, is_due, step.absent)
     return list(stages.values())
-
-
-def use_own_python() -> None:
-    """Let stages use the `python` that runs Snakemake, even if its environment is not activated."""
-    os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
 
 
 def is_reading(arguments: Namespace) -> bool:
@@ -218,9 +212,3 @@ def write_stamps(stages: Iterable[Stage], folder: Path) -> None:
             stamp.parent.mkdir(parents=True, exist_ok=True)
             stamp.touch()
             os.utime(stamp, (timestamp, timestamp))
-
-
-def is_helpful(record: logging.LogRecord) -> bool:
-    """Whether a message of Snakemake is no warning that stamps, which are new, have no history."""
-    message = record.getMessage()
-    return "Missing metadata" not in message and "missing provenance/metadata" not in message
