@@ -6,11 +6,10 @@ from pathlib import Path
 
 from wxb import tasks
 from wxb.core import paths
-from wxb.core.errors import WxbError
+from wxb.core.errors import WxbError, counted
 from wxb.core.files import publish, write_json, write_jsonl
 from wxb.core.params import Params
 from wxb.core.params.corpora import Corpus
-from wxb.core.phrases import counted
 from wxb.core.progress import Progress
 from wxb.corpora import clean
 from wxb.corpora.division import SplitError, divide, with_test_groups

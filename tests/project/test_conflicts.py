@@ -12,10 +12,10 @@ from tests.project.toy import stages_run
 from tests.repository import git
 from wxb.cli.app import app
 from wxb.core.errors import WxbError
+from wxb.core.files import require_valid_links
 from wxb.project import dag
 from wxb.project.engines import plan, repair_and_run_check
 from wxb.project.verify import verify
-from wxb.runtime.links import require_valid_links
 
 ROOT = Path(__file__).parents[2]
 

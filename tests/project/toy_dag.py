@@ -84,7 +84,7 @@ target.write_text("".join(f"{path.stem},{path.read_text()}\\n" for path in files
 PARAMS_MODULE = """
 from pathlib import Path
 from types import SimpleNamespace
-from wxb.core.errors import WxbError
+from wxb.core.errors import WxbError, counted
 PARAMS = Path("params.yaml")
 class ParamsError(WxbError): ...
 def load():
@@ -117,7 +117,6 @@ def create(project: Path, files: Mapping[str, str] = FILES) -> Path:
         "wxb/core/errors.py",
         "wxb/core/files.py",
         "wxb/core/params/section.py",
-        "wxb/core/phrases.py",
         "wxb/core/paths.py",
         "wxb/project/dag.py",
         "wxb/project/engines.py",
@@ -127,7 +126,6 @@ def create(project: Path, files: Mapping[str, str] = FILES) -> Path:
         "wxb/project/root.py",
         "wxb/runtime/__init__.py",
         "wxb/runtime/engine.py",
-        "wxb/runtime/links.py",
         "wxb/runtime/locks.py",
     ):
         files[name] = (HOME / name).read_text()

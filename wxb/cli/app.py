@@ -19,10 +19,9 @@ from wxb.cli import watch as watching
 from wxb.cli.new import command as new
 from wxb.cli.options import AsJson, Study, page_names
 from wxb.core import compatibility, paths
-from wxb.core.errors import WxbError, require_output, storage_error
+from wxb.core.errors import WxbError, counted, require_output, storage_error
 from wxb.core.files import publish, read_json, remove
 from wxb.core.params import load, read_yaml
-from wxb.core.phrases import counted
 from wxb.project import comparison, dag, doctor, engines, inventory, profiles, sharing, verify
 from wxb.project.leftovers import find_leftovers
 from wxb.project.root import at_root, require_own_code

@@ -17,9 +17,8 @@ from wxb.cli.options import (
     usage_error,
     visible_files,
 )
-from wxb.core.errors import WxbError
+from wxb.core.errors import WxbError, counted
 from wxb.core.files import write_lock
-from wxb.core.phrases import counted
 from wxb.masking.files import Format, Source, format_of, rewrite
 from wxb.masking.placeholders import BRACKETS, Placeholders
 from wxb.project import trained

@@ -1,4 +1,4 @@
-"""The exception for errors that a user can fix, and helpers for error messages."""
+"""The exception for errors that a user can fix, and helpers for messages."""
 
 import difflib
 import errno
@@ -24,6 +24,11 @@ def choices(name: object, known: Iterable[str]) -> str:
     """The suffix of `did_you_mean`, and a list of all known names."""
     names = list(known)
     return f"{did_you_mean(name, names)} (choose from: {', '.join(names)})"
+
+
+def counted(count: int, noun: str) -> str:
+    """A count and its noun, which is given in the plural: "1 record", "2,000 records"."""
+    return f"{count:,} {noun.removesuffix('s') if count == 1 else noun}"
 
 
 def require_output(path: Path, stage: str) -> None:

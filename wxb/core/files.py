@@ -1,4 +1,4 @@
-"""Atomic file writes, write locks, JSON and JSON Lines files, and hashes."""
+"""Atomic file writes, write locks, JSON and JSON Lines files, links and hashes."""
 
 import hashlib
 import json
@@ -121,6 +121,25 @@ def remove(path: Path) -> None:
         shutil.rmtree(path)
     else:
         path.unlink(missing_ok=True)
+
+
+def require_valid_links(outputs: Iterable[Path]) -> None:
+    """Raise WxbError for a linked folder above an output, and for a link without a target."""
+    for output in outputs:
+        inner = output.rglob("*") if output.is_dir() else ()
+        for path in filter(Path.is_symlink, [*output.parents, output, *inner]):
+            if path in output.parents:
+                raise WxbError(
+                    f"{path} is a link to {path.readlink()}, but DVC saves only files inside the"
+                    " project. Replace the link with a folder; to keep files on another disk, run"
+                    " `dvc config --local cache.dir FOLDER` and `dvc config --local cache.type"
+                    " symlink`"
+                )
+            if not path.exists():
+                raise WxbError(
+                    f"{path} is a link to {path.readlink()}, which does not exist. Mount its disk;"
+                    " if the file is lost, `wxb verify --repair` removes the link"
+                )
 
 
 def sha256(path: Path) -> str:

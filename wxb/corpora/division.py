@@ -8,9 +8,8 @@ from functools import partial
 from itertools import chain
 from operator import attrgetter
 
-from wxb.core.errors import WxbError
+from wxb.core.errors import WxbError, counted
 from wxb.core.params.corpora import Split
-from wxb.core.phrases import counted
 from wxb.corpora.near import units
 from wxb.corpora.records import DUPLICATE, NEAR_DUPLICATE, SURPLUS, Record, Reject
 

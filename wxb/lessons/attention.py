@@ -10,10 +10,9 @@ from numpy.typing import NDArray
 from transformers import AutoModel
 
 from wxb.core import compatibility, hub, pretrained
-from wxb.core.errors import WxbError
+from wxb.core.errors import WxbError, counted
 from wxb.core.params import Params
 from wxb.core.params.lessons import AttentionLesson
-from wxb.core.phrases import counted
 from wxb.lessons import Lesson, shares_table
 from wxb.models.attention import sinusoids
 from wxb.reporting.figures import matrix

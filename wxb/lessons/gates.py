@@ -6,9 +6,9 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from wxb.core.errors import counted
 from wxb.core.params import Params
 from wxb.core.params.lessons import GatesLesson
-from wxb.core.phrases import counted
 from wxb.lessons import Lesson, shares_table
 from wxb.models.mlp import MLP, TorchMLP
 from wxb.models.perceptron import train_by_descent, train_by_steps

@@ -15,10 +15,10 @@ from typing import Any, NamedTuple
 
 import psutil  # type: ignore[import-untyped]
 
+from wxb.core import files
 from wxb.core.errors import WxbError
 from wxb.core.params.section import flatten
 from wxb.project.root import require_no_braces_or_conflicts
-from wxb.runtime import links
 from wxb.runtime.engine import writer_pids
 
 LOCKFILE = Path("dvc.lock")
@@ -146,7 +146,7 @@ def require_valid_links(stages: Iterable[Any], *, above: bool = False) -> None:
     """Raise WxbError if links break outputs of stages; with `above`, only for linked folders."""
     own_stages = [stage for stage in stages if stage.relpath == "dvc.yaml"]
     outputs = [Path(out.def_path) for stage in own_stages for out in stage.outs]
-    links.require_valid_links([path.parent / "x" for path in outputs] if above else outputs)
+    files.require_valid_links([path.parent / "x" for path in outputs] if above else outputs)
 
 
 def paths_in_use() -> dict[str, int]:

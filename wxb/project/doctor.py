@@ -13,8 +13,7 @@ from packaging.version import Version
 from rich.console import RenderableType
 from rich.text import Text
 
-from wxb.core.errors import WxbError, error_line, storage_error
-from wxb.core.phrases import counted
+from wxb.core.errors import WxbError, counted, error_line, storage_error
 from wxb.project import engines
 from wxb.reporting import terminal
 from wxb.reporting.formatting import shortened, size

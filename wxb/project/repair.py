@@ -10,8 +10,8 @@ from typing import Any
 
 import psutil  # type: ignore[import-untyped]
 
+from wxb.core.errors import counted
 from wxb.core.files import publish
-from wxb.core.phrases import counted
 from wxb.project import revisions
 from wxb.project.dag import LOCKFILE
 from wxb.runtime.engine import RWLOCK

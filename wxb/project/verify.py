@@ -14,8 +14,8 @@ from typing import Annotated, Any, NamedTuple
 
 import typer
 
+from wxb.core.errors import counted
 from wxb.core.files import publish
-from wxb.core.phrases import counted
 from wxb.project import dag, engines, revisions
 
 OBJECT = re.compile(r"[0-9a-f]{32}(\.dir)?")

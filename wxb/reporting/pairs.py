@@ -9,7 +9,7 @@ from collections.abc import Collection, Mapping, Sequence
 from string import ascii_lowercase
 from typing import Any, NamedTuple, Self
 
-from wxb.core.phrases import counted
+from wxb.core.errors import counted
 from wxb.metrics import LEVEL, TEST, Metric
 from wxb.reporting.formatting import listed, p_value, rounded, signed
 

@@ -6,7 +6,7 @@ from io import StringIO
 from statistics import stdev
 from typing import Any
 
-from wxb.core.phrases import counted
+from wxb.core.errors import counted
 from wxb.metrics import TEST, Metric
 from wxb.reporting import formatting, pairs
 from wxb.reporting.formatting import Cell, Table, amount, interval, p_value, rounded, signed

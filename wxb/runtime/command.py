@@ -13,10 +13,10 @@ from typing import TextIO
 
 from wxb.core import paths
 from wxb.core.errors import WxbError, error_line, storage_error
-from wxb.core.files import publish, publish_checks, write_json
+from wxb.core.files import publish, publish_checks, require_valid_links, write_json
 from wxb.core.params import Params, load
 from wxb.core.progress import Progress
-from wxb.runtime import costs, engine, gpus, inputs, kernels, links, locks, signals
+from wxb.runtime import costs, engine, gpus, inputs, kernels, locks, signals
 
 LINES_SHOWN = 12
 ON_GPU = ("lesson", "pretrain", "train", "evaluate")  # verbs of stages that use a GPU
@@ -55,7 +55,7 @@ def run(verb: str, main: Main, doc: str | None) -> None:
         start = time.monotonic()
         try:
             folders = (paths.RAW, paths.CLEAN, paths.MODELS)
-            links.require_valid_links([paths.page(name), *(folder / name for folder in folders)])
+            require_valid_links([paths.page(name), *(folder / name for folder in folders)])
             process, before = engine.find(stage), inputs.read(stage)
             engine.end_with(process)
             publish_checks.append(partial(engine.require_running, stage, process))
