@@ -11,7 +11,7 @@ from tests import tiny
 from tests.commands import wxb
 from tests.project_copy import ROOT
 from wxb.cli.search import BATCH, embed
-from wxb.core.packages import package_files
+from wxb.core.packages import verified_files
 from wxb.corpora.text.tokenizers import load, train
 from wxb.training.backbones.weights import load_backbone
 
@@ -85,7 +85,7 @@ def test_a_text_has_the_same_vector_alone_and_among_others(folder):
 
 
 def test_means_are_those_of_sentence_transformers():
-    folder = package_files("minilm")[0].parent
+    folder = verified_files("minilm")[0].parent
     texts = ["A dog is running.", *LINES, "Große Straße 5, 10115 Berlin"]
     model = SentenceTransformer(str(folder), device="cpu")
     theirs = model.encode(texts, normalize_embeddings=True)

@@ -126,10 +126,10 @@ def test_files_of_a_package_are_checked_and_its_code_is_not_run(llama, tmp_path,
     assert "own_package" not in sys.modules
     packed.write_bytes(packed.read_bytes()[:-1] + b"x")
     with pytest.raises(WxbError, match=rf"expected {digest}.*make \.venv/pretrained"):
-        packages.package_files("smollm2")
+        packages.verified_files("smollm2")
     packed.unlink()
     with pytest.raises(WxbError, match="uninstall own-package"):
-        packages.package_files("smollm2")
+        packages.verified_files("smollm2")
 
 
 ATTENTION = {  # of transformers, by those of CTranslate2

@@ -11,7 +11,7 @@ import typer
 from wxb.cli.options import AsJson, usage_error
 from wxb.core import compatibility, hub, paths
 from wxb.core.errors import WxbError, choices, require_output
-from wxb.core.packages import package_files
+from wxb.core.packages import verified_files
 from wxb.core.params import load
 from wxb.core.progress import track
 from wxb.reporting.formatting import rounded
@@ -125,7 +125,7 @@ def encoder_folder(encoder: str) -> Path:
     Raises WxbError if the encoder is unknown, not installed or not trained.
     """
     if encoder == SENTENCE_ENCODER:
-        return package_files(encoder)[0].parent
+        return verified_files(encoder)[0].parent
     if Path(encoder).is_dir():
         return Path(encoder)
     params = load()

@@ -164,7 +164,7 @@ def headline(state: State) -> str:
 
 
 def describe_progress(stage: Running) -> str:
-    """The step, epoch, units and metrics of a running stage, in a line."""
+    """Epoch, steps or batches done, and metrics of a running stage."""
     if not stage.caption:
         return "no progress reported yet"
     parts = []

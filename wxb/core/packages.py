@@ -51,7 +51,7 @@ def is_installed(name: str) -> bool:
     return all(find_spec(file.partition("/")[0]) for file in files)
 
 
-def package_files(name: str) -> list[Path]:
+def verified_files(name: str) -> list[Path]:
     """The files of a checkpoint in PACKAGES.
 
     Raises WxbError if its package is not installed, or if a file differs from the published one.
@@ -78,9 +78,9 @@ def package_files(name: str) -> list[Path]:
 def package_source(name: str, temporary: Path) -> Path:
     """The folder or GGUF file of a checkpoint in PACKAGES; `temporary` gets a converted one.
 
-    Raises WxbError as `package_files` does.
+    Raises WxbError as `verified_files` does.
     """
-    files = package_files(name)
+    files = verified_files(name)
     if name == "whisper-base":
         from wxb.core.ctranslate2 import write_whisper  # most runs need no NumPy for it
 

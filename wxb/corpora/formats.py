@@ -245,17 +245,17 @@ def _object_or_error(pairs: list[tuple[str, Any]]) -> Any:
     return next((value for value in inner if isinstance(value, RecordError)), content)
 
 
-def _parse_cell(row: dict[str, Any], parsed: str | None) -> Any:
-    """Parse a cell of a row in place, None if empty. Returns the row, or a RecordError."""
-    if parsed in row:
-        cell = row[parsed] or "null"
-        row[parsed] = _parse(cell)
-        if isinstance(row[parsed], RecordError):
+def _parse_cell(row: dict[str, Any], column: str | None) -> Any:
+    """Parse a cell of JSON or a Python literal in place; the row, or a RecordError."""
+    if column in row:
+        cell = row[column] or "null"
+        row[column] = _parse(cell)
+        if isinstance(row[column], RecordError):
             try:  # a Python literal, as pandas writes lists; runs no code
                 with warnings.catch_warnings(action="ignore"):  # of invalid escapes in strings
-                    row[parsed] = ast.literal_eval(cell)
+                    row[column] = ast.literal_eval(cell)
             except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError) as error:
-                detail = f"neither JSON ({row[parsed].detail}) nor a Python literal ({error})"
+                detail = f"neither JSON ({row[column].detail}) nor a Python literal ({error})"
                 return RecordError("broken cell", detail)
     return row
 

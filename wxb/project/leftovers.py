@@ -1,7 +1,7 @@
 """Find files of blocks that are no longer in params.yaml, and of stopped runs.
 
-Files in git's index are kept: they include results of studies that only a profile adds. Where git
-tracks no result, none in a folder of committed results is a leftover.
+Files in git's index are kept: they include results of studies that only a profile adds. If git
+tracks no result, all files in RESULT_FOLDERS are kept.
 """
 
 from collections import Counter
@@ -19,10 +19,10 @@ RESULT_FOLDERS = (paths.METRICS, paths.STUDIES, paths.HEADLINES, paths.SEEDS, pa
 
 
 def find_leftovers(params: Params) -> Iterator[Path]:
-    """Yield leftover files and folders.
+    """Yield what `wxb clean` removes.
 
-    They are outputs of blocks that params.yaml no longer has, unfinished drafts, and checkpoints
-    from which no run would resume. Raises WxbError if git cannot list the committed results.
+    Outputs of blocks that params.yaml no longer has (results only if git tracks some), unfinished
+    drafts, and checkpoints from which no run would resume. Raises WxbError if git fails.
     """
     tracked = [Path(file) for file in revisions.tracked("data", "models", "reports")]
     has_results = any(map(_is_result, tracked))
@@ -33,7 +33,7 @@ def find_leftovers(params: Params) -> Iterator[Path]:
 
 
 def _unlisted(params: Params, tracked: Iterable[Path]) -> Iterator[Path]:
-    """Outputs of blocks that params.yaml no longer has, and unfinished drafts of any block."""
+    """Untracked outputs of blocks not in params.yaml, and unfinished drafts of any block."""
     experiments, corpora, backbones = params.experiments, params.corpora, params.backbones
     known: dict[Path, Collection[str]] = {
         paths.RAW: corpora,

@@ -144,7 +144,7 @@ class Predictor(ABC):
         return str(getattr(prediction, "text", prediction))
 
     def outputs(self, items: Items, *, caption: str) -> list[dict[str, NDArray[Any]]]:
-        """The outputs of a network for each item with `input_ids`, without the batch dimension.
+        """The outputs of a network for each item with `input_ids`, padded as in its batch.
 
         Items are batched by length; shows progress.
         """

@@ -53,13 +53,13 @@ def test_prompts_are_those_of_the_chat_template(tokenizer, monkeypatch, tmp_path
         assert [LABELS[item["labels"]] for item in items] == [record.gold for record in RECORDS]
 
 
-def test_an_answer_begins_as_in_the_template(tokenizer, tmp_path):
-    shape = PromptMethod(trained.prompt(), LABELS, tokenizer).model_settings(tmp_path)
+def test_an_answer_begins_as_in_the_template(tokenizer):
+    shape = PromptMethod(trained.prompt(), LABELS, tokenizer).model_settings()
     assert shape["begin"] == []
     assert [tokenizer.decode(answer)[0] for answer in shape["answers"]] == [" ", " "]
 
 
-def test_a_prompt_goes_on_to_where_the_answers_differ(tokenizer, tmp_path):
+def test_a_prompt_goes_on_to_where_the_answers_differ(tokenizer):
     tokenizer.chat_template = (  # as of a model that can think before it answers
         "{% for m in messages %}{% if m.role == 'user' %}{{ m.content }}|{% else %}"
         "{% generation %}<t></t>{{ m.content + eos_token }}{% endgeneration %}{% endif %}"
@@ -67,8 +67,8 @@ def test_a_prompt_goes_on_to_where_the_answers_differ(tokenizer, tmp_path):
     )
     method = PromptMethod(trained.prompt(), ["bad", "good", "good enough"], tokenizer)
     with pytest.raises(WxbError, match="same token"):
-        method.model_settings(tmp_path)
-    shape = PromptMethod(trained.prompt(), LABELS, tokenizer).model_settings(tmp_path)
+        method.model_settings()
+    shape = PromptMethod(trained.prompt(), LABELS, tokenizer).model_settings()
     assert tokenizer.decode(shape["begin"]) == "<t></t>"
     assert [tokenizer.decode(answer) for answer in shape["answers"]] == ["b", "g"]
 

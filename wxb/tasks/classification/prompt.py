@@ -94,7 +94,7 @@ class PromptMethod(Network):
     def items(self, features: Path, targets: Path, records: Iterable[Record]) -> Any:
         """One item per text: its prompt, without examples, and the index of its class."""
         texts, labels = [r.input for r in records], read_columns(targets, ["labels"])[0]["labels"]
-        settings = self.settings(targets) | self.model_settings(targets)
+        settings = self.settings(targets) | self.model_settings()
         prompt = prompts(self.tokenizer, read_encoded(features), texts, settings)
         return LazyItems(
             range(len(texts)), lambda row: {"input_ids": prompt(row), "labels": labels[row]}
@@ -106,11 +106,11 @@ class PromptMethod(Network):
 
         tuning, tokens = self.experiment.tuning, len(self.tokenizer)
         model: Any = Answerer.from_backbone(backbone, tuning, tokens=tokens)
-        model.answers = self.model_settings(backbone)["answers"]
+        model.answers = self.model_settings()["answers"]
         return model
 
-    def model_settings(self, targets: Path) -> dict[str, Any]:
-        """The tokens with which all answers `begin`, and those with which the `answers` differ.
+    def model_settings(self, targets: Path | None = None) -> dict[str, Any]:
+        """Token ids: `begin`, which starts all answers, and `answers`, the next one of each.
 
         Raises WxbError if two answers go on with the same token.
         """

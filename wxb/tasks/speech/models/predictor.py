@@ -135,7 +135,7 @@ def windows(samples: NDArray[np.float32], seconds: int, *, pause: float) -> list
 
 
 def _utterances(smooth: NDArray[np.float64], lowest: float) -> Iterator[tuple[int, int]]:
-    """The ranges of frames with speech that has no pause, from the loudness of frames (F,) in dB.
+    """Frame ranges of unbroken speech, MIN_SPEECH or longer, from loudness (F,) in dB.
 
     Speech is louder than `lowest` and than the noise around it: the minimum loudness within
     NOISE_SPAN frames. Rooms are never silent, and their noise changes.
