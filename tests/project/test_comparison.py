@@ -10,7 +10,7 @@ from scipy.stats import t
 
 from tests.reporting.conftest import comparison as study_content
 from tests.repository import Files, write
-from wxb.project.comparison import Results, Verdict, judged_scores, ranges, worst
+from wxb.project.comparison import Results, Verdict, judged_scores, ranges, worst_verdicts
 from wxb.project.revisions import WorkingTree
 
 LESSON = "reports/metrics/lessons/images.json"
@@ -57,7 +57,7 @@ def with_seeds(seeds):
 
 
 def verdicts(before, after, name="ner"):
-    return {key[1]: verdict for key, verdict in worst(judged_scores(name, before, after)).items()}
+    return {k[1]: v for k, v in worst_verdicts(judged_scores(name, before, after)).items()}
 
 
 def test_scores_are_compared_with_their_intervals():

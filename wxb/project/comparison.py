@@ -34,7 +34,7 @@ from wxb.project.inventory import headlines
 from wxb.project.revisions import Tree, WorkingTree, read_json
 from wxb.reporting.terminal import show, show_json, table
 
-# The distance of neighbours; the binary forms of scores up to 1,000 are at most 1e-12 wrong.
+# One unit in the last digit of a score, and the error of binary numbers up to 1,000.
 ROUNDING = 10**-DIGITS + 1e-12
 # Folders of metrics that belong to no study, and the stage that writes them.
 STAGES = {paths.LESSONS: "lesson", paths.PRETRAIN: "pretrain"}
@@ -67,27 +67,27 @@ def ranges(runs: Runs, trainings: int = 1) -> dict[str, dict[str, Range]]:
     own_level = LEVEL ** (1 / len(runs))
     result: dict[str, dict[str, Range]] = {}
     for metric, members in runs.items():
-        total = sum(freedom for freedom, _ in spreads[metric].values())
-        squares = sum(freedom * own for freedom, own in spreads[metric].values())
+        total_df = sum(df for df, _ in spreads[metric].values())
+        squares = sum(df * own_variance for df, own_variance in spreads[metric].values())
         result[metric] = {}
         for name, scores in members.items():
             center, reach = scores[0], ROUNDING
             if name in spreads[metric]:
-                freedom, own = spreads[metric][name]
+                df, own_variance = spreads[metric][name]
                 center = fmean(scores)
                 reach = math.sqrt(1 / trainings + 1 / len(scores)) * max(
-                    _two_sided_quantile(pooled_level, total) * math.sqrt(squares / total),
-                    _two_sided_quantile(own_level, freedom) * math.sqrt(own),
+                    _two_sided_quantile(pooled_level, total_df) * math.sqrt(squares / total_df),
+                    _two_sided_quantile(own_level, df) * math.sqrt(own_variance),
                 )
             result[metric][name] = Range(center - reach, center + reach)
     return result
 
 
-def _two_sided_quantile(level: float, freedom: int) -> float:
+def _two_sided_quantile(level: float, df: int) -> float:
     """The bound that Student's t stays below in absolute value with probability `level`."""
     from scipy.special import stdtrit  # scipy.stats takes a second to import
 
-    return float(stdtrit(freedom, (1 + level) / 2))
+    return float(stdtrit(df, (1 + level) / 2))
 
 
 class Results:
@@ -121,14 +121,14 @@ class Results:
         """The comparison of a study by the stage `compare`; empty if it does not exist."""
         return read_json(self.tree, paths.study(name))
 
-    def records(self, result: str) -> tuple[Any, ...]:
+    def records_fingerprint(self, result: str) -> tuple[Any, ...]:
         """The counts of test records and units of a study with a hash, or of items; 0: unknown."""
         if study := self.study(result):
             return study["documents"], study["support"], study.get("records_sha256", 0)
         support = self.metrics_by_member(result).get(result, {}).get("support")
         return () if support is None else (support,)
 
-    def trainings(self, study: str) -> Runs:
+    def seed_scores(self, study: str) -> Runs:
         """The scores of every seed by metric and experiment; empty if only one seed is known.
 
         They come from the study, or from the same study in reports/seeds. That file may be older
@@ -165,10 +165,10 @@ class Results:
         files = [paths.cost(verb, member) for verb in verbs]
         contents = [self.tree.read(file.as_posix()) or b"" for file in files]
         hashes = [hashlib.md5(content, usedforsecurity=False).hexdigest() for content in contents]
-        return hashes == [self.outputs.get(file) for file in files]
+        return hashes == [self.output_hashes.get(file) for file in files]
 
     @cached_property
-    def outputs(self) -> dict[PurePath, str]:
+    def output_hashes(self) -> dict[PurePath, str]:
         """The hash of each output in dvc.lock."""
         lock = parse_yaml(self.tree.read(str(LOCKFILE)) or b"{}", LOCKFILE)
         outs = [out for stage in lock.get("stages", {}).values() for out in stage.get("outs", [])]
@@ -205,15 +205,15 @@ class Score(NamedTuple):
 def judged_scores(result: str, before: Results, after: Results) -> Iterator[Score]:
     """The scores of one result: those with an interval, else those that differ."""
     first, second = before.metrics_by_member(result), after.metrics_by_member(result)
-    records = before.records(result), after.records(result)
-    runs = before.trainings(result)
+    records = before.records_fingerprint(result), after.records_fingerprint(result)
+    runs = before.seed_scores(result)
     seeds = after.study(result).get("seeds", [])
     bounds = ranges(runs, max(1, len(seeds))) if runs else {}
     count = min((len(scores) for system in runs.values() for scores in system.values()), default=1)
     for name in {**first, **second}:
         old, new = first.get(name, {}), second.get(name, {})
         model = paths.MODELS / name
-        models = {each.outputs[model] for each in (before, after) if model in each.outputs}
+        models = {h[model] for h in (before.output_hashes, after.output_hashes) if model in h}
         verdict = None
         if not (old and new):
             verdict = Verdict.MISSING if old else Verdict.NEW
@@ -230,7 +230,7 @@ def judged_scores(result: str, before: Results, after: Results) -> Iterator[Scor
             yield Score(result, name, metric, *pair, limits, trainings if limits else 0, kind)
 
 
-def worst(scores: Iterable[Score]) -> dict[tuple[str, str], Verdict]:
+def worst_verdicts(scores: Iterable[Score]) -> dict[tuple[str, str], Verdict]:
     """The worst verdict on each experiment, lesson or backbone, by result and name."""
     verdicts: dict[tuple[str, str], Verdict] = {}
     for score in sorted(scores, key=lambda score: [*Verdict].index(score.verdict)):
@@ -302,7 +302,7 @@ def compare_command(
 
 
 def _summary(scores: Sequence[Score]) -> str:
-    counts = Counter(worst(scores).values())
+    counts = Counter(worst_verdicts(scores).values())
     not_run, equal = counts.pop(Verdict.NOT_RUN, 0), counts.pop(Verdict.EQUAL, 0)
     reruns = equal + counts.total()
     parts = [f"{equal} of {reruns} have the same bytes"] if reruns else []
