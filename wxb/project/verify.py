@@ -107,7 +107,7 @@ class _Verification:
         """Each fault, after its repair."""
         for oid, path in self.objects.items():
             if self._hash(path) != oid.removesuffix(DIRECTORY):
-                yield self._fault("altered", path, oid)
+                yield self._repair("altered", path, oid)
         for out in self.outs:
             yield from self._output(out)
         outs = [Path(out.fs_path) for out in self.outs]
@@ -128,25 +128,25 @@ class _Verification:
         if out.hash_info.isdir:
             listing = self.copies.get(oid)
             if listing is None:  # its files are unknown
-                yield self._fault("altered" if path.exists() else "missing", path, oid)
+                yield self._repair("altered" if path.exists() else "missing", path, oid)
                 return
             text = listing if isinstance(listing, bytes) else listing.read_bytes()
             expected = {path / entry["relpath"]: entry["md5"] for entry in json.loads(text)}
         for needed in {oid, *expected.values()} if out.use_cache else ():
             if needed not in self.objects:
                 target = self.objects[needed] = Path(self.repo.cache.local.oid_to_path(needed))
-                yield self._fault("missing", target, needed)
+                yield self._repair("missing", target, needed)
         for file, digest in expected.items():
             if not file.is_file():
-                yield self._fault("missing", file, digest)
+                yield self._repair("missing", file, digest)
             elif self._hash(file) != digest:
-                yield self._fault("altered", file, digest)
+                yield self._repair("altered", file, digest)
         for file in self._files(out):
             if file not in expected:
                 yield Fault("unexpected", _relative(file), "kept" * self.repairs)
 
-    def _fault(self, kind: str, path: Path, oid: str) -> Fault:
-        """A fault of the file that should have a hash; restores it if repairs are wanted."""
+    def _repair(self, kind: str, path: Path, oid: str) -> Fault:
+        """The fault of a file; if `repairs`, restores the file or makes its stage stale."""
         if not self.repairs:
             return Fault(kind, _relative(path))
         is_object = self.objects.get(oid) == path  # git has none, and refuses other folders
