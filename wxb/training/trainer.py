@@ -31,7 +31,7 @@ from wxb.training import processes
 from wxb.training.checkpoints import last_complete, seal
 
 DAY = 86_400  # seconds
-LOGS = 40  # points on a training curve
+CURVE_POINTS = 40  # logged steps of a training
 
 
 def fit(
@@ -85,7 +85,7 @@ def fit(
         trainer.evaluate()
         # Remove the autocast of bf16: predictions are computed in float32, as after loading.
         trainer.accelerator.unwrap_model(model, keep_fp32_wrapper=False)
-        return [{"step": 0, "epoch": 0.0, **_without_timings(r)} for r in trainer.state.log_history]
+        return [{"step": 0, "epoch": 0.0, **_metrics_row(r)} for r in trainer.state.log_history]
     if isinstance(settings, Training):
         trainer.add_callback(transformers.EarlyStoppingCallback(settings.early_stopping_patience))
     with PartialState().main_process_first():  # it deletes incomplete checkpoints
@@ -110,7 +110,7 @@ def fit(
                 " number, try a lower learning_rate; if the file was deleted, run the stage again"
             )
     trainer.accelerator.unwrap_model(model, keep_fp32_wrapper=False)
-    return [_without_timings(row) for row in trainer.state.log_history]
+    return [_metrics_row(row) for row in trainer.state.log_history]
 
 
 def _arguments(settings: Any, train: Any, **options: Any) -> TrainingArguments:
@@ -148,7 +148,7 @@ def _arguments(settings: Any, train: Any, **options: Any) -> TrainingArguments:
         max_grad_norm=settings.max_grad_norm,
         save_total_limit=2,
         restore_callback_states_from_checkpoint=True,
-        logging_steps=max(1, steps // LOGS),
+        logging_steps=max(1, steps // CURVE_POINTS),
         logging_nan_inf_filter=False,  # True would log a diverged loss as 0
         remove_unused_columns=False,
         use_cache=True,  # False would be saved with the model, and slow down its generation
@@ -181,7 +181,7 @@ class _Trainer(Trainer):
         return sampler
 
     def get_train_dataloader(self) -> Any:
-        """Load the batches of a single process, in its order, and collate the part of this one."""
+        """The batches of a single process, in its order; of each only the part for this one."""
         if processes.count() == 1:
             return super().get_train_dataloader()
         sampler: Any = self._get_train_sampler()
@@ -220,7 +220,7 @@ class _Trainer(Trainer):
         return (loss, outputs) if return_outputs else loss
 
     def get_batch_samples(self, epoch_iterator: Any, num_batches: int, device: Any) -> Any:
-        """The batches of the next update, whose targets `compute_loss` needs."""
+        """The batches of the next update; stores their mean number of targets."""
         batches, count = super().get_batch_samples(epoch_iterator, num_batches, device)
         self.mean_targets = self._mean_targets(batches)
         return batches, count
@@ -316,7 +316,7 @@ class _ProgressCallback(transformers.TrainerCallback):
         self, args: Any, state: TrainerState, control: Any, logs: Any = None, **_: Any
     ) -> None:
         row: dict[str, float] = dict(logs or {})
-        metrics = _without_timings(row)
+        metrics = _metrics_row(row)
         listed = ", ".join(f"{key} {value:.4g}" for key, value in metrics.items())
         print(f"step {state.global_step}: {listed}", flush=True)
         for key, name in (("loss", "training loss"), ("grad_norm", "norm of the gradient")):
@@ -327,7 +327,7 @@ class _ProgressCallback(transformers.TrainerCallback):
         self.metrics |= {k: f"{v:.3f}" for k, v in metrics.items() if k in self.shown}
 
 
-def _without_timings(row: Mapping[str, float]) -> dict[str, float]:
+def _metrics_row(row: Mapping[str, float]) -> dict[str, float]:
     """The metrics of a row of the Trainer's log, with the prefix `valid_` instead of `eval_`."""
     return {
         key.replace("eval_", "valid_"): value
