@@ -52,7 +52,7 @@ TEMPLATES = {"roles": _ROLES, "plain": _PLAIN}
 OWN = "own"  # the template that a tokenizer came with
 # What a model that was not trained on the template writes instead of an end.
 NEXT_QUESTION = {"plain": "\nQuestion:"}
-_HIDDEN = 0xF0000  # private use: the first code point that hides what people typed
+_HIDDEN = 0xF0000  # private use: the first code point that hides a special token in a message
 
 
 def message(role: str, content: str) -> Message:
@@ -136,14 +136,14 @@ class Template:
         cannot encode, become question marks.
         """
         parts = [*self.pieces(conversation, answer_next=answer_next)]
-        is_typed = any(self._special.search(piece.text) for piece in parts if not piece.special)
-        # A text without typed ones is tokenized as a whole, otherwise special tokens alone.
-        runs = [[*g] for _, g in groupby(parts, lambda p: p.special)] if is_typed else [parts]
+        has_literal = any(self._special.search(piece.text) for piece in parts if not piece.special)
+        # If a message spells a special token, real ones are tokenized apart from text.
+        runs = [[*g] for _, g in groupby(parts, lambda p: p.special)] if has_literal else [parts]
         ids: list[int] = []
         generated: list[NDArray[np.bool_]] = []
         for run in runs:
             text = "".join(piece.text for piece in run).encode("utf-8", "replace").decode()
-            backend = backend_of(self.tokenizer, special=not is_typed or run[0].special)
+            backend = backend_of(self.tokenizer, special=not has_literal or run[0].special)
             encoding = backend.encode(text, add_special_tokens=False)
             edges = np.cumsum([0, *(len(piece.text) for piece in run)])
             starts = [start for start, _ in encoding.offsets]
@@ -189,10 +189,10 @@ class Template:
         self, conversation: Sequence[Message], *, answer_next: bool = False
     ) -> Iterator[Piece]:
         """The text of a conversation, in parts; an answer goes up to its end."""
-        end, typed = self._end, dict[int, str]()
+        end, literals = self._end, dict[int, str]()
 
         def hide(match: re.Match[str]) -> str:
-            typed[code := _HIDDEN + len(typed)] = match[0]
+            literals[code := _HIDDEN + len(literals)] = match[0]
             return chr(code)
 
         turns = [
@@ -214,7 +214,7 @@ class Template:
         for part, (start, stop) in enumerate(pairwise([*edges, len(text)])):
             for index, run in enumerate(self._special.split(text[start:stop])):
                 if run:
-                    yield Piece(run.translate(typed), part % 2 == 1, special=index % 2 == 1)
+                    yield Piece(run.translate(literals), part % 2 == 1, special=index % 2 == 1)
 
     @cached_property
     def _special(self) -> re.Pattern[str]:

@@ -101,10 +101,10 @@ def best_tags(
     order = np.argsort([-len(rows) for rows in scores], kind="stable")  # longest first
     lengths = np.array([len(scores[text]) for text in order])
     padded = np.zeros((lengths[0], len(order), scores[0].shape[1]), scores[0].dtype)  # (T, B, K)
-    inner = np.zeros(padded.shape[:2], bool)
+    in_word = np.zeros(padded.shape[:2], bool)
     for column, text in enumerate(order):
         padded[: lengths[column], column] = scores[text]
-        inner[: lengths[column], column] = continues_word[text]
+        in_word[: lengths[column], column] = continues_word[text]
     counts = [int(np.searchsorted(-lengths, -token)) for token in range(len(padded))]
     columns = np.arange(len(order))
     previous = np.zeros(padded.shape, np.int16)  # the best tag before each tag
@@ -112,19 +112,19 @@ def best_tags(
     total = padded[:1].sum(axis=0, dtype=np.float64)  # no token: zeros
     total[:, inside] = -np.inf
     for token in range(1, len(padded)):
-        left = slice(counts[token])  # the texts that have this token
-        before, now, continues = previous[token, left], total[left], inner[token, left]
+        active = slice(counts[token])  # the texts that have this token
+        before, now, continues = previous[token, active], total[active], in_word[token, active]
         before[:] = np.where(continues, OUTSIDE, now.argmax(axis=1))[:, None]
         stays = now[:, inside - 1] < now[:, inside]
         before[:, inside] = inside - 1 + stays
-        now = now[columns[left, None], before] + padded[token, left]
+        now = now[columns[active, None], before] + padded[token, active]
         now[:, inside - 1] = np.where(continues[:, None], -np.inf, now[:, inside - 1])
-        total[left] = now
+        total[active] = now
     path, tag = np.zeros(padded.shape[:2], np.int64), total.argmax(axis=1)
     for token in range(len(padded) - 1, -1, -1):
-        left = slice(counts[token])
-        path[token, left] = tag[left]
-        tag[left] = previous[token, columns[left], tag[left]]
+        active = slice(counts[token])
+        path[token, active] = tag[active]
+        tag[active] = previous[token, columns[active], tag[active]]
     return [path[: lengths[column], column] for column in np.argsort(order)]
 
 
