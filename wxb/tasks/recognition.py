@@ -1,8 +1,8 @@
 """Recognize the task of files for `wxb new corpus`, by field names and signatures of formats.
 
 A task that `wxb new` supports has a folder `new` with two files: `records.yaml`, the known names of
-its fields (`Records`), and `study.yaml`, the blocks of a first study. A function
-`recognize(files, records, flags)` in `new/__init__.py` replaces `Records.recognize`.
+its fields (`FieldNames`), and `study.yaml`, the blocks of a first study. A function
+`recognize(files, field_names, flags)` in `new/__init__.py` replaces `FieldNames.recognize`.
 """
 
 import re
@@ -121,7 +121,7 @@ class Files:
         return "\n  ".join([f"the {'fields' if self.has_fields else 'lines'}", *lines])
 
 
-class Records(Section):
+class FieldNames(Section):
     """The file `new/records.yaml` of a task: the names of its fields.
 
     `expected`: what records look like, for errors. `input` and `gold`: the keys of a block's
@@ -222,16 +222,16 @@ def tasks() -> list[str]:
     return [name for name in names() if (FOLDER / name / "new/records.yaml").exists()]
 
 
-def records(task: str) -> Records:
+def field_names(task: str) -> FieldNames:
     """Load the `records.yaml` of a task."""
-    return Records.model_validate(YAML(typ="safe").load(FOLDER / task / "new/records.yaml"))
+    return FieldNames.model_validate(YAML(typ="safe").load(FOLDER / task / "new/records.yaml"))
 
 
 def recognize(task: str, files: Files, flags: Flags) -> Any:
-    """As `Records.recognize`, by the task's hook if it has one; None if it has no `new/`."""
+    """As `FieldNames.recognize`, by the task's hook if it has one; None if it has no `new/`."""
     if task not in tasks():
         return None
-    own, known = get(task).new, records(task)
+    own, known = get(task).new, field_names(task)
     return own.recognize(files, known, flags) if own else known.recognize(files, flags)
 
 

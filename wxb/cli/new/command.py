@@ -281,18 +281,18 @@ def _summary(trial: Contents, corpus: Corpus, seed: int) -> RenderableType:
     from wxb.corpora.division import CONFLICT, SplitError, divide, drop_duplicates
     from wxb.tasks.recognition import escaped
 
-    records, rejects, unread, files = trial
+    records, rejects, unread_fields, unread_files = trial
     reading = tasks.get(corpus.task).reading
     rows = [("read", f"{len(records):,} of {len(records) + len(rejects):,} records")]
     # Records that the stage preprocess would reject are counted apart.
     unique, duplicates = drop_duplicates(records, reading.wording)
     conflicts = [reject for reject in duplicates if reject.reason == CONFLICT]
-    for label, found in (("rejected", rejects), ("in conflict", conflicts)):
-        for reason, count in Counter(reject.reason for reject in found).most_common():
-            shown = [f"{r.origin}: {r.detail}" for r in found if r.reason == reason]
-            examples = shown[: 1 if found is rejects else EXAMPLES]
-            is_rare = found is conflicts or 20 * count <= len(records)
-            advice = "" if is_rare else f"; {corpus.advice(reason)}"
+    for label, faults in (("rejected", rejects), ("in conflict", conflicts)):
+        for reason, count in Counter(reject.reason for reject in faults).most_common():
+            shown = [f"{r.origin}: {r.detail}" for r in faults if r.reason == reason]
+            examples = shown[: 1 if faults is rejects else EXAMPLES]
+            needs_advice = faults is rejects and 20 * count > len(records)
+            advice = f"; {corpus.advice(reason)}" if needs_advice else ""
             text = f"{count:,}: {reason} ({'; '.join(map(escaped, examples))}){advice}"
             rows.append((label, text))
     labelled = [record for record in records if record.gold is not None]
@@ -303,8 +303,8 @@ def _summary(trial: Contents, corpus: Corpus, seed: int) -> RenderableType:
         "unlabelled": len(records) - len(labelled),
         "repeated texts": len(records) - len(unique),
         "groups": len({record.group for record in records}),
-        "fields not read": unread,
-        "files not read": len(files),
+        "fields not read": unread_fields,
+        "files not read": len(unread_files),
     }
     for label, count in counts.items():
         if count:
@@ -317,7 +317,7 @@ def _summary(trial: Contents, corpus: Corpus, seed: int) -> RenderableType:
                 "like missing": [n for n in names if plain[n] in MISSING],
                 "several names": [n for n in names if {*re.split("[,;|] ?", n)} <= {*names} - {n}],
             }
-            rows += [(doubt, escaped(", ".join(found))) for doubt, found in doubts.items() if found]
+            rows += [(doubt, escaped(", ".join(items))) for doubt, items in doubts.items() if items]
     try:
         divide(records, corpus.split, reading.wording, limit=corpus.max_records, seed=seed)
     except SplitError as error:

@@ -96,7 +96,7 @@ def _recognize(files: Files, task: str | None, flags: Flags) -> tuple[str, Block
     if unreadable and not fits:
         raise unreadable[0]
     if not fits:
-        expected = "\n".join(f"  {name}: {recognition.records(name).expected}" for name in names)
+        expected = "\n".join(f"  {n}: {recognition.field_names(n).expected}" for n in names)
         raise FlagError(
             f"{files.path}: found {files.summary()}\nExpected one of\n{expected}\n"
             "Name the task and its fields: --task, --input, --gold (for spans also --start, --end"

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from wxb.tasks import recognition
 from wxb.tasks.classification.reading import FASTTEXT
-from wxb.tasks.recognition import Block, Files, FlagError, Flags, Records
+from wxb.tasks.recognition import Block, FieldNames, Files, FlagError, Flags
 
 MIN_RECORDS = 5  # of more, fewer than half may be classes
 TAG = re.compile(r"O|[BI]-.+")
@@ -14,16 +14,16 @@ TEXTS = {"", ".txt"}  # suffixes
 UNLABELLED = ("unsup", "unlabeled", "unlabelled")  # names of folders of texts without a class
 
 
-def recognize(files: Files, records: Records, flags: Flags) -> Block | None:
+def recognize(files: Files, field_names: FieldNames, flags: Flags) -> Block | None:
     """The block for records with a class, lines that begin with `__label__`, or a folder per class.
 
     With the flag `class-per-file`, each file has the records of a class. None for other files.
     Raises FlagError for a field of numbers or texts that hardly repeat.
     """
     if "class-per-file" in flags:
-        return _class_per_file(files, records, flags)
+        return _class_per_file(files, field_names, flags)
     if files.has_fields:
-        content = records.recognize(files, flags)
+        content = field_names.recognize(files, flags)
         labels = content and [str(row.get(content["fields"]["label"])) for row in files.rows]
         if labels and all(map(TAG.fullmatch, labels)) and any(x.startswith("B-") for x in labels):
             return None  # a token a row
@@ -50,10 +50,10 @@ def recognize(files: Files, records: Records, flags: Flags) -> Block | None:
     return None
 
 
-def _class_per_file(files: Files, records: Records, flags: Flags) -> Block:
+def _class_per_file(files: Files, field_names: FieldNames, flags: Flags) -> Block:
     """The block for files of records, each with the records of a class."""
-    update = {"forms": [["input"]], "fields": {"input": records.fields["input"]}}
-    content = records.model_copy(update=update).recognize(files, flags)
+    update = {"forms": [["input"]], "fields": {"input": field_names.fields["input"]}}
+    content = field_names.model_copy(update=update).recognize(files, flags)
     if content is None:
         raise FlagError(f"--input: found {files.summary()}\nName the field of the text")
     content["fields"]["label"] = None

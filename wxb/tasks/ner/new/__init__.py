@@ -15,7 +15,7 @@ from wxb.tasks import recognition
 from wxb.tasks.ner.params import Fields, Offsets
 from wxb.tasks.ner.reading import conll, offset
 from wxb.tasks.ner.reading.repair import count_word_edges, spelling, to_characters
-from wxb.tasks.recognition import Block, Files, FlagError, Flags, Records, Row
+from wxb.tasks.recognition import Block, FieldNames, Files, FlagError, Flags, Row
 
 # Known keys of spans, by the key of `fields` in params.yaml.
 KEYS = {
@@ -30,7 +30,7 @@ NUMBERED = regex.compile(r"\S\d+")  # a character and its place in a word, as in
 TAG = regex.compile(rf"O|[{''.join(sorted(conll.PREFIXES))}]-.+")
 
 
-def recognize(files: Files, records: Records, flags: Flags) -> Block | None:
+def recognize(files: Files, field_names: FieldNames, flags: Flags) -> Block | None:
     """The block for records with spans or tags, or for column files; None for other files.
 
     Raises FlagError if spans, their keys or the column of tags are not known.
@@ -38,10 +38,10 @@ def recognize(files: Files, records: Records, flags: Flags) -> Block | None:
     is_tsv = all(file.suffix.lower() == ".tsv" for file in files.members)
     if (not files.has_fields or is_tsv) and (content := _columns(files, flags)):
         return content
-    return _spans(files, records, flags) or _tags(files, records, flags)
+    return _spans(files, field_names, flags) or _tags(files, field_names, flags)
 
 
-def _spans(files: Files, records: Records, flags: Flags) -> Block | None:
+def _spans(files: Files, field_names: FieldNames, flags: Flags) -> Block | None:
     names = recognition.fields_of(files.rows)
     if {"text", "ents", "tokens"} <= {*names}:  # spaCy's tokens and sentences have offsets, too
         names = ["text", "ents"]
@@ -50,7 +50,7 @@ def _spans(files: Files, records: Records, flags: Flags) -> Block | None:
     gold = flags.get("gold")
     lists = [n for n in keys if (n == gold if gold else {"start", "end"} <= keys[n].keys())]
     lists = [n for n in lists if {*FLAGS} <= keys[n].keys()] or lists
-    content = records.block(files.rows, {**flags, "gold": lists[0]}) if lists else None
+    content = field_names.block(files.rows, {**flags, "gold": lists[0]}) if lists else None
     if content is None:
         return None
     name = recognition.only("gold", lists)
@@ -142,7 +142,7 @@ def _fit(text: str, start: int, end: int, value: Any) -> tuple[int, int]:
     return (2, 0) if spelling(text[max(0, start) : max(0, end)]) == spelling(value) else (0, 2)
 
 
-def _tags(files: Files, records: Records, flags: Flags) -> Block | None:
+def _tags(files: Files, field_names: FieldNames, flags: Flags) -> Block | None:
     rows = [row for row in files.rows if any(isinstance(row.get(n), list) for n in conll.TOKENS)]
     lists = [name for name in recognition.fields_of(rows) if isinstance(rows[0].get(name), list)]
     known = [n for n in lists if n in conll.TAGS or n.endswith("ner_tags")] or lists
@@ -160,9 +160,9 @@ def _tags(files: Files, records: Records, flags: Flags) -> Block | None:
             raise FlagError(f"--gold: {field!r}: {error.detail}")
         return None
     field = recognition.only("gold", names)
-    texts = {*records.fields["input"]} - {Fields().input}
+    texts = {*field_names.fields["input"]} - {Fields().input}
     rows = [{key: value for key, value in row.items() if key not in texts} for row in read[field]]
-    content = records.block(rows, {**flags, "gold": field})
+    content = field_names.block(rows, {**flags, "gold": field})
     if content and field not in conll.TAGS:
         content["fields"]["spans"] = field
     return content

@@ -3,11 +3,11 @@
 from dataclasses import replace
 from pathlib import PurePath
 
-from wxb.tasks.recognition import Block, Files, FlagError, Flags, Records, fields_of
+from wxb.tasks.recognition import Block, FieldNames, Files, FlagError, Flags, fields_of
 from wxb.tasks.speech.record.audio import SUFFIXES
 
 
-def recognize(files: Files, records: Records, flags: Flags) -> Block | None:
+def recognize(files: Files, field_names: FieldNames, flags: Flags) -> Block | None:
     """The block for a folder with recordings and one or more tables; None for other files.
 
     `manifest` is the only table with transcripts of several. A table without a header, such as
@@ -27,8 +27,8 @@ def recognize(files: Files, records: Records, flags: Flags) -> Block | None:
                 shown = "|".join(cells[0])
                 raise FlagError(f"--columns: found {shown!r}; name them: id, speaker, sentence")
             columns = ("id", "original", "sentence") if widths == {3} else ("id", "sentence")
-            return records.recognize(replace(files, columns=columns), flags)
-    content = records.recognize(files, flags)
+            return field_names.recognize(replace(files, columns=columns), flags)
+    content = field_names.recognize(files, flags)
     if content is None:
         return None
     used, tables = content["fields"], [replace(files, members=(file,)) for file in files.members]
@@ -42,6 +42,6 @@ def recognize(files: Files, records: Records, flags: Flags) -> Block | None:
                 f" fields of their seconds, among {', '.join(map(repr, numbers))}"
             )
     first = [table for table in tables if used["sentence"] in fields_of(table.rows)]
-    if len(tables) > len(first) == 1 and (content := records.recognize(first[0], flags)):
+    if len(tables) > len(first) == 1 and (content := field_names.recognize(first[0], flags)):
         content = {**content, "manifest": first[0].members[0].name}
     return content
