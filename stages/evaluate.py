@@ -30,7 +30,7 @@ def main(params: Params, name: str) -> dict[str, float]:
     }
     vocabulary = scorer.vocabulary(clean.read_labelled(corpus / "train.parquet", labelling))
     runs: dict[str, dict[str, evaluation.Run]] = {test_set: {} for test_set in test_sets}
-    further: dict[str, list[Mapping[str, float]]] = {test_set: [] for test_set in test_sets}
+    model_metrics: dict[str, list[Mapping[str, float]]] = {test_set: [] for test_set in test_sets}
     seconds = 0.0
     for subfolder in map(study.seed_subfolder, study.seeds):
         predictor = predictor_class.load(model / subfolder, experiment.prediction)
@@ -41,12 +41,12 @@ def main(params: Params, name: str) -> dict[str, float]:
             seconds += time.monotonic() - start
             pairs = zip(records, predictions, strict=True)
             runs[test_set][subfolder] = [scorer.prediction_row(*pair, vocabulary) for pair in pairs]
-            further[test_set].append(predictor.further_metrics(records, predictions))
+            model_metrics[test_set].append(predictor.model_metrics(records, predictions))
     facts = clean.test_set_facts(corpus)
     evaluations: dict[str, evaluation.Evaluation] = {}
     metrics: dict[str, float] = {}
     for test_set, by_seed in runs.items():
-        extra = further[test_set], facts[test_set]
+        extra = model_metrics[test_set], facts[test_set]
         evaluations[test_set] = evaluation.evaluate(scorer, [*by_seed.values()], *extra)
         prefix = "" if test_set == TEST else f"{test_set}_"
         scores = evaluation.metrics(scorer, evaluations[test_set])

@@ -51,7 +51,7 @@ def main(
                     "split": split,
                     "questions": len(records),
                     "loss of all tokens": _mean_loss(predictor, records),
-                    "loss of answers": predictor.further_metrics(records, [])["loss"],
+                    "loss of answers": predictor.model_metrics(records, [])["loss"],
                     "exact match (95% interval)": _exact_match(predictor, records),
                 }
             )

@@ -68,9 +68,9 @@ def test_scores_are_means_over_runs_and_metrics_repeat_them(runs):
         assert flat["accuracy_sd"] == pytest.approx(stdev(shares), abs=1e-6)
 
 
-def test_further_numbers_are_means_and_published_like_those_of_the_scorer():
-    runs, further = [[row(0, 1)], [row(0, 1)]], [{"loss": 1.0, "n": 3}, {"loss": 2.0, "n": 5}]
-    made = evaluate(*runs, further=further)
+def test_metrics_of_the_model_are_means_and_published_like_those_of_the_scorer():
+    runs, extra = [[row(0, 1)], [row(0, 1)]], [{"loss": 1.0, "n": 3}, {"loss": 2.0, "n": 5}]
+    made = evaluate(*runs, model_metrics=extra)
     assert (made.scores["loss"], made.scores["n"]) == (1.5, 4)
     assert evaluation.metrics(Scorer(), made)["loss"] == 1.5
 

@@ -106,15 +106,15 @@ class TestIntervals:
         groups = Groups({"right": np.eye(9, 1), "records": np.eye(9, 1)}, np.full(9, 1))
         assert accuracy(groups) == (1, 0, 1)
 
-    @pytest.mark.parametrize(("share", "unit"), [(0, 100), (2, 100), (12, 1), (7, 1)])
-    def test_equal_groups_without_a_largest_score_are_not_certain(self, share, unit):
-        """The unit is the scale at the bound; elsewhere the score is no largest value."""
+    @pytest.mark.parametrize(("share", "bound"), [(0, 100), (2, 100), (12, 1), (7, 1)])
+    def test_equal_groups_without_a_largest_score_are_not_certain(self, share, bound):
+        """The fallback is the scale at the bound; elsewhere the score is no largest value."""
         value, low, high = intervals.intervals(
-            right_of(*[share] * 5), shares, [ERRORS._replace(unit=unit)]
+            right_of(*[share] * 5), shares, [ERRORS._replace(fallback_bound=bound)]
         )["errors"]
         assert low <= value == share / 10 < high
         if share == 0:
-            assert (low, high) == (0, pytest.approx(unit * (1 - 0.025**0.2)))
+            assert (low, high) == (0, pytest.approx(bound * (1 - 0.025**0.2)))
         else:
             assert high / value == pytest.approx(value / low)
 

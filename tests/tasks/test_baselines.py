@@ -80,7 +80,7 @@ def test_texts_without_a_known_word(case, tmp_path):
     predictions = predictor.predict(["", "???", "xyzzy"])
     unknown = {"classification": "good", "ner": ()}.get(case.task, "")
     assert [*map(case.answer, predictions)] == [unknown] * 3
-    assert predictor.further_metrics([], predictions) == {}
+    assert predictor.model_metrics([], predictions) == {}
     assert (predictor.size(), predictor.size(trainable=True)) == (0, 0)
 
 

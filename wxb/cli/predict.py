@@ -61,7 +61,7 @@ def predict(
     sources = [(source, path_unless_text(source)) for source in arguments or ["-"]]
     items: Iterator[Any] = _texts(sources, Texts(experiment, field))
     size = CHUNK
-    if suffixes := trained.predictor_class(experiment).files:
+    if suffixes := trained.predictor_class(experiment).file_suffixes:
         items, size = _files(sources, suffixes), FILES
     chunks = iter(lambda: list(islice(items, size)), [])
     first = next(chunks, [])  # read before the model is loaded, as it may be unreadable
@@ -92,7 +92,7 @@ def _predict(predictor: Any, items: list[Item]) -> Iterator[tuple[Item, Any]]:
         predictions = iter(predictor.predict(inputs, caption="predict"))
         yield from ((item, None if item.error else next(predictions)) for item in items)
     except WxbError as error:
-        if not (predictor.files or isinstance(error.__cause__, RecordError)):
+        if not (predictor.file_suffixes or isinstance(error.__cause__, RecordError)):
             raise
         if len(items) == 1:
             yield items[0]._replace(error=str(error)), None

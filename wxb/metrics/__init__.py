@@ -16,4 +16,4 @@ class Metric(NamedTuple):
     low: float | None = 0.0  # the least possible value; None: unbounded
     high: float | None = 1.0  # the largest possible value; None: unbounded
     decimals: int = 3
-    unit: float = 1.0  # the score of as many errors as words, if it is unbounded
+    fallback_bound: float = 1.0  # if `low` or `high` is None: as many errors as words

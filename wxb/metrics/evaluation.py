@@ -37,15 +37,15 @@ class Evaluation(NamedTuple):
 def evaluate(
     scorer: Scorer,
     runs: Sequence[Run],
-    further: Sequence[Mapping[str, float]] = (),
+    model_metrics: Sequence[Mapping[str, float]] = (),
     facts: Mapping[str, Any] | None = None,
 ) -> Evaluation:
-    """Score the runs of a system; each may have `further` numbers beside the scorer's details."""
+    """Score the runs of a system; `model_metrics` of each run join the scorer's details."""
     statistics = [scorer.statistics(run) for run in runs]
     # Prefixes, as an id may equal the name of a group.
     names = [f"+{row.group}" if row.group else f"-{row.id}" for row in runs[0]]
     groups = Groups.from_records(statistics, names)
-    numbers = further or [{} for _ in runs]
+    numbers = model_metrics or [{} for _ in runs]
     details = [{**scorer.details(run), **more} for run, more in zip(runs, numbers, strict=True)]
     by_run = scorer.scores(groups.total())[scorer.headline.key].tolist()
     by_metric = intervals(groups, scorer.scores, scorer.METRICS)

@@ -214,8 +214,8 @@ def _excess_kurtosis(values: NDArray[np.float64]) -> float:
 
 
 def _bounds(metric: Metric, *values: NDArray[np.float64]) -> tuple[float, float]:
-    """The bounds of a metric; without one, its unit, or the most extreme value that was seen."""
+    """The bounds of a metric; without one, its fallback, or the most extreme value."""
     seen = np.concatenate(values)
-    low = min(-metric.unit, float(seen.min())) if metric.low is None else metric.low
-    high = max(metric.unit, float(seen.max())) if metric.high is None else metric.high
+    low = min(-metric.fallback_bound, float(seen.min())) if metric.low is None else metric.low
+    high = max(metric.fallback_bound, float(seen.max())) if metric.high is None else metric.high
     return low, high

@@ -62,7 +62,7 @@ class LazyItems(Sequence[Item]):
 class Predictor(ABC):
     """A trained model with its tokenizer and its settings, ready to predict."""
 
-    files: ClassVar[Sequence[str]] = ()  # suffixes of its inputs if they are files; else texts
+    file_suffixes: ClassVar[Sequence[str]] = ()  # of its inputs if they are files; else texts
     hub_task: ClassVar[str] = "other"  # the name of its task on the hub, for model cards
     example: ClassVar[str] = "..."  # an input of `predict` as Python, for model cards
     prediction: Any = Prediction()  # the experiment's `prediction` settings
@@ -122,7 +122,7 @@ class Predictor(ABC):
         """Set what is chosen on validation records, such as a threshold; nothing by default."""
         return
 
-    def further_metrics(self, records: Sequence[Record], predictions: Any) -> dict[str, float]:
+    def model_metrics(self, records: Sequence[Record], predictions: Any) -> dict[str, float]:
         """Metrics that need the model, not only its predictions; none by default."""
         return {}
 
@@ -199,7 +199,7 @@ class Method(ABC):
     PREDICTOR: ClassVar[type[Predictor]]
 
     def __post_init__(self) -> None:
-        """Add the method's tokens to the tokenizer; that of a decoder needs an end of text."""
+        """Check the tokenizer; a method that needs further tokens adds them to it, in place."""
         if self.experiment.weights == "decoder" and self.tokenizer.eos_token_id is None:
             raise WxbError(
                 f"the tokenizer of backbone {self.experiment.backbone!r} has no end of text; use"

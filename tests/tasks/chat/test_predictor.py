@@ -168,7 +168,7 @@ def test_examples_precede_the_first_question(models):
 
 
 def test_loss_is_that_of_the_answers_alone(full):
-    metrics = full.further_metrics(RECORDS, [])
+    metrics = full.model_metrics(RECORDS, [])
     losses = []
     for record in RECORDS:
         turns = [message("user", record.input), message("assistant", record.gold["text"])]

@@ -64,7 +64,7 @@ def test_a_batch_gives_the_predictions_of_single_texts(both):
 
 def test_the_temperature_is_chosen_and_among_the_metrics(both):
     _, loaded, _ = both
-    metrics = loaded.further_metrics(RECORDS, loaded.predict([text for text, _ in TEXTS]))
+    metrics = loaded.model_metrics(RECORDS, loaded.predict([text for text, _ in TEXTS]))
     assert metrics == {"temperature": loaded.settings["temperature"]}
     assert loaded.settings["temperature"] != 1
 

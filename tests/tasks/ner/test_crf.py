@@ -52,7 +52,7 @@ def test_it_learns_and_counts_its_gold(trained):
     predicted = predictor.predict([record.input for record in records()])
     assert [tuple(s.span for s in spans) for spans in predicted] == [r.gold for r in records()]
     assert all(0 < scored.score <= 1 for spans in predicted for scored in spans)
-    assert predictor.further_metrics(records(), predicted) == {"seqeval_f1": 1.0}
+    assert predictor.model_metrics(records(), predicted) == {"seqeval_f1": 1.0}
 
 
 def test_a_saved_predictor_predicts_the_same(trained, tmp_path):

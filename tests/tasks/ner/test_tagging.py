@@ -278,8 +278,8 @@ def test_evaluation_decodes_as_the_predictor_does(tmp_path, monkeypatch):
     metrics = read_json(Path("reports/metrics/ner/ner-encoder.json"))
     assert metrics["f1"] == pytest.approx(f1(gold, without_scores(expected)), abs=1e-6)
     records = [Record(text, text, spans, None, "") for text, spans in zip(TEXTS, gold, strict=True)]
-    further = predictor.further_metrics(records, expected)
-    assert metrics["seqeval_f1"] == round(further["seqeval_f1"], 6)
+    measured = predictor.model_metrics(records, expected)
+    assert metrics["seqeval_f1"] == round(measured["seqeval_f1"], 6)
     assert metrics["recall_seen"] == metrics["recall"]  # the training texts are the same
     assert (metrics["updates"], metrics["examples"]) == (3, 20)
     assert metrics["new_support"] == len(gold[0])

@@ -227,7 +227,7 @@ class CrfRecognizer(SpanFinder):
                 results[-1].append(ScoredSpan(span, probability))
         return results
 
-    further_metrics = SpanFinder.seqeval  # on words
+    model_metrics = SpanFinder.seqeval  # on words
 
 
 class CrfMethod(Method):

@@ -99,7 +99,7 @@ class TaggingRecognizer(Recognizer):
             )
         ]
 
-    further_metrics = Recognizer.seqeval  # on tokens
+    model_metrics = Recognizer.seqeval  # on tokens
 
 
 def _merged_windows(

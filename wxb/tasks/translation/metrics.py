@@ -81,7 +81,7 @@ class Scorer(scorer.Scorer):
     METRICS = (
         Metric("bleu", "BLEU", high=100.0, decimals=1),
         Metric("chrf", "chrF", high=100.0, decimals=1),
-        Metric("ter", "TER", lower_is_better=True, high=None, decimals=1, unit=100.0),
+        Metric("ter", "TER", lower_is_better=True, high=None, decimals=1, fallback_bound=100.0),
         Metric("exact", "exact match"),
         Metric("length_ratio", "length ratio", high=None),
     )

@@ -190,7 +190,7 @@ class Replier(GeneratorPredictor, Responder):
             replies.append(Reply(text.strip(), ended=has_ended, tokens=count))
         return replies
 
-    def further_metrics(
+    def model_metrics(
         self, records: Sequence[Record], predictions: Sequence[Any]
     ) -> dict[str, float]:
         """Loss (nats per token) and perplexity of the gold answers; `scored`: number that fit.

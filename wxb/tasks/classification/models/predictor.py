@@ -69,7 +69,7 @@ class LogitClassifier(Classifier):
         gold = np.array([self.labels.index(record.gold) for record in known], np.int64)
         self.settings["temperature"] = best_temperature(logits, gold)
 
-    def further_metrics(self, records: Sequence[Record], predictions: Any) -> dict[str, float]:
+    def model_metrics(self, records: Sequence[Record], predictions: Any) -> dict[str, float]:
         """The temperature."""
         return {"temperature": self.settings["temperature"]}
 

@@ -57,7 +57,7 @@ class Transcript(NamedTuple):
 class Recogniser(Predictor):
     """A trained model with its tokenizer and the length of its windows."""
 
-    files: ClassVar[Sequence[str]] = audio.SUFFIXES
+    file_suffixes: ClassVar[Sequence[str]] = audio.SUFFIXES
     hub_task, example = "automatic-speech-recognition", '"recording.wav"'
     prediction = Prediction()
 
