@@ -72,8 +72,8 @@ def main(
 def table_row(name: str, results: Mapping[str, Any]) -> dict[str, Any]:
     """The row of the table for a set at one size, from the results of all rows of TEMPLATE."""
     scorer = tasks.get(TASK).metrics
-    metric, scores = scorer.headline, scorer.scores
-    first = results[MASKS[0]]
+    first, scores = results[MASKS[0]], scorer.scores
+    metric = scorer.headline(groups(first).total())
     cells = {"set": name, "training records": first["train"], "test records": first["test"]}
     for ending, (f1, gain) in PAIRS.items():
         pair = [groups(results[f"{mask}{ending}"]) for mask in MASKS]

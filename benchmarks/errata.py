@@ -111,12 +111,11 @@ def table_rows(pairs: Sequence[tuple[Pair, list[str]]]) -> list[dict[str, Any]]:
     """F1 of both forms of each defect, and their difference with its 95% interval."""
     rows = []
     for row, (pair, groups) in enumerate(pairs, start=1):
-        difference = paired_difference(
-            Groups.from_records([pair.published], groups),
-            Groups.from_records([pair.correct], groups),
-            Scorer().scores,
-            Scorer().headline,
+        published, correct = (
+            Groups.from_records([rows], groups) for rows in (pair.published, pair.correct)
         )
+        metric = Scorer().headline(correct.total())
+        difference = paired_difference(published, correct, Scorer().scores, metric)
         rows.append(
             {
                 "": row,

@@ -191,7 +191,7 @@ def table_rows(name: str, cells: Mapping[str, Any]) -> list[dict[str, Any]]:
     """The rows of the table for a set at one size: one for each system but the peer."""
     task, peer = SETS[name].task, cells[PEER]
     scorer = tasks.get(task).metrics
-    metric, scores = scorer.headline, scorer.scores
+    metric, scores = scorer.headline(groups(cells[PEER]).total()), scorer.scores
     rows = []
     for system, cell in cells.items():
         if system == PEER:

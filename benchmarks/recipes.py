@@ -48,8 +48,9 @@ def main(
             row |= {f"{key}, {each}": interval(sets[each], key) for each in sets}
             for each in [each for each in sets if each != "valid"]:
                 pair = sets[each].groups, reference[each].groups
+                headline = scorer.headline(pair[0].total())
                 is_compared = name == chosen and table is not tables[-1]
-                difference = paired_difference(*pair, scorer.scores, scorer.headline)
+                difference = paired_difference(*pair, scorer.scores, headline)
                 row[f"minus {best[-1]}, {each}"] = difference[:3] if is_compared else None
             row["training, s"] = round(read_json(paths.cost("train", name))["seconds"])
             rows.append(row)

@@ -62,7 +62,8 @@ def main(params: Params, name: str) -> dict[str, float]:
         paths.PREDICTIONS / experiment.study / name,
     )
     with publish(*outputs) as (headline, file, folder):
-        write_json(headline, {scorer.headline.key: metrics[scorer.headline.key]})
+        key = scorer.headline(evaluations[TEST].groups.total()).key
+        write_json(headline, {key: metrics[key]})
         write_json(file, metrics)
         for test_set, by_seed in runs.items():
             for subfolder, run in by_seed.items():

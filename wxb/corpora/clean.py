@@ -55,7 +55,7 @@ def warnings(profile: Mapping[str, Any]) -> list[str]:
     unread = ", ".join(f"{name!r} {n:,}" for name, n in profile["fields_not_read"].items())
     texts += [f"fields not read: {unread}"] if unread else []
     if not profile["splits"]["test"].get("formats", True):  # of answers
-        texts.append("no answer can be checked, so exact match is of no question; compare chrF")
+        texts.append("no answer can be checked, so chrF ranks the experiments")
     return texts + ([f"ends of spans at word edges: {edges:.0%}"] if edges < 0.95 else [])
 
 

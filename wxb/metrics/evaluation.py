@@ -47,11 +47,13 @@ def evaluate(
     groups = Groups.from_records(statistics, names)
     numbers = model_metrics or [{} for _ in runs]
     details = [{**scorer.details(run), **more} for run, more in zip(runs, numbers, strict=True)]
-    by_run = scorer.scores(groups.total())[scorer.headline.key].tolist()
+    sums = groups.total()
+    headline = scorer.headline(sums).key
+    by_run = scorer.scores(sums)[headline].tolist()
     by_metric = intervals(groups, scorer.scores, scorer.METRICS)
     scores = {
         **{key: _rounded(interval) for key, interval in by_metric.items()},
-        f"{scorer.headline.key}_by_run": [round(value, DIGITS) for value in by_run],
+        f"{headline}_by_run": [round(value, DIGITS) for value in by_run],
         **{key: _mean([each[key] for each in details]) for key in details[0]},
     }
     content = json.dumps([(row.id, row.input, row.gold) for row in runs[0]])
@@ -63,10 +65,11 @@ def metrics(scorer: Scorer, evaluation: Evaluation) -> dict[str, float]:
 
     The headline has an interval, and with several runs a standard deviation over them.
     """
-    scores, key = evaluation.scores, scorer.headline.key
+    scores, sums = evaluation.scores, evaluation.groups.total()
+    key = scorer.headline(sums).key
     result = {metric.key: scores[metric.key]["value"] for metric in scorer.METRICS}
     result |= {f"{key}_{end}": scores[key][end] for end in ("low", "high")}
-    by_run = scorer.scores(evaluation.groups.total())[key].tolist()
+    by_run = scorer.scores(sums)[key].tolist()
     if len(by_run) > 1:
         result[f"{key}_sd"] = round(stdev(by_run), DIGITS)
     return {**result, **{name: n for name, n in scores.items() if isinstance(n, int | float)}}
@@ -99,6 +102,7 @@ def _on_test_set(
 ) -> dict[str, Any]:
     first, *_ = systems
     scores, groups, records, facts = systems[first]
+    headline = scorer.headline(groups.total())
     for name, other in systems.items():
         if other.records != records:
             raise WxbError(
@@ -115,7 +119,7 @@ def _on_test_set(
             }
             for metric in scorer.METRICS
         },
-        "headline": scorer.headline.key,
+        "headline": headline.key,
         "signature": scorer.SIGNATURE,
         "unit": scorer.UNIT,
         "counts": dict(scorer.COUNTS),
@@ -134,9 +138,7 @@ def _on_test_set(
                 "a": a,
                 "b": b,
                 "difference": _rounded(
-                    paired_difference(
-                        systems[a].groups, systems[b].groups, scorer.scores, scorer.headline
-                    )
+                    paired_difference(systems[a].groups, systems[b].groups, scorer.scores, headline)
                 ),
             }
             for a, b in combinations([name for name in systems if name not in baselines], 2)

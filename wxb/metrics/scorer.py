@@ -43,9 +43,8 @@ class Scorer(ABC):
     SHARES: ClassVar[Mapping[str, str]] = {}  # keys of details shown as shares, in a second table
     ROW: ClassVar[type] = PredictionRow  # a named tuple with at least its fields
 
-    @property
-    def headline(self) -> Metric:
-        """The metric that ranks and tests systems."""
+    def headline(self, sums: Sums) -> Metric:
+        """The metric that ranks and tests systems on a test set with these sums."""
         return {metric.key: metric for metric in self.METRICS}[self.HEADLINE or self.METRICS[0].key]
 
     def vocabulary(self, records: Iterable[Record]) -> Any:

@@ -191,7 +191,7 @@ def differences(comparison: Mapping[str, Any]) -> Table:
 
 def languages(study: Study) -> list[Section]:
     """The headline score of each experiment by language; none without two languages."""
-    metric, everything = study.scorer.headline, study.predictions.values()
+    metric, everything = pairs.headline(study.comparison), study.predictions.values()
     rows, errors = [], []
     for language in sorted({row.language for rows in everything for row in rows}):
         members = [[row for row in rows if row.language == language] for rows in everything]

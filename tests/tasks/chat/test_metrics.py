@@ -1,6 +1,7 @@
 import pytest
 from sacrebleu.metrics import CHRF
 
+from wxb.metrics import evaluation
 from wxb.tasks.chat import metrics
 from wxb.tasks.chat.metrics import PredictionRow, distinct_n
 
@@ -25,6 +26,15 @@ def test_scores_are_those_of_the_rows():
     assert scores["ended"] == pytest.approx(3 / 4)
     texts = [[row.predicted for row in ROWS], [[row.gold for row in ROWS]]]
     assert scores["chrf"] == pytest.approx(CHRF().corpus_score(*texts).score)
+
+
+def test_chrf_ranks_replies_that_cannot_be_checked():
+    scorer, free = metrics.Scorer(), ROWS[3:]
+    assert scorer.headline(scorer.sums(ROWS)).key == "exact"
+    results = evaluation.evaluate(scorer, [free * 4])
+    assert [key for key in evaluation.metrics(scorer, results) if "_low" in key] == ["chrf_low"]
+    comparison = evaluation.compare(scorer, {"a": {"test": results}, "b": {"test": results}})
+    assert (comparison["headline"], comparison["support"]) == ("chrf", 4)
 
 
 def test_details_by_kind():

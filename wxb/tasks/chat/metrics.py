@@ -41,10 +41,17 @@ class Scorer(scorer.Scorer):
         Metric("chrf", "chrF", high=100.0, decimals=1),
         Metric("ended", "ended by itself"),
     )
-    SIGNATURE = "exact match of checkable questions, ignoring case, width and a final full stop"
+    SIGNATURE = (
+        "exact match of checkable questions, ignoring case, width and a final full stop;"
+        " without any, chrF2 by sacrebleu"
+    )
     UNIT = "questions"
     COUNTS: ClassVar = {"correct": "correct", "in_format": "in format"}
     ROW = PredictionRow
+
+    def headline(self, sums: Sums) -> Metric:
+        """Exact match, or chrF if no question can be checked."""
+        return self.METRICS[0 if np.any(sums["checkable"]) else 2]
 
     def task_fields(self, record: Record, prediction: Any, vocabulary: None) -> dict[str, Any]:
         """The fields of a row: the answer, its kind and format, and the reply with properties."""
@@ -77,7 +84,7 @@ class Scorer(scorer.Scorer):
         }
 
     def details(self, rows: Sequence[PredictionRow]) -> dict[str, Any]:
-        """Counts of checkable questions, scores by kind, distinct-1 and -2, generated tokens."""
+        """Counts of questions, scores by kind, distinct-1 and -2, generated tokens."""
         sums, by_kind = self.sums(rows), {}
         for kind in sorted({row.kind for row in rows if row.kind is not None}):
             members = [row for row in rows if row.kind == kind]
@@ -90,7 +97,7 @@ class Scorer(scorer.Scorer):
         return {
             "correct": int(sums["correct"]),
             "in_format": int(sums["in_format"]),
-            "support": int(sums["checkable"]),
+            "support": int(sums["checkable"] or sums["replies"]),
             "by_kind": by_kind,
             **{f"distinct_{n}": distinct_n([row.predicted for row in rows], n) for n in (1, 2)},
             "tokens": sum(row.tokens for row in rows),
