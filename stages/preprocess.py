@@ -48,6 +48,7 @@ def preprocess(
         write_jsonl(listed, (reject._asdict() for reject in rejects))
         raise WxbError(f"{folder}: {_cause(rejects, corpus)} ({listed}). So {error}") from None
     rejects += surplus
+    task.check_labels(splits, corpus.split)
     statistics = profile(splits, rejects, task)
     statistics["fields_not_read"] = unread_fields
     splits, statistics["test_groups"] = with_test_groups(

@@ -15,7 +15,8 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from wxb.core.params.corpora import Corpus
+from wxb.core.errors import WxbError
+from wxb.core.params.corpora import Corpus, Split
 from wxb.core.progress import track
 from wxb.corpora import formats
 from wxb.corpora.adapters import READ
@@ -103,6 +104,17 @@ class Reading(ABC):
     def labels(self, records: Sequence[Record]) -> list[str]:
         """The labels of records, sorted: by default all gold that is text."""
         return sorted({record.gold for record in records if isinstance(record.gold, str)})
+
+    def check_labels(self, splits: Mapping[str, Sequence[Record]], split: Split) -> None:
+        """Raise WxbError for files of a split whose labels are none of the training records'."""
+        known = self.labels(splits["train"])
+        for name in split.file_patterns:
+            if known and (labels := self.labels(splits[name])) and not {*known} & {*labels}:
+                shown = f"{', '.join(labels[:5])}, which train ({', '.join(known[:5])}) lacks"
+                raise WxbError(
+                    f"{name}: found the labels {shown}; map them by `labels` of the corpus, or"
+                    " leave out files without labels"
+                )
 
     def statistics(self, records: Sequence[Record]) -> dict[str, Any]:
         """Counts of the gold of labelled records, for profile.json; none by default."""

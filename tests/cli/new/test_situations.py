@@ -378,10 +378,10 @@ def test_records_are_read_right_or_refused(case):
     )
 
 
-def summary():
-    """The lines that `wxb new corpus` prints about own.json."""
+def summary(path="own.json"):
+    """The lines that `wxb new corpus` prints about a path."""
     console = Console(width=400, file=io.StringIO())
-    block, trial = new_corpus(Path("own.json"))
+    block, trial = new_corpus(Path(path))
     console.print(_summary(trial, corpus_class(block["task"]).model_validate(block), seed=1))
     return [line.rstrip() for line in console.file.getvalue().splitlines()]
 
@@ -421,6 +421,16 @@ def test_the_report_shows_that_records_of_one_wording_cannot_be_divided():
     )
     (line,) = (line for line in summary() if line.startswith("not divided"))
     assert "9 records have 1 part to divide" in line
+
+
+@pytest.mark.parametrize("suffix", ["json", "conll"])
+def test_the_report_shows_a_test_set_of_other_labels(suffix):
+    for split, label in (("train", "A"), ("test", "-1")):
+        people = json.dumps([{"text": f"{x} is {split}.", "label": label} for x in NAMES * 2])
+        tagged = columns(f"{split} B-{label}", "# O")
+        write({f"own/{split}.{suffix}": people if suffix == "json" else tagged})
+    (line,) = (line for line in summary("own") if line.startswith("not divided"))
+    assert "published: found the labels -1, which train (A) lacks; map them by `labels`" in line
 
 
 VALUES = st.recursive(

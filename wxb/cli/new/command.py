@@ -14,6 +14,7 @@ import typer
 from rich.console import Console, RenderableType
 
 from wxb import tasks
+from wxb.core.errors import WxbError
 from wxb.core.params import PARAMS, Params, check, load, read_yaml
 from wxb.core.params.corpora import Corpus
 from wxb.core.params.tasks import corpus_class
@@ -278,7 +279,7 @@ def _print_run(study: str, dry_run: bool) -> None:
 
 def _summary(trial: Contents, corpus: Corpus, seed: int) -> RenderableType:
     """What was understood: the records kept and rejected, their gold, and three of them."""
-    from wxb.corpora.division import CONFLICT, SplitError, divide, drop_duplicates
+    from wxb.corpora.division import CONFLICT, divide, drop_duplicates
     from wxb.tasks.recognition import escaped
 
     records, rejects, unread_fields, unread_files = trial
@@ -319,8 +320,11 @@ def _summary(trial: Contents, corpus: Corpus, seed: int) -> RenderableType:
             }
             rows += [(doubt, escaped(", ".join(items))) for doubt, items in doubts.items() if items]
     try:
-        divide(records, corpus.split, reading.wording, limit=corpus.max_records, seed=seed)
-    except SplitError as error:
+        splits, _ = divide(
+            records, corpus.split, reading.wording, limit=corpus.max_records, seed=seed
+        )
+        reading.check_labels(splits, corpus.split)
+    except WxbError as error:
         rows.append(("not divided", escaped(str(error))))
     for record in (labelled or records)[:EXAMPLES]:
         rows.append(("as read", escaped(reading.preview(record))))

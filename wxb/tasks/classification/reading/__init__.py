@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from wxb.core.errors import WxbError
+from wxb.core.params.corpora import Split
 from wxb.core.params.section import JOINERS
 from wxb.corpora import formats, reading
 from wxb.corpora.formats import Raw
@@ -94,15 +95,14 @@ class Reading(reading.Reading):
         """The text in lower case with its marks, which separate sentences."""
         return super().wording(record)
 
-    def labels(self, records: Sequence[Record]) -> list[str]:
-        """The classes of training records, sorted. Raises WxbError for a single one."""
-        classes = super().labels(records)
-        if len(classes) == 1:
+    def check_labels(self, splits: Mapping[str, Sequence[Record]], split: Split) -> None:
+        """As by default; also raises WxbError if training records have a single class."""
+        super().check_labels(splits, split)
+        if len(classes := self.labels(splits["train"])) == 1:
             raise WxbError(
                 f"all training records have the class {classes[0]!r}; add records of another"
                 " (`max_records` takes the first records of published training files)"
             )
-        return classes
 
     def statistics(self, records: Sequence[Record]) -> dict[str, Any]:
         """The count of records by class, and the ratio of the largest count to the smallest."""
