@@ -349,6 +349,9 @@ CASES = [
         "l.csv:line 3 -> 0.5 s, hören", {}, {"read as cp1252": 2}),
     refused("recordings without a table", {"own/0.wav": sound(300)}, "add a table transcripts.csv"),
     refused("a translation memory", {"own.tmx": "<tmx/>"}, "found translation units; save pairs"),
+    Case("contractions in CoNLL-U", {"own.conllu": columns(
+        "1-2\tzum\t_", "1\tzu\tO", "2\tdem\tO", "3\t#\tB-A", header="# text = zum\n")},
+        f"zu dem [{LAST}](A)", {"conll": {"token": 1, "tag": 2, "join": " "}}),
     Case("lines called ndjson", {"own.ndjson": as_lines(PEOPLE)}, f"{LAST} left. -> a"),
 ]  # fmt: skip
 

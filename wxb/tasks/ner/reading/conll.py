@@ -8,7 +8,7 @@ conlleval (Tjong Kim Sang and Buchholz 2000) cover all of them.
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -21,6 +21,7 @@ from wxb.tasks.ner.params import Conll, Fields
 
 DOCUMENT = "-DOCSTART-"
 COMMENT = re.compile(r"#\s*[\w.]+\s*=")  # such as `# sent_id = 1`
+RANGE = re.compile(r"(\d+)-\d+\t")  # of CoNLL-U: a contraction, before the lines of its words
 BEGINNING = frozenset("BSUW")  # single tokens are S in BIOES, U in BILOU, W in BMEWO
 ENDING = frozenset("ELSUW")
 PREFIXES = BEGINNING | ENDING | frozenset("IM")
@@ -91,15 +92,21 @@ def _units(text: str, unit: str) -> Iterator[tuple[int, list[Lines]]]:
 def numbered_lines(text: str) -> list[tuple[int, str]]:
     """The numbers and contents of lines, without comments before the first token of a sentence.
 
-    A comment begins with #. It assigns a key, or has another number of cells than most lines.
+    A comment begins with #. It assigns a key, or has another number of cells than most lines. Also
+    skips the contractions of CoNLL-U.
     """
     # Not `splitlines`: tokens may contain other line separators of Unicode.
     lines = [line.rstrip("\r\t ") for line in text.split("\n")]
+    numbered = [
+        (number, line)
+        for number, (line, after) in enumerate(pairwise([*lines, ""]), start=1)
+        if not ((match := RANGE.match(line)) and after.startswith(f"{match[1]}\t"))
+    ]
     if not any(line.startswith("#") for line in lines):
-        return [*enumerate(lines, start=1)]
+        return numbered
     width = Counter(len(cells(line)) for line in lines if line).most_common(1)[0][0]
     kept, is_start = [], True
-    for number, line in enumerate(lines, start=1):
+    for number, line in numbered:
         is_comment = line.startswith("#") and (COMMENT.match(line) or len(cells(line)) != width)
         if is_start and is_comment:
             continue
