@@ -101,8 +101,9 @@ def _offset_unit(files: Files, fields: Mapping[str, str]) -> Block:
     texts = []
     for row in _parsed(files, fields["spans"]):
         with suppress(RecordError, AttributeError, KeyError, TypeError):
-            spans = row[fields["spans"]]
-            starts, ends = ([offset(s, fields[key]) for s in spans] for key in ("start", "end"))
+            keys, spans = (fields["start"], fields["end"]), row[fields["spans"]]
+            spans = [s for s in spans if offset(s, keys[0]) < offset(s, keys[1])]  # no empty ones
+            starts, ends = ([offset(s, key) for s in spans] for key in keys)
             given = [span.get(fields.get("value", "")) for span in spans]
             texts.append((f"{row[fields['input']]}", [*zip(starts, ends, strict=True)], given))
     scores, wrong = {}, {}
