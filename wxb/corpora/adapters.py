@@ -19,7 +19,8 @@ ROLES = {"human": "user", "gpt": "assistant", "chatgpt": "assistant", "bot": "as
 
 # Fields that adapters read, and the field of a class that is no field of the file.
 AUTHORS = ("annotator", "annotator_id", "_annotator_id", "_session_id", "worker_id", "rater_id")
-READ = ("cats", "options", "accept", "answer", *AUTHORS)
+CONTROLS = "_controls"  # the names of Label Studio's controls that chose the class
+READ = ("cats", "options", "accept", "answer", CONTROLS, *AUTHORS)
 MIN_KEYS = {"annotation_id", "annotator"}  # of Label Studio's JSON-MIN and CSV
 ANNOTATORS, OTHER = "several annotators", "other annotator"  # reasons of rejects
 LANGUAGE = re.compile(r"[a-z]{2,3}([_-][A-Za-z]{2,4})?")  # a code such as en or zh_TW
@@ -69,7 +70,9 @@ def _label_studio(record: Content, annotator: str | None) -> Content:
         name, regions = _completed_by(annotation), annotation.get("result") or []
         values = [region.get("value", {}) for region in regions]
         mentions = [_with_label(value) for value in values if _has_labels(value)]
-        classes = [c for value in values for c in value.get("choices", [])]
+        classes = [
+            (r.get("from_name"), c) for r in regions for c in r.get("value", {}).get("choices", [])
+        ]
         texts = {
             r["from_name"]: "\n".join(r["value"]["text"])
             for r in regions
@@ -83,7 +86,8 @@ def _label_studio(record: Content, annotator: str | None) -> Content:
         raise RecordError(ANNOTATORS, f"found {', '.join(sorted(results))}; name one")
     if first:
         task["spans"], classes, texts = first
-        task |= {"label": _at_most_one(classes), **texts}
+        task |= {CONTROLS: sorted({str(control) for control, _ in classes})}
+        task |= {"label": _at_most_one([name for _, name in classes]), **texts}
     return task
 
 

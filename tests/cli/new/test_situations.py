@@ -356,6 +356,11 @@ CASES = [
         {"text": f"{x} left .", "spans": [{"start": a, "end": len(x), "label": "NAME"}
          for a in (0, len(x))[: 1 + (n < 2)]]} for n, x in enumerate(NAMES))},
         f"[{LAST}](NAME) left .", {}, {"reversed offsets": 2}),
+    refused("two controls of choices", {"own.json": json.dumps([
+        {"id": n, "data": {"text": f"{x} left."}, "annotations": [{"result": [
+            {"from_name": ("spam", "mood")[n % 2], "value": {"choices": ["abc"[n % 3]]}}]}]}
+        for n, x in enumerate(NAMES)])},
+        "--gold: the choices mood and spam have classes; export JSON-MIN"),
     Case("lines called ndjson", {"own.ndjson": as_lines(PEOPLE)}, f"{LAST} left. -> a"),
 ]  # fmt: skip
 

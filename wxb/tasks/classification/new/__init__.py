@@ -4,6 +4,7 @@ import re
 from glob import escape
 from pathlib import Path
 
+from wxb.corpora.adapters import CONTROLS
 from wxb.tasks import recognition
 from wxb.tasks.classification.reading import FASTTEXT
 from wxb.tasks.recognition import Block, FieldNames, Files, FlagError, Flags
@@ -24,6 +25,12 @@ def recognize(files: Files, field_names: FieldNames, flags: Flags) -> Block | No
         return _class_per_file(files, field_names, flags)
     if files.has_fields:
         content = field_names.recognize(files, flags)
+        controls = sorted({name for row in files.rows for name in row.get(CONTROLS) or ()})
+        if content and len(controls) > 1:
+            raise FlagError(
+                f"--gold: the choices {' and '.join(controls)} have classes; export JSON-MIN"
+                " instead, which has a field for each, and name one"
+            )
         labels = content and [str(row.get(content["fields"]["label"])) for row in files.rows]
         if labels and all(map(TAG.fullmatch, labels)) and any(x.startswith("B-") for x in labels):
             return None  # a token a row
