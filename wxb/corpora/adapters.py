@@ -131,6 +131,15 @@ def _doccano(record: Content) -> Content:
     return _convert_items(record, _is_triple, lambda triple: dict(zip(keys, triple, strict=False)))
 
 
+def _lists_of_spans(record: Content) -> Content:
+    """Spans as a list of objects; `datasets` stores such a list as an object of equal lists."""
+    spans = {key: value for key, value in record.items() if _has_starts(value)}
+    for key, value in spans.items():
+        rows = zip(*value.values(), strict=True)
+        spans[key] = [dict(zip(value, row, strict=True)) for row in rows]
+    return {**record, **spans}
+
+
 def _spacy_cats(record: Content) -> Content:
     """The category with the highest score as the class; None if no score is above 0."""
     cats = record.get("cats")
@@ -160,7 +169,7 @@ def _sharegpt(record: Content) -> Content:
     )
 
 
-ADAPTERS = (_prodigy, _doccano, _spacy_cats, _opus, _sharegpt)
+ADAPTERS = (_prodigy, _lists_of_spans, _doccano, _spacy_cats, _opus, _sharegpt)
 
 
 def _convert_items(
@@ -180,6 +189,13 @@ def _all(value: Any, test: Callable[[Any], bool]) -> bool:
 def _is_triple(mention: Any) -> bool:
     is_list = isinstance(mention, list | tuple) and len(mention) >= 3
     return is_list and type(mention[0]) is type(mention[1]) is int and isinstance(mention[2], str)
+
+
+def _has_starts(value: Any) -> bool:
+    if not isinstance(value, Mapping) or not any("start" in key for key in value):
+        return False
+    lengths = {len(each) if isinstance(each, list) else None for each in value.values()}
+    return len(lengths) == 1 and None not in lengths
 
 
 def _has_labels(mention: Any) -> bool:

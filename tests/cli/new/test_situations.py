@@ -361,6 +361,9 @@ CASES = [
             {"from_name": ("spam", "mood")[n % 2], "value": {"choices": ["abc"[n % 3]]}}]}]}
         for n, x in enumerate(NAMES)])},
         "--gold: the choices mood and spam have classes; export JSON-MIN"),
+    Case("spans as an object of lists", {"own.jsonl": as_lines({"text": f"{x} left.", "entities": {
+        "start": [0], "end": [len(x)], "label": ["NAME"]}} for x in NAMES)},
+        f"[{LAST}](NAME) left."),
     Case("lines called ndjson", {"own.ndjson": as_lines(PEOPLE)}, f"{LAST} left. -> a"),
 ]  # fmt: skip
 
