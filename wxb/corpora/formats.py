@@ -321,6 +321,8 @@ def _names_by_field(content: Any) -> Names:
 
 
 def _class_names(feature: Any) -> Sequence[str]:
+    if isinstance(feature, list) and len(feature) == 1:  # a list, as older versions write it
+        (feature,) = feature
     while isinstance(feature, Mapping):
         feature = feature["names"] if "names" in feature else feature.get("feature")
     is_names = isinstance(feature, list) and all(isinstance(name, str) for name in feature)

@@ -364,6 +364,9 @@ CASES = [
     Case("spans as an object of lists", {"own.jsonl": as_lines({"text": f"{x} left.", "entities": {
         "start": [0], "end": [len(x)], "label": ["NAME"]}} for x in NAMES)},
         f"[{LAST}](NAME) left."),
+    Case("features in a list", {"own/a.jsonl": as_lines({"tokens": [x, "left"], "ner_tags": [1, 0]}
+        for x in NAMES), "own/dataset_info.json": json.dumps({"features": {"ner_tags": [
+            {"names": ["O", "B-NAME"], "_type": "ClassLabel"}]}})}, f"[{LAST}](NAME) left"),
     Case("lines called ndjson", {"own.ndjson": as_lines(PEOPLE)}, f"{LAST} left. -> a"),
 ]  # fmt: skip
 
