@@ -126,6 +126,15 @@ def test_a_missing_folder_is_not_looked_for_on_the_hub(requests, name):
     assert not requests
 
 
+def test_a_pointer_of_git_lfs_is_no_checkpoint(tmp_path):
+    (tmp_path / "model.safetensors").write_text("version https://git-lfs.github.com/spec/v1\n")
+    with (
+        pytest.raises(WxbError, match="found a pointer of Git LFS"),
+        hub.checkpoint(tmp_path),
+    ):
+        pass
+
+
 def test_the_home_folder_of_a_checkpoint_is_expanded(monkeypatch, tmp_path):
     monkeypatch.setenv("HOME", str(tmp_path))
     (tmp_path / "bert").mkdir()

@@ -20,6 +20,7 @@ from wxb.core.pretrained import ADAPTER
 # *.pth) can run code, so they are never downloaded.
 TOKENIZER_FILES = ("*.json", "*.txt", "*.model", "*.jinja")
 WEIGHT_FILES = "model*.safetensors"
+LFS = b"version https://git-lfs"
 
 Kind = Literal["model", "dataset"]
 
@@ -44,6 +45,9 @@ def checkpoint(
                 raise WxbError(f"{name}: no such folder; correct `checkpoint`")
             files = [*TOKENIZER_FILES, WEIGHT_FILES] if weights else TOKENIZER_FILES
             source = _snapshot(str(name), revision or "main", files, "model")
+        small = (f for f in source.glob("*") if f.is_file() and f.stat().st_size < 1024)
+        if pointer := next((f for f in small if f.read_bytes().startswith(LFS)), None):
+            raise WxbError(f"{pointer}: found a pointer of Git LFS; run `git lfs pull` in {source}")
         is_adapter = (source / ADAPTER).exists()  # the module `compatibility` names its cure
         if weights and source.is_dir() and not is_adapter and not any(source.glob(WEIGHT_FILES)):
             raise WxbError(

@@ -26,6 +26,7 @@ WRONG = re.compile(r"[^\W\d_][¤£§º¼½¾†¹¿¡]|[¤§º¼½¾†¹][^\W\d
 HTML = "an HTML page; fetch the file itself instead of the page that shows it"
 # Formats that are refused, by suffix or beginning in lower case, with what to do.
 REFUSED: dict[str | bytes, str] = {
+    b"version https://git-lfs": "a pointer of Git LFS; fetch the file with `git lfs pull`",
     b"#format=webanno": "WebAnno TSV; export CoNLL 2002 or CoNLL 2003 instead",
     **dict.fromkeys((b"<!doctype html", b"<html"), HTML),
     ".ann": "brat's annotations; convert them to columns by brat's tools/anntoconll.py",

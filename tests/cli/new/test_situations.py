@@ -367,6 +367,8 @@ CASES = [
     Case("features in a list", {"own/a.jsonl": as_lines({"tokens": [x, "left"], "ner_tags": [1, 0]}
         for x in NAMES), "own/dataset_info.json": json.dumps({"features": {"ner_tags": [
             {"names": ["O", "B-NAME"], "_type": "ClassLabel"}]}})}, f"[{LAST}](NAME) left"),
+    refused("a pointer of Git LFS", {"own.csv": "version https://git-lfs.github.com/spec/v1\n"},
+        "found a pointer of Git LFS; fetch"),
     Case("lines called ndjson", {"own.ndjson": as_lines(PEOPLE)}, f"{LAST} left. -> a"),
 ]  # fmt: skip
 
