@@ -194,6 +194,12 @@ def test_a_model_is_not_loaded_from_where_an_adapter_points(folder):
         pretrained.model(AutoModel, folder)
 
 
+def test_weights_of_another_size_are_named(folder):
+    edit(folder / "config.json", vocab_size=9)
+    with pytest.raises(WxbError, match=r"mismatched tensors: .*word_embeddings"):
+        weights.load_backbone(folder)
+
+
 def test_a_class_that_is_no_model_is_not_looked_up(folder):
     edit(folder / "config.json", architectures=["pipeline"])
     assert type(LOADERS["initial"](folder)).__name__ == "BertModel"

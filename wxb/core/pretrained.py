@@ -76,7 +76,12 @@ def model(
     if (path / ADAPTER).exists():
         raise WxbError(f"{path}: found {ADAPTER}; expected a full model, not an adapter")
     loaded, info = cls.from_pretrained(
-        path, use_safetensors=True, output_loading_info=True, **location, **options
+        path,
+        use_safetensors=True,
+        output_loading_info=True,
+        ignore_mismatched_sizes=True,  # they are errors of ours
+        **location,
+        **options,
     )
     parts = tuple(f"{name}." for name, _ in loaded.base_model.named_children() if name != "pooler")
 
@@ -85,8 +90,10 @@ def model(
         return own.startswith(parts) and not own.endswith(CONSTANTS)
 
     missing = [key for key in info["missing_keys"] if "pooler." not in key]
+    mismatched = [key for key, *_ in info["mismatched_keys"]]
     require_complete(
         path / WEIGHTS,
+        mismatched=filter(is_in_backbone, mismatched) if new_heads else mismatched,
         missing=filter(is_in_backbone, missing) if new_heads else missing,
         unexpected=filter(is_in_backbone, info["unexpected_keys"]),
     )
