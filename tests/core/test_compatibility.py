@@ -147,6 +147,21 @@ def test_a_tokenizer_gives_the_tokens_of_tokenizer_json(copy):
         require(TAGGING, folder)
 
 
+def test_a_vocabulary_with_capitals_needs_them(copy):
+    """transformers reads a vocab.txt in lower case by default."""
+    folder = copy("bert")
+    for file in folder.glob("token*"):
+        file.unlink()
+    special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+    size = read_json(folder / "config.json")["vocab_size"]
+    words = [f"{'Aa'[n % 2]}{n}" for n in range(size - len(special))]
+    (folder / "vocab.txt").write_text("\n".join([*special, *words]))
+    with pytest.raises(WxbError, match=r"a tokenizer in lower case, and \d+ tokens with capitals"):
+        require(TAGGING, folder)
+    write_json(folder / "tokenizer_config.json", {"do_lower_case": False})
+    require(TAGGING, folder)
+
+
 @pytest.mark.parametrize("method", [TAGGING, CHAT])
 def test_all_target_modules_of_lora_exist(saved, method):
     def lora(*names):

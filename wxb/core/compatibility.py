@@ -4,6 +4,7 @@ The stages `check`, `tokenizer` and `train` call this module: an experiment may 
 backbone's tokenizer was made.
 """
 
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -93,6 +94,14 @@ def _checkpoint_faults(folder: Path, config: Any, tokenizer: Any) -> Iterator[st
                 f" `vocab_size` {config.vocab_size}; expected equal vocabularies: {cure}"
             )
         file, backend = folder / "tokenizer.json", tokenizer.backend_tokenizer
+        words = {*vocabulary} - {*added} - special
+        capitals = sum(re.search("[A-Z].|.[A-Z]", word) is not None for word in words)
+        is_lower = backend.normalizer and "A" not in backend.normalizer.normalize_str("A")
+        if is_lower and capitals > 0.1 * len(ids):
+            yield (
+                f"checkpoint: found a tokenizer in lower case, and {capitals:,} tokens with"
+                f" capitals; set `do_lower_case` to false in tokenizer_config.json, or {cure}"
+            )
         saved = type(backend).from_file(str(file)) if file.is_file() else backend
         ours, theirs = (t.encode(SAMPLE, add_special_tokens=False).ids for t in (backend, saved))
         if ours != theirs:
