@@ -133,11 +133,11 @@ def _doccano(record: Content) -> Content:
 
 def _lists_of_spans(record: Content) -> Content:
     """Spans as a list of objects; `datasets` stores such a list as an object of equal lists."""
-    spans = {key: value for key, value in record.items() if _has_starts(value)}
-    for key, value in spans.items():
+    lists = {key: value for key, value in record.items() if _has_starts(value)}
+    for key, value in lists.items():
         rows = zip(*value.values(), strict=True)
-        spans[key] = [dict(zip(value, row, strict=True)) for row in rows]
-    return {**record, **spans}
+        lists[key] = [dict(zip(value, row, strict=True)) for row in rows]
+    return {**record, **lists}
 
 
 def _spacy_cats(record: Content) -> Content:
