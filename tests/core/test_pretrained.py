@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from peft import PeftModel
+from peft import LoraConfig, PeftModel
 from transformers import AutoModel
 
 import wxb
@@ -165,26 +165,14 @@ def test_adapters_in_other_formats_are_not_loaded(folder, trace):
         LOADERS["adapter"](folder)
 
 
-@pytest.mark.parametrize(
-    ("key", "value"),
-    [
-        ("peft_type", "PROMPT_TUNING"),
-        ("target_modules", r"(.*.*.*.*.*)*x"),  # a regular expression
-        ("use_dora", True),
-    ],
-)
-def test_an_adapter_has_only_the_settings_that_training_writes(folder, key, value):
-    edit(folder.parent / "adapter/adapter_config.json", **{key: value})
-    with pytest.raises(
-        WxbError, match=rf"adapter_config\.json: .*{value if key == 'peft_type' else key}"
-    ):
+def test_an_adapter_has_only_the_settings_that_training_writes(folder):
+    file = folder.parent / "adapter/adapter_config.json"
+    edit(file, use_dora=True, megatron_config={}, megatron_core="wxb_attack")
+    loaded = LOADERS["adapter"](folder)
+    assert loaded.peft_config["default"].megatron_core == LoraConfig().megatron_core
+    edit(file, target_modules=r"(.*.*.*.*.*)*x")  # a regular expression
+    with pytest.raises(ValueError, match="not found in the base model"):
         LOADERS["adapter"](folder)
-
-
-def test_nothing_is_null_or_an_empty_list(folder):
-    """peft writes an empty list for models of experts."""
-    edit(folder.parent / "adapter/adapter_config.json", target_parameters=[])
-    LOADERS["adapter"](folder)
 
 
 def test_a_model_is_not_loaded_from_where_an_adapter_points(folder):
