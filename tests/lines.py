@@ -13,7 +13,7 @@ BUDGET = {
     "wxb/metrics": 530,
     "wxb/models": 2571,
     "wxb/training": 1544,
-    "wxb/tasks": 9065,
+    "wxb/tasks": 9073,
     "wxb/reporting": 1514,
     "wxb/project": 2878,
     "wxb/cli": 2491,
@@ -22,7 +22,7 @@ BUDGET = {
     "wxb/masking": 834,
     "demos": 2086,
     "benchmarks": 4435,
-    "tests": 27986,
+    "tests": 27991,
 }
 
 

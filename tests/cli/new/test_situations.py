@@ -348,6 +348,11 @@ CASES = [
         "cp1252"), "own/0.wav": sound(300), "own/1.wav": sound(400)},
         "l.csv:line 3 -> 0.5 s, hören", {}, {"read as cp1252": 2}),
     refused("recordings without a table", {"own/0.wav": sound(300)}, "add a table transcripts.csv"),
+    refused("splits in the paths of recordings", {
+        "own/metadata.csv": "file_name,text\n" + "".join(
+            f"{'train' if n else 'test'}/{n}.wav,word {x}\n" for n, x in enumerate(NAMES)),
+        **{f"own/{'train' if n else 'test'}/{n}.wav": sound(200 + 9 * n)
+           for n, _ in enumerate(NAMES)}}, "--group: paths begin with the splits test, train"),
     refused("a translation memory", {"own.tmx": "<tmx/>"}, "found translation units; save pairs"),
     Case("contractions in CoNLL-U", {"own.conllu": columns(
         "1-2\tzum\t_", "1\tzu\tO", "2\tdem\tO", "3\t#\tB-A", header="# text = zum\n")},

@@ -3,6 +3,7 @@
 from dataclasses import replace
 from pathlib import PurePath
 
+from wxb.tasks import recognition
 from wxb.tasks.recognition import Block, FieldNames, Files, FlagError, Flags, fields_of
 from wxb.tasks.speech.record.audio import SUFFIXES
 
@@ -34,6 +35,13 @@ def recognize(files: Files, field_names: FieldNames, flags: Flags) -> Block | No
     used, tables = content["fields"], [replace(files, members=(file,)) for file in files.members]
     for rows in (table.rows for table in tables):
         paths = {str(r.get(used.get("input", "")) or r.get(used.get("id", ""))) for r in rows}
+        folders = {path.partition("/")[0] for path in paths if "/" in path}
+        splits = sorted(filter(recognition.is_named_as_split, folders))
+        if len(splits) > 1 and "group" not in flags:
+            raise FlagError(
+                f"--group: paths begin with the splits {', '.join(splits)}; write the rows of each"
+                " to its own file, such as train.csv, or ignore them with -"
+            )
         others = [name for name in fields_of(rows) if name not in used.values()]
         numbers = [n for n in others if str(rows[0].get(n)).replace(".", "", 1).isdigit()]
         if "start" not in used and numbers and len(rows) > 1.5 * len(paths):
