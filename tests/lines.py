@@ -8,15 +8,15 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 BUDGET = {
     "stages": 598,
-    "wxb/core": 2119,
+    "wxb/core": 2128,
     "wxb/corpora": 2641,
     "wxb/metrics": 530,
     "wxb/models": 2571,
     "wxb/training": 1544,
-    "wxb/tasks": 9073,
+    "wxb/tasks": 9053,
     "wxb/reporting": 1514,
     "wxb/project": 2878,
-    "wxb/cli": 2491,
+    "wxb/cli": 2489,
     "wxb/lessons": 637,
     "wxb/runtime": 542,
     "wxb/masking": 834,

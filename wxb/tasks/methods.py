@@ -152,7 +152,7 @@ class Predictor(ABC):
 
         lengths = [len(item["input_ids"]) for item in items]
         batches = batches_by_length(lengths, self.prediction.batch_size)
-        outputs: list[dict[str, NDArray[Any]]] = [{} for _ in items]
+        outputs: list[dict[str, NDArray[Any]]] = [{} for _ in lengths]
         for indices in track(batches, caption, len(batches), unit="batch"):
             with torch.inference_mode():
                 output = self.model(**self.batch([items[index] for index in indices]))
@@ -268,11 +268,11 @@ class Method(ABC):
 class Network(Method):
     """A method that trains a network with the Trainer; by default on texts with a label or number.
 
-    Without labels, gold is a number: then define METRIC and `compute_metrics`.
+    Without labels, gold is a number: METRIC may be "loss".
     """
 
     TARGETS: ClassVar[Sequence[str]] = ("labels",)  # the columns of an item that are not inputs
-    METRIC: ClassVar[str] = "accuracy"  # picks the best checkpoint, by its highest value
+    METRIC: ClassVar[str] = "accuracy"  # its highest value picks the checkpoint, or lowest "loss"
 
     def encode(self, chunks: Chunks, path: Path, *, caption: str) -> None:
         """Write token ids with character offsets."""
@@ -332,6 +332,9 @@ class Network(Method):
         from wxb.training.batches import collate
         from wxb.training.trainer import fit
 
+        def compute(result: Any) -> dict[str, float]:
+            return self.compute_metrics(result.predictions, result.label_ids)
+
         set_seed(seed)
         model = self.model(backbone)
         history = fit(
@@ -345,7 +348,7 @@ class Network(Method):
             caption=caption,
             targets=self.TARGETS,
             metric=self.METRIC,
-            compute_metrics=lambda r: self.compute_metrics(r.predictions, r.label_ids),
+            compute_metrics=compute if self.METRIC != "loss" else None,
             summarize=self.summarize,
         )
         return model, history

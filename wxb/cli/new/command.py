@@ -320,10 +320,8 @@ def _summary(trial: Contents, corpus: Corpus, seed: int) -> RenderableType:
             }
             rows += [(doubt, escaped(", ".join(items))) for doubt, items in doubts.items() if items]
     try:
-        splits, _ = divide(
-            records, corpus.split, reading.wording, limit=corpus.max_records, seed=seed
-        )
-        reading.check_labels(splits, corpus.split)
+        parts = divide(records, corpus.split, reading.wording, limit=corpus.max_records, seed=seed)
+        reading.check_labels(parts[0], corpus.split)
     except WxbError as error:
         rows.append(("not divided", escaped(str(error))))
     for record in (labelled or records)[:EXAMPLES]:

@@ -184,7 +184,6 @@ class Baseline(Untuned):
 
     is_baseline: ClassVar[bool] = True
 
-    method: Literal["baseline"]
     model: Rule[Any]
 
     @property

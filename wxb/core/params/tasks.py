@@ -1,13 +1,14 @@
 """The tasks in wxb/tasks, their modules, and the blocks of params.yaml that they define."""
 
 from collections.abc import Iterable
+from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
-from typing import Annotated, Any, Union, get_args
+from typing import Annotated, Any, Literal, Union
 
-from pydantic import Field
+from pydantic import Field, create_model
 
 from wxb.core.params.corpora import Corpus
 from wxb.core.params.experiments import Experiment
@@ -31,15 +32,24 @@ def has_module(task: str, name: str) -> bool:
     return spec is not None and spec.origin is not None  # a folder without __init__.py has none
 
 
+@cache
 def corpus_class(task: str) -> type[Corpus]:
     """The class of the blocks of `corpora` with this task."""
-    return module(task, "params").Corpus
+    return _of_task(module(task, "params").Corpus, task=task)
 
 
+@cache
 def methods(task: str) -> dict[str, type[Experiment]]:
     """The class of the blocks of `experiments` with this task, by method."""
     classes = module(task, "params").METHODS
-    return {get_args(cls.model_fields["method"].annotation)[0]: cls for cls in classes}
+    return {name: _of_task(cls, task=task, method=name) for name, cls in classes.items()}
+
+
+def _of_task(cls: type[Any], **names: str) -> Any:
+    """The class of the blocks that have these names, such as `task`."""
+    keys: dict[str, Any] = {key: (Literal[name], ...) for key, name in names.items()}
+    place = f"wxb.tasks.{names['task']}.params"
+    return create_model(cls.__name__, __base__=cls, __doc__=cls.__doc__, __module__=place, **keys)
 
 
 def any_block() -> dict[str, Any]:

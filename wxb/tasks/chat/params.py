@@ -28,7 +28,6 @@ class Fields(corpora.Fields):
 class Corpus(corpora.Corpus):
     """A corpus of conversations that end with an answer."""
 
-    task: Literal["chat"]
     fields: Fields = Fields()
 
 
@@ -54,8 +53,6 @@ class Sft(experiments.Network):
 
     weights = "decoder"
 
-    task: Literal["chat"]
-    method: Literal["sft"]
     encoding: Encoding
     prediction: Prediction = Prediction()
 
@@ -75,8 +72,7 @@ class Sft(experiments.Network):
 class Baseline(experiments.Baseline):
     """Replies without training."""
 
-    task: Literal["chat"]
     model: experiments.Rule[Literal["nearest"]]
 
 
-METHODS = (Sft, Baseline)
+METHODS: dict[str, type[experiments.Experiment]] = {"sft": Sft, "baseline": Baseline}

@@ -24,7 +24,6 @@ class Corpus(corpora.Corpus):
 
     formats = ("format", "columns")  # texts without fields, tables without a header
 
-    task: Literal["classification"]
     fields: Fields = Fields()
     columns: Annotated[list[str], Field(min_length=2)] | None = None  # of tables without a header
     format: Literal["fasttext", "files"] | None = None  # lines with __label__, or a text per file
@@ -115,8 +114,6 @@ class Encoder(experiments.Experiment):
 
     weights = "hidden states"
 
-    task: Literal["classification"]
-    method: Literal["encoder"]
     encoding: Encoding
     model: EncoderModel
     training: Annotated[
@@ -156,15 +153,12 @@ class PromptEncoding(Encoding, experiments.PromptEncoding):
 class Prompt(experiments.Prompted):
     """A decoder that answers an instruction with the name of a class."""
 
-    task: Literal["classification"]
-    method: Literal["prompt"]
     encoding: PromptEncoding
 
 
 class Scratch(experiments.Network, experiments.Untuned):
     """A network over words, trained from scratch."""
 
-    task: Literal["classification"]
     encoding: Encoding
 
 
@@ -180,7 +174,6 @@ class RecurrentModel(Section):
 class Recurrent(Scratch):
     """A bidirectional LSTM, trained from scratch."""
 
-    method: Literal["recurrent"]
     model: RecurrentModel = RecurrentModel()
 
 
@@ -195,15 +188,12 @@ class BagModel(Section):
 class Bag(Scratch):
     """The mean embedding of words and pairs of words, trained from scratch."""
 
-    method: Literal["bag"]
     model: BagModel = BagModel()
 
 
 class Tfidf(experiments.Untuned):
     """Logistic regression on TF-IDF weights of n-grams."""
 
-    task: Literal["classification"]
-    method: Literal["tfidf"]
     model: TfidfModel = TfidfModel()
     training: Regression
 
@@ -211,8 +201,14 @@ class Tfidf(experiments.Untuned):
 class Baseline(experiments.Baseline):
     """A class without training."""
 
-    task: Literal["classification"]
     model: experiments.Rule[Literal["majority", "nearest", "lexicon"]]
 
 
-METHODS = (Encoder, Prompt, Recurrent, Bag, Tfidf, Baseline)
+METHODS = {
+    "encoder": Encoder,
+    "prompt": Prompt,
+    "recurrent": Recurrent,
+    "bag": Bag,
+    "tfidf": Tfidf,
+    "baseline": Baseline,
+}

@@ -43,7 +43,6 @@ class Corpus(corpora.Corpus):
     formats = ("conll",)  # column files
     format_hint: ClassVar[str] = "; or set `conll` to read column files"
 
-    task: Literal["ner"]
     fields: Fields = Fields()
     conll: Conll | None = None
     offsets: Offsets = "characters"
@@ -114,7 +113,6 @@ class TaggingModel(Section):
 class Experiment(experiments.Network):
     """An experiment of named entity recognition."""
 
-    task: Literal["ner"]
     encoding: Encoding
 
 
@@ -123,7 +121,6 @@ class Tagging(Experiment):
 
     weights = "hidden states"
 
-    method: Literal["tagging"]
     model: TaggingModel
 
     @property
@@ -153,7 +150,6 @@ class Generation(Experiment, experiments.Prompted):
 
     is_slow: ClassVar[bool] = True
 
-    method: Literal["generation"]
     encoding: GenerationEncoding
     prediction: GenerationPrediction = GenerationPrediction()
 
@@ -176,8 +172,6 @@ class CrfTraining(Section):
 class Crf(experiments.Untuned):
     """A conditional random field on features of words."""
 
-    task: Literal["ner"]
-    method: Literal["crf"]
     model: CrfModel = CrfModel()
     training: CrfTraining = CrfTraining()
 
@@ -185,8 +179,7 @@ class Crf(experiments.Untuned):
 class Baseline(experiments.Baseline):
     """Entities without training."""
 
-    task: Literal["ner"]
     model: experiments.Rule[Literal["mentions"]]
 
 
-METHODS = (Tagging, Generation, Crf, Baseline)
+METHODS = {"tagging": Tagging, "generation": Generation, "crf": Crf, "baseline": Baseline}

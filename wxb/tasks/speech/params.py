@@ -78,7 +78,6 @@ class Corpus(corpora.Corpus):
     formats = ("manifest",)
     limit_key = "audio.max_seconds"
 
-    task: Literal["speech"]
     fields: Fields = Fields()
     generate: Generate | None = None
     columns: Annotated[list[str], Field(min_length=2)] | None = None  # of tables without a header
@@ -141,8 +140,6 @@ class Prediction(experiments.Prediction):
 class Seq2Seq(experiments.Network):
     """Transcription by a Whisper."""
 
-    task: Literal["speech"]
-    method: Literal["seq2seq"]
     encoding: Encoding
     model: Seq2SeqModel = Seq2SeqModel()
     prediction: Prediction = Prediction()
@@ -187,10 +184,9 @@ class Seq2Seq(experiments.Network):
 class Baseline(experiments.Baseline):
     """Transcripts without training."""
 
-    task: Literal["speech"]
     encoding: Spectrograms
     model: experiments.Rule[Literal["nearest"]]
     prediction: Prediction = Prediction()
 
 
-METHODS = (Seq2Seq, Baseline)
+METHODS = {"seq2seq": Seq2Seq, "baseline": Baseline}

@@ -48,7 +48,6 @@ class Corpus(corpora.Corpus):
         "; or set `columns` to read tab-separated lines, `parallel` to read pairs of files"
     )
 
-    task: Literal["translation"]
     fields: Fields = Fields()
     columns: Annotated[list[str], Field(min_length=2)] | None = None
     # Two suffixes: a file of each has the translations of the other, line by line.
@@ -134,8 +133,6 @@ class Prediction(experiments.Prediction):
 class Experiment(experiments.Network, experiments.Untuned):
     """An experiment in translation, trained from random weights."""
 
-    task: Literal["translation"]
-    method: Literal["seq2seq"]
     model: Annotated[Recurrent | Transformer | Decoder, Field(discriminator="kind")]
     prediction: Prediction = Prediction()
 
@@ -159,8 +156,7 @@ class Experiment(experiments.Network, experiments.Untuned):
 class Baseline(experiments.Baseline):
     """Translations without training."""
 
-    task: Literal["translation"]
     model: experiments.Rule[Literal["nearest"]]
 
 
-METHODS = (Experiment, Baseline)
+METHODS = {"seq2seq": Experiment, "baseline": Baseline}
