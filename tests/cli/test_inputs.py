@@ -9,6 +9,8 @@ from wxb.cli.inputs import Texts
 from wxb.cli.new.corpus import new_corpus
 from wxb.core.errors import WxbError
 from wxb.core.params.tasks import corpus_class
+from wxb.corpora.records import required_text
+from wxb.tasks.classification.reading import Reading
 
 SPLIT = {"test": 0.2, "valid": 0.1}
 
@@ -112,3 +114,14 @@ def test_records_have_their_id_or_line_and_a_bad_one_its_reason():
     for number, item in enumerate(items, start=1):
         assert item.error.startswith(f"own.jsonl: line {number}: ") == (number in (2, 4))
     assert "'review' or 'input' or 'text'" in items[1].error
+
+
+def test_a_record_without_its_second_text_is_no_input(monkeypatch):
+    def join(_, raw, __):
+        return "|".join(required_text(raw, key) for key in ("text", "second"))
+
+    monkeypatch.setattr(Reading, "input_of", join)
+    write({"own.jsonl": as_lines({"text": "A", "second": second} for second in ("B", ""))})
+    block = {"task": "classification", "path": "x", "fields": {"input": "text"}, "split": SPLIT}
+    items = [*texts_of("classification", block).read(Path("own.jsonl"))]
+    assert [item.input for item in items] == ["A|B", None]

@@ -61,9 +61,8 @@ class Texts:
         if has_records(file) or columns:
             yield from self._items(file, formats.raw_records(file, columns=columns), corpus)
         elif corpus:
-            yield from self._items(
-                file, tasks.get(self.task).reading.raw_records(file, corpus), corpus
-            )
+            raws = tasks.get(self.task).reading.raw_records(file, corpus)
+            yield from self._items(file, raws, corpus)
         else:
             # Only line feeds separate lines: texts may have other separators of Unicode.
             lines = decode(file).removesuffix("\n").split("\n")
@@ -123,7 +122,8 @@ class Texts:
             try:
                 return tasks.get(self.task).reading.input_of(fields, corpus)
             except RecordError:
-                pass  # it may be in one of FIELDS
+                if fields.get(corpus.fields.input):  # else it may be in one of FIELDS
+                    raise
         own = [corpus.fields.input] if corpus else []
         names = [self.field] if self.field else dict.fromkeys([*own, *FIELDS])
         for name in names:
