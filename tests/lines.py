@@ -8,14 +8,14 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 BUDGET = {
     "stages": 598,
-    "wxb/core": 2128,
+    "wxb/core": 2127,
     "wxb/corpora": 2641,
-    "wxb/metrics": 530,
+    "wxb/metrics": 529,
     "wxb/models": 2571,
     "wxb/training": 1544,
-    "wxb/tasks": 9053,
+    "wxb/tasks": 9050,
     "wxb/reporting": 1514,
-    "wxb/project": 2878,
+    "wxb/project": 2883,
     "wxb/cli": 2489,
     "wxb/lessons": 637,
     "wxb/runtime": 542,

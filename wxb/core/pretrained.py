@@ -32,7 +32,6 @@ LORA_SETTINGS = (
     *("r", "lora_alpha", "lora_dropout", "target_modules"),
     *("fan_in_fan_out", "trainable_token_indices", "task_type"),
 )
-
 SHOWN = 5  # names of tensors in an error
 CONSTANTS = (".attn.bias", ".attention.bias", ".masked_bias")  # older transformers saved them
 

@@ -47,8 +47,7 @@ def evaluate(
     groups = Groups.from_records(statistics, names)
     numbers = model_metrics or [{} for _ in runs]
     details = [{**scorer.details(run), **more} for run, more in zip(runs, numbers, strict=True)]
-    sums = groups.total()
-    headline = scorer.headline(sums).key
+    headline = scorer.headline(sums := groups.total()).key
     by_run = scorer.scores(sums)[headline].tolist()
     by_metric = intervals(groups, scorer.scores, scorer.METRICS)
     scores = {

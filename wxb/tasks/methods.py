@@ -332,9 +332,6 @@ class Network(Method):
         from wxb.training.batches import collate
         from wxb.training.trainer import fit
 
-        def compute(result: Any) -> dict[str, float]:
-            return self.compute_metrics(result.predictions, result.label_ids)
-
         set_seed(seed)
         model = self.model(backbone)
         history = fit(
@@ -348,7 +345,7 @@ class Network(Method):
             caption=caption,
             targets=self.TARGETS,
             metric=self.METRIC,
-            compute_metrics=compute if self.METRIC != "loss" else None,
+            compute_metrics=lambda r: self.compute_metrics(r.predictions, r.label_ids),
             summarize=self.summarize,
         )
         return model, history

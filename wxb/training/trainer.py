@@ -76,7 +76,7 @@ def fit(
         train_dataset=train,
         eval_dataset=valid,
         data_collator=collate,
-        compute_metrics=compute_metrics,
+        compute_metrics=None if metric == "loss" else compute_metrics,
         preprocess_logits_for_metrics=summarize,
         callbacks=[_ProgressCallback(caption, metric)],
     )
