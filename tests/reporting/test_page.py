@@ -311,7 +311,7 @@ class Task(parts.Page):
     ("metric", "factor", "text"), [(CER, 1, "0.500 (0.490–0.510)"), (BLEU, 60, "30.0 (29.4–30.6)")]
 )
 def test_a_page_of_any_task_and_scale(tree, metric, factor, text):
-    study = report.gather(tree(TWO).params, "ner")
+    study = report.gather(tree(TWO).params, "ner")._replace(predictions={})
     scores = {name: factor * value for name, value in zip(TWO, (0.5, 0.25), strict=True)}
     content = comparison(scores, noise=0.01 * factor, metric=metric) | {"unit": "letters"}
     curves = {name: {f"valid_{metric.key}": [(1, 0.5)], "valid_loss": [(1, 2)]} for name in TWO}
