@@ -37,9 +37,7 @@ def preprocess(
     if rejects and not records:
         raise WxbError(f"{folder}: all {_cause(rejects, corpus)}")
     try:
-        splits, surplus = divide(
-            records, corpus.split, task.wording, limit=corpus.max_records, seed=seed
-        )
+        splits, surplus = divide(records, corpus.split, limit=corpus.max_records, seed=seed)
     except SplitError as error:
         rejects += error.rejects
         if not rejects:
@@ -51,9 +49,7 @@ def preprocess(
     task.check_labels(splits, corpus.split)
     statistics = profile(splits, rejects, task)
     statistics["fields_not_read"] = unread_fields
-    splits, statistics["test_groups"] = with_test_groups(
-        splits, corpus.split, task.wording, task.TEST_GROUP
-    )
+    splits, statistics["test_groups"] = with_test_groups(splits, corpus.split, task.TEST_GROUP)
     out.mkdir(exist_ok=True)
     del records  # `_drain` frees each record that is written
     for name in [*splits]:

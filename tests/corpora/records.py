@@ -1,5 +1,7 @@
 """Records and blocks of `corpora` for tests."""
 
+from wxb import tasks
+from wxb.corpora.reading import with_wording
 from wxb.corpora.records import Record
 from wxb.tasks.ner.params import Corpus
 
@@ -15,7 +17,9 @@ def to_letters(value):
     return "".join("abcdefghij"[int(c)] if c.isdigit() else c for c in str(value))
 
 
-def record(id_, text=None, gold=(), group=None, language="en", **options):
-    """A record; by default with a unique text, which is also its group."""
+def record(id_, text=None, gold=(), group=None, language="en", task="ner", **options):
+    """A record of a task; by default with a unique text, which is also its group."""
     text = f"text {to_letters(id_)}" if text is None else text
-    return Record(str(id_), text, gold, language, text if group is None else group, **options)
+    group = text if group is None else group
+    new = Record(str(id_), text, gold, language, group, **options)
+    return with_wording(new, tasks.get(task).reading)

@@ -18,9 +18,7 @@ FILES = {"train": ["a"], "valid": ["b"], "test": ["c"]}
 
 def divide(records, limit=None, seed=1, **changes):
     settings = {"test": 0.2, "valid": 0.1, **changes}
-    return division.divide(
-        records, Split.model_validate(settings), Reading().wording, limit=limit, seed=seed
-    )
+    return division.divide(records, Split.model_validate(settings), limit=limit, seed=seed)
 
 
 def split(records, **settings):
@@ -45,9 +43,7 @@ def rows(rejects):
 
 
 def test_the_first_copy_of_a_text_is_kept():
-    kept, rejects = drop_duplicates(
-        [record(1, "a"), record(2, "b"), record(3, "a")], Reading().wording
-    )
+    kept, rejects = drop_duplicates([record(1, "a"), record(2, "b"), record(3, "a")])
     assert [r.id for r in kept] == ["1", "2"]
     assert rejects == [Reject("3", "duplicate text", "same text as 1", "3")]
 
@@ -68,7 +64,7 @@ def test_every_record_is_kept_once_or_rejected(items):
     records = [
         record(i, text, () if labelled else None) for i, (text, labelled) in enumerate(items)
     ]
-    kept, rejects = drop_duplicates(records, Reading().wording)
+    kept, rejects = drop_duplicates(records)
     assert sorted(r.id for r in [*kept, *rejects]) == sorted(r.id for r in records)
     assert len({r.input for r in kept}) == len(kept)
     labelled_texts = {text for text, labelled in items if labelled}
@@ -87,7 +83,7 @@ def test_a_wording_that_is_held_out_is_not_kept():
         record("twice", "Ann and Bob", (Span(0, 3, "NAME"), Span(8, 11, "NAME"))),
         record("thrice", "Eve and Joe", (Span(0, 3, "NAME"), Span(8, 11, "NAME"))),
     ]
-    kept, rejects = drop_duplicates([same, *others], Reading().wording, held_out)
+    kept, rejects = drop_duplicates([same, *others], held_out)
     assert kept == others
     assert rows(rejects) == [("same", "near duplicate", "same wording as first")]
 
@@ -243,9 +239,7 @@ def grouped(records, key=None, **further):
     """The groups of each test set, and the field of each, if the records are those of all sets."""
     settings = {"test": 0.2, "valid": 0.1, "by": "template", "further": further}
     splits = dict.fromkeys(("test", *further), records)
-    groups, fields = with_test_groups(
-        splits, Split.model_validate(settings), Reading().wording, key
-    )
+    groups, fields = with_test_groups(splits, Split.model_validate(settings), key)
     return {name: [r.group for r in members] for name, members in groups.items()}, fields
 
 
@@ -280,14 +274,11 @@ def test_a_single_value_is_not_resampled_but_its_groups():
 
 def test_a_task_groups_test_records_by_a_key_of_gold():
     records = [
-        record(1, gold={"speaker": "ann"}, group="s", values=("x",)),
-        record(2, gold={"speaker": "bob"}, group="s", values=("y",)),
-        record(3, gold={"speaker": None}, group="t", values=("y",)),
-        record(4, gold=None, group="u", values=("z",)),
+        record(1, gold={"speaker": "ann"}, group="s", values=("x",), task="speech"),
+        record(2, gold={"speaker": "bob"}, group="s", values=("y",), task="speech"),
+        record(3, gold={"speaker": None}, group="t", values=("y",), task="speech"),
+        record(4, gold=None, group="u", values=("z",), task="speech"),
     ]
-    # Wordings are of no use here: these are no spans.
-    splits = {"test": records, "other-source": records}
-    split = Split.model_validate({"test": 0.2, "valid": 0.1, "by": "text", "further": SOURCES})
-    groups, fields = with_test_groups(splits, split, lambda record: "", "speaker")
-    assert [r.group for r in groups["test"]] == ["ann", "bob", "t", "u"]
+    groups, fields = grouped(records, "speaker", **SOURCES)
+    assert groups["test"] == ["ann", "bob", "t", "u"]
     assert fields == {"test": "speaker", "other-source": "source"}

@@ -49,10 +49,10 @@ def test_units_are_named_by_the_smallest_of_their_values():
         record(6, "2 - 1", group="f"),
         record(7, "third", group=""),
     ]
-    assert units(records, lambda r: r.group, Reading().wording) == [*"aacdef", ""]
+    assert units(records, lambda r: r.group) == [*"aacdef", ""]
     parity = dict(zip(records, "1010101", strict=True))
     some = records[1:6:2] + records[4:5]
-    assert units(some, lambda r: parity[r], Reading().wording) == [*"0001"]
+    assert units(some, lambda r: parity[r]) == [*"0001"]
 
 
 def nearest(texts, others):

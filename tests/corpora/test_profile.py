@@ -93,8 +93,8 @@ def test_leakage_is_measured_on_the_test_input_of_each_task(task, make):
 
 def test_sentences_and_runs_of_five_words_in_training_are_counted():
     reading = tasks.get("classification").reading
-    train = [record(1, "It is so. A b c d e f.", "good"), record(2, "C. Unlabelled.", None)]
-    test = [record(3, "It is so! it IS so. X b c d e f.", "good"), record(4, "Unlabelled.", "bad")]
+    train = [record(1, "It is so. A b c d e f."), record(2, "C. Unlabelled.", None)]
+    test = [record(3, "It is so! it IS so. X b c d e f."), record(4, "Unlabelled.")]
     # "it is so." is one of four sentences; "b c d e f" and "c d e f ." are two of eleven runs.
     assert verbatim(test, train, reading) == {"sentences": 0.25, "five_words": 0.1818}
     assert verbatim([], train, reading) == {"sentences": None, "five_words": None}

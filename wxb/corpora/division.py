@@ -25,11 +25,10 @@ class SplitError(WxbError):
 CONFLICT = "duplicate text, other label"  # a reason of rejects
 Splits = dict[str, list[Record]]
 _group: Callable[[Record], str] = attrgetter("group")
-Wording = Callable[[Record], str]  # the text that near duplicates share; empty if there is none
 
 
 def divide(
-    records: Iterable[Record], split: Split, wording: Wording, *, limit: int | None, seed: int
+    records: Iterable[Record], split: Split, *, limit: int | None, seed: int
 ) -> tuple[Splits, list[Reject]]:
     """Divide records into train, valid and test sets; duplicates and surplus records are rejected.
 
@@ -49,19 +48,19 @@ def divide(
     }
     tests = [*chain(*splits.values())]
     if split.files:
-        splits["valid"], valid_rejects = drop_duplicates(members.get("valid", []), wording, tests)
+        splits["valid"], valid_rejects = drop_duplicates(members.get("valid", []), tests)
         held_out = [*tests, *splits["valid"]]
-        splits["train"], rejects = drop_duplicates(members.get("train", []), wording, held_out)
+        splits["train"], rejects = drop_duplicates(members.get("train", []), held_out)
         rejects = [*valid_rejects, *rejects]
         for name, number in {"train": limit, **(split.max_records or {})}.items():
             splits[name], surplus = limit_records(splits[name], number)
             rejects += surplus
     else:
-        unique, rejects = drop_duplicates(members.get(None, []), wording, tests)
+        unique, rejects = drop_duplicates(members.get(None, []), tests)
         unique, surplus = limit_records(unique, limit, seed)
-        splits |= _divide_by_share(unique, split, wording, seed)
+        splits |= _divide_by_share(unique, split, seed)
         rejects = [*rejects, *surplus]
-        parts = counted(len({*units(unique, _group, wording)}), "parts")
+        parts = counted(len({*units(unique, _group)}), "parts")
         source = (
             f"{counted(len(unique), 'records')} have {parts} to divide, as those of one group, or"
             " that differ only in digits and case, stay together"
@@ -79,7 +78,7 @@ def divide(
 
 
 def with_test_groups(
-    splits: Splits, split: Split, wording: Wording, key: str | None = None
+    splits: Splits, split: Split, key: str | None = None
 ) -> tuple[Splits, dict[str, str | None]]:
     """Set the groups of test records to those of intervals and tests.
 
@@ -95,7 +94,7 @@ def with_test_groups(
     for name in split.test_sets:
         members, fields[name] = splits[name], split.by
         if name in index_of:
-            held_out = units(members, _value_at(index_of[name]), wording)
+            held_out = units(members, _value_at(index_of[name]))
             if len({*held_out}) > 1:
                 fields[name] = split.held_out_fields[name][0]
                 grouped[name] = [
@@ -104,7 +103,7 @@ def with_test_groups(
                 ]
                 continue
         if split.by is None and not split.files:
-            parts = units(members, _group, wording)
+            parts = units(members, _group)
             sizes = Counter(parts)
             # A record whose group is its text would be its own group, see `Scorer.prediction_row`.
             texts = {r.input for r in members if sizes[r.input] > 1}
@@ -123,7 +122,7 @@ def with_test_groups(
 
 
 def drop_duplicates(
-    records: Iterable[Record], wording: Wording, held_out: Sequence[Record] = ()
+    records: Iterable[Record], held_out: Sequence[Record] = ()
 ) -> tuple[list[Record], list[Reject]]:
     """Keep one record per text, a labelled one if possible; reject all others.
 
@@ -147,10 +146,9 @@ def drop_duplicates(
             detail += f", which is {other.gold!r:.60}; this one is {record.gold!r:.60}"
         reason = CONFLICT if differs else DUPLICATE
         rejects.append(Reject(record.id, reason, detail, record.id))
-    held_out_wordings = {wording(record): record for record in reversed(held_out)}
-    held_out_wordings.pop("", None)
+    held_out_wordings = {record.wording: record for record in reversed(held_out) if record.wording}
     for record in [*unique.values()] if held_out_wordings else []:
-        if other := held_out_wordings.get(wording(record)):
+        if other := held_out_wordings.get(record.wording):
             del unique[record.input]
             detail = f"same wording as {other.id}"
             rejects.append(Reject(record.id, NEAR_DUPLICATE, detail, record.id))
@@ -173,9 +171,7 @@ def limit_records(
     return kept, [Reject(r.id, SURPLUS, "", r.id) for r in records if r.id in surplus]
 
 
-def _divide_by_share(
-    records: Sequence[Record], split: Split, wording: Wording, seed: int
-) -> Splits:
+def _divide_by_share(records: Sequence[Record], split: Split, seed: int) -> Splits:
     """Divide records by the shares of `split`, so that splits share no group and no wording.
 
     Further test sets come first, by whole values of a field, then test, then valid. Units of
@@ -191,7 +187,7 @@ def _divide_by_share(
     splits: Splits = {}
     left = list(records)
     for name, share, value in steps:
-        unit_of = units(left, value, wording)
+        unit_of = units(left, value)
         sizes = Counter(unit_of)
         quota, count = share * len(records), 0
         split_units = set()

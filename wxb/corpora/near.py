@@ -1,11 +1,10 @@
 """Group near duplicates, and count the words by which texts differ.
 
-Near duplicates have the same wording, which a task computes (`Reading.wording`).
+Near duplicates have the same wording, which a task defines (`Reading.wording`).
 """
 
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from hashlib import blake2b
 from typing import Any
 
 import numpy as np
@@ -27,9 +26,7 @@ _WORD = regex.compile(
 )
 
 
-def units(
-    records: Sequence[Record], value: Callable[[Record], str], wording: Callable[[Record], str]
-) -> list[str]:
+def units(records: Sequence[Record], value: Callable[[Record], str]) -> list[str]:
     """The unit of each record: records that must stay together have the same unit.
 
     These are records with the same value, group or wording, directly or through other records. A
@@ -39,8 +36,7 @@ def units(
 
     components = UnionFind()
     for record in records:
-        text = wording(record)  # by digest: a million texts take memory
-        same = [blake2b(text.encode(), digest_size=16).digest()] if text else []
+        same = [record.wording] if record.wording else []
         components.union(("value", value(record)), ("group", record.group), *same)
     names: dict[Any, str] = {}
     for name in map(value, records):

@@ -85,12 +85,12 @@ def _share(mask: NDArray[np.bool_]) -> float | None:
 def _describe(records: Sequence[Record], task: Reading) -> dict[str, Any]:
     """Statistics of a split: records, groups, lengths, languages, and the task's own of gold."""
     labelled = [record for record in records if record.gold is not None]
-    first_group: dict[str, str] = {}  # by wording
+    first_group: dict[bytes, str] = {}  # by wording
     near_duplicates, sharing = 0, set()
     for record in records:
-        if wording := task.wording(record):
-            near_duplicates += wording in first_group
-            first = first_group.setdefault(wording, record.group)
+        if record.wording:
+            near_duplicates += record.wording in first_group
+            first = first_group.setdefault(record.wording, record.group)
             if first != record.group:
                 sharing |= {first, record.group}
     return {

@@ -10,6 +10,7 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
@@ -239,4 +240,11 @@ def _record(raw: Any, corpus: Corpus, task: Reading, origin: str) -> Record:
     check_encodable(record.id, record.input, record.language or "", record.group, *record.values)
     if not (record.language or "").isprintable():
         raise RecordError("wrong type", f"{fields.language!r} is {language!r}, expected a code")
-    return record
+    return with_wording(record, task)
+
+
+def with_wording(record: Record, task: Reading) -> Record:
+    """The record with the digest of its wording: a million texts would take memory."""
+    text = task.wording(record)
+    digest = blake2b(text.encode(), digest_size=16).digest() if text else b""
+    return replace(record, wording=digest)

@@ -1,7 +1,7 @@
 """Records, rejected records, checks of raw fields, and the base class for storing gold."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import pyarrow as pa
@@ -15,9 +15,9 @@ class Record:
     The input is a text, or the path of a file in tasks that read files, such as audio.
 
     Records of one `group` stay together when records are divided; test records then get the group
-    of their intervals. The last three fields are used until then and are not saved: the
-    published split, the values of the fields of further test sets, and one entry per repair by the
-    reader.
+    of their intervals. The last four fields are used until then and are not saved: the
+    published split, the values of the fields of further test sets, one entry per repair by the
+    reader, and the digest of the wording (16 bytes; near duplicates share it; empty without one).
     """
 
     id: str
@@ -28,6 +28,7 @@ class Record:
     split: str | None = None
     values: tuple[str, ...] = ()
     repaired: tuple[str, ...] = ()
+    wording: bytes = field(default=b"", compare=False)
 
 
 class Reject(NamedTuple):

@@ -44,7 +44,7 @@ def test_further_sets_hold_out_enough_values(tmp_path, seed):
     (tmp_path / "pairs.jsonl").write_text("".join(json.dumps(pair) + "\n" for pair in pairs))
     task = Reading()
     records = [*reading.read(tmp_path, corpus, task)]
-    splits, _ = divide(records, corpus.split, task.wording, limit=None, seed=seed)
+    splits, _ = divide(records, corpus.split, limit=None, seed=seed)
     for index, name in enumerate(corpus.split.held_out_fields):
         values = {split: {r.values[index] for r in members} for split, members in splits.items()}
         assert len(values[name]) >= 30

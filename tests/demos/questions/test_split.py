@@ -29,7 +29,7 @@ class Splits:
         lines = [json.dumps(row) for row in generated.values()]
         (folder / "questions.jsonl").write_text("\n".join(lines))
         records = list(read(folder, corpus, reading))
-        splits, _ = divide(records, corpus.split, reading.wording, limit=None, seed=1)
+        splits, _ = divide(records, corpus.split, limit=None, seed=1)
         self.questions = {
             name: [(generated[record.id], record) for record in members if record.gold]
             for name, members in splits.items()

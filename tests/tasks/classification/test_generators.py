@@ -12,7 +12,6 @@ from wxb.corpora.division import divide
 from wxb.corpora.near import FAR, distances
 from wxb.corpora.records import Record
 from wxb.tasks.classification.params import Corpus
-from wxb.tasks.classification.reading import Reading
 
 SENTENCE_END = r"(?<=[.!?]) "
 GENERATORS = {"reviews": (reviews.generate, "sentiment"), "news": (news.generate, "label")}
@@ -95,7 +94,7 @@ def splits_of(profile):
         )
         for item in raw
     ]
-    splits, _ = divide(records, corpus.split, Reading().wording, limit=None, seed=1)
+    splits, _ = divide(records, corpus.split, limit=None, seed=1)
     return splits, {item["id"]: item for item in raw}
 
 

@@ -286,7 +286,7 @@ def _summary(trial: Contents, corpus: Corpus, seed: int) -> RenderableType:
     reading = tasks.get(corpus.task).reading
     rows = [("read", f"{len(records):,} of {len(records) + len(rejects):,} records")]
     # Records that the stage preprocess would reject are counted apart.
-    unique, duplicates = drop_duplicates(records, reading.wording)
+    unique, duplicates = drop_duplicates(records)
     conflicts = [reject for reject in duplicates if reject.reason == CONFLICT]
     for label, faults in (("rejected", rejects), ("in conflict", conflicts)):
         for reason, count in Counter(reject.reason for reject in faults).most_common():
@@ -320,7 +320,7 @@ def _summary(trial: Contents, corpus: Corpus, seed: int) -> RenderableType:
             }
             rows += [(doubt, escaped(", ".join(items))) for doubt, items in doubts.items() if items]
     try:
-        parts = divide(records, corpus.split, reading.wording, limit=corpus.max_records, seed=seed)
+        parts = divide(records, corpus.split, limit=corpus.max_records, seed=seed)
         reading.check_labels(parts[0], corpus.split)
     except WxbError as error:
         rows.append(("not divided", escaped(str(error))))

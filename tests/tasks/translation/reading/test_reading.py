@@ -101,7 +101,7 @@ def test_no_source_and_no_target_is_in_two_splits(tmp_path_factory, drawn):
     rows += [pair(f"lone {c}", f"single {c}") for c in "hijklmnop"]
     records = read(folder, rows)
     block = corpus()
-    splits, rejects = divide(records, block.split, task.Reading().wording, limit=None, seed=1)
+    splits, rejects = divide(records, block.split, limit=None, seed=1)
     pairs = sum(len(r.gold) + len(r.repaired) for members in splits.values() for r in members)
     assert len(rejects) == 0
     assert pairs >= len({*map(str, rows)})
