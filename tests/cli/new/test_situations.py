@@ -293,6 +293,8 @@ CASES = [
         ).replace('"', '""') + '"\n' for x in NAMES)}, f"user: {LAST}; assistant: Yes."),
     refused("a number for each text", {"own.csv": "text,score\n" + "".join(
         f"Take {n}.,{n / 7}\n" for n in range(24))}, "found 24 different classes in 24 records"),
+    refused("a row per span", {"own.csv": "text,start,end,label\n" + "".join(
+        f"{x} left.,{n},{n + 3},NAME\n" for x in NAMES for n in (0, 4))}, "found a row per span"),
     *(refused(name, {name: "PK"}, cure) for name, cure in (
         ("own.xlsx", "save each sheet as CSV"), ("own.jsonl.gz", "unpack it"))),
     Case("the same names of files", {"own/l.csv": table(
@@ -431,8 +433,8 @@ def test_a_folder_per_class_has_no_unread_field():
 
 
 def test_the_report_shows_classes_in_doubt():
-    classes = ["a", "b", "a, b", "nan", "Caf\u00e9", "Cafe\u0301"]
-    rows = [{"text": f"{x} left.", "label": classes[n % 6]} for n, x in enumerate(NAMES * 2)]
+    classes = ["a", "b", "a, b", "nan", "Caf\u00e9", "Cafe\u0301", "1", "1.0"]
+    rows = [{"text": f"{x} left.", "label": classes[n % 8]} for n, x in enumerate(NAMES * 2)]
     write({"own.json": json.dumps(rows)})
     shown = {line[:14].strip(): line[14:].strip() for line in summary()}
     assert shown["like missing"] == "nan"

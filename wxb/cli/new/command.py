@@ -311,7 +311,10 @@ def _summary(trial: Contents, corpus: Corpus, seed: int) -> RenderableType:
         if count:
             rows.append((label.replace("_", " "), escaped(_format_count(count))))
             names = [str(name) for name in count] if isinstance(count, Mapping) else []
-            plain = {n: " ".join(normalize("NFKC", n).casefold().split()) for n in names}
+            plain = {
+                n: " ".join(normalize("NFKC", n).casefold().removesuffix(".0").split())
+                for n in names
+            }
             occurrences = Counter(plain.values())
             doubts = {
                 "nearly equal": [n for n in names if occurrences[plain[n]] > 1],

@@ -11,6 +11,7 @@ from wxb.tasks.recognition import Block, FieldNames, Files, FlagError, Flags
 
 MIN_RECORDS = 5  # of more, fewer than half may be classes
 TAG = re.compile(r"O|[BI]-.+")
+ENDS = ("start", "end", "startoffset", "endoffset", "startposition", "endposition", "begin")
 TEXTS = {"", ".txt"}  # suffixes
 UNLABELLED = ("unsup", "unlabeled", "unlabelled")  # names of folders of texts without a class
 
@@ -19,7 +20,7 @@ def recognize(files: Files, field_names: FieldNames, flags: Flags) -> Block | No
     """The block for records with a class, lines that begin with `__label__`, or a folder per class.
 
     With the flag `class-per-file`, each file has the records of a class. None for other files.
-    Raises FlagError for a field of numbers or texts that hardly repeat.
+    Raises FlagError for a field of numbers or texts that hardly repeat, and for a row per span.
     """
     if "class-per-file" in flags:
         return _class_per_file(files, field_names, flags)
@@ -30,6 +31,12 @@ def recognize(files: Files, field_names: FieldNames, flags: Flags) -> Block | No
             raise FlagError(
                 f"--gold: the choices {' and '.join(controls)} have classes; export JSON-MIN"
                 " instead, which has a field for each, and name one"
+            )
+        ends = recognition.matching_fields(recognition.fields_of(files.rows), ENDS)
+        if content and len(ends) > 1 and "gold" not in flags:
+            raise FlagError(
+                f"--gold: found a row per span ({', '.join(ends)}); write a record per text with a"
+                " list of spans, or name the field of classes"
             )
         labels = content and [str(row.get(content["fields"]["label"])) for row in files.rows]
         if labels and all(map(TAG.fullmatch, labels)) and any(x.startswith("B-") for x in labels):
