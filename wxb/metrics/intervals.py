@@ -83,12 +83,8 @@ def intervals(groups: Groups, scores: Scores, metrics: Sequence[Metric]) -> dict
     at a bound gets the Clopper-Pearson interval for the share of groups. One group shows nothing of
     how groups vary, and gets the whole scale.
     """
-    left_out = _left_out(groups, scores)
-    return {
-        metric.key: _interval(groups, metric, values, left_out[metric.key])
-        for metric in metrics
-        for values in [scores(groups.total())[metric.key]]
-    }
+    values, left_out = scores(groups.total()), _left_out(groups, scores)
+    return {m.key: _interval(groups, m, values[m.key], left_out[m.key]) for m in metrics}
 
 
 def paired_difference(a: Groups, b: Groups, scores: Scores, metric: Metric) -> Difference:
