@@ -49,7 +49,8 @@ def token_offsets(
     lengths = np.fromiter(map(len, texts), np.int64, len(texts))
     base = np.cumsum(lengths + 1) - lengths - 1
     joined = "".join(f"{text} " for text in texts)  # a space after each
-    visible = is_visible(joined)
+    codes = np.frombuffer(joined.encode("utf-32-le"), np.uint32)
+    visible = _VISIBLE[np.minimum(codes, len(_VISIBLE) - 1)]
     starts, ends = (offsets + base[rows, None]).T
     misplaced = (starts < base[rows]) | (ends < starts) | (ends > (base + lengths)[rows])
     starts, ends = _trim(np.where(misplaced, 0, starts), np.where(misplaced, 0, ends), visible)
@@ -83,12 +84,6 @@ def token_offsets(
         high[first:last] = index + 1
     ends[covering] = high
     return _place_empty(starts - base[rows], ends - base[rows], rows)
-
-
-def is_visible(text: str) -> NDArray[np.bool_]:
-    """Which characters of a text are not white space."""
-    codes = np.frombuffer(text.encode("utf-32-le"), np.uint32)
-    return _VISIBLE[np.minimum(codes, len(_VISIBLE) - 1)]
 
 
 def _trim(

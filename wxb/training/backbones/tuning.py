@@ -130,10 +130,7 @@ def _trains_new_rows(backbone: PeftModel) -> bool:
 
 
 def load(folder: Path, load_backbone: Callable[[Path], PreTrainedModel]) -> Model:
-    """Load what `save` wrote: a full backbone, or an adapter onto the backbone that it names.
-
-    Raises WxbError as `base_folder` and `wxb.core.pretrained` do.
-    """
+    """Load what `save` wrote: a backbone, or an adapter onto the one that `base_folder` finds."""
     backbone = load_backbone(base_folder(folder))
     return pretrained.adapter(backbone, folder) if (folder / ADAPTER).exists() else backbone
 
@@ -205,13 +202,7 @@ def parameter_count(model: Any, *, trainable: bool = False) -> int:
     Trainable rows of new tokens replace rows of a frozen table, and count only as trainable.
     """
     return sum(
-        _size(p)
+        (getattr(p, "quant_state", None) or p).shape.numel()  # in 4 bits, a byte holds two
         for name, p in model.named_parameters()
         if (p.requires_grad if trainable else "trainable_tokens_delta" not in name)
     )
-
-
-def _size(parameter: nn.Parameter) -> int:
-    """Number of values of a parameter; in 4 bits, a byte holds two."""
-    packed = getattr(parameter, "quant_state", None)
-    return parameter.numel() if packed is None else packed.shape.numel()
