@@ -83,10 +83,7 @@ class Conversation:
                 self.note("\nCtrl-D exits")
 
     def write(self, text: str) -> None:
-        """Print a piece of an answer without control characters, and flush it.
-
-        In a pipe, line breaks become spaces.
-        """
+        """Print and flush a piece of an answer without control characters; a pipe gets one line."""
         if not self.terminal:
             text = " ".join(text.split("\n"))
         kept = (c for c in text if c in "\n\t" or (c >= " " and not "\x7f" <= c <= "\x9f"))

@@ -52,10 +52,7 @@ def is_installed(name: str) -> bool:
 
 
 def verified_files(name: str) -> list[Path]:
-    """The files of a checkpoint in PACKAGES.
-
-    Raises WxbError if its package is not installed, or if a file differs from the published one.
-    """
+    """The files of a checkpoint in PACKAGES. Raises WxbError if they are missing or changed."""
     package, contents = PACKAGES[name]
     files = []
     for expected, parts in contents.items():

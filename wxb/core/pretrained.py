@@ -150,12 +150,9 @@ def read_weights(file: Path) -> dict[str, Tensor]:
 
 
 def load_weights(module: nn.Module, weights: Mapping[str, Tensor], file: Path) -> None:
-    """Load weights of a file into a module; shared ones may be in it once.
-
-    Raises WxbError if some are missing or unexpected.
-    """
+    """Load weights of a file into a module. Raises WxbError if some are missing or unexpected."""
     keys = module.load_state_dict(weights, strict=False)
-    once = {*dict(module.named_parameters()), *dict(module.named_buffers())}
+    once = {*dict(module.named_parameters()), *dict(module.named_buffers())}  # shared ones once
     missing = once & {*keys.missing_keys}
     require_complete(file, missing=missing, unexpected=keys.unexpected_keys)
 

@@ -261,10 +261,7 @@ def _parse_cell(row: dict[str, Any], column: str | None) -> Any:
 
 
 def _names_of(file: Path) -> Names:
-    """The names for the records of a file, by field; empty without.
-
-    Raises WxbError if a file of features is not JSON.
-    """
+    """The names of classes by field. Raises WxbError if a file of features is not JSON."""
     schema = None
     with suppress(OSError, ValueError, pa.ArrowException):  # the reader raises the error
         match file.suffix.lower():

@@ -124,10 +124,7 @@ def refuse_unsupported(file: Path) -> None:
 
 
 def decode(file: Path) -> str:
-    """The text of a UTF-8 file without its byte order mark.
-
-    Raises WxbError if it is empty or in another encoding.
-    """
+    """The text of a UTF-8 file without its mark. Raises WxbError if empty or not UTF-8."""
     text, _ = decode_table(file, legacy=())
     return text
 

@@ -145,10 +145,7 @@ def _line_blocks(file: Any, is_live: bool) -> Iterator[bytes]:
 
 
 def _leaves(tokens: Iterable[re.Match[str]]) -> Iterator[tuple[str, re.Match[str]]]:
-    """Path and token of the innermost values of JSON.
-
-    A path has keys, as in `meta.text`; positions in lists do not count.
-    """
+    """Paths of keys, such as `meta.text`, and tokens of the innermost values of JSON."""
     path, parents = "", [""]
     for token in tokens:
         if token[2]:

@@ -210,11 +210,7 @@ class BertModel(nn.Module):
         token_type_ids: Tensor | None = None,  # (B, T), the segment of each token
         inputs_embeds: Tensor | None = None,  # (B, T, C), instead of `input_ids`
     ) -> EncoderOutput:
-        """Encode texts.
-
-        Raises ValueError unless either ids or embeddings are given, or if there are more tokens
-        than positions.
-        """
+        """Encode ids or embeddings. Raises ValueError for both or neither, or too many tokens."""
         if (input_ids is None) == (inputs_embeds is None):
             raise ValueError("expected either input_ids or inputs_embeds")
         if inputs_embeds is None:

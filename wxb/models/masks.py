@@ -15,10 +15,7 @@ def padding(attention_mask: Tensor) -> Tensor:  # (B, S), 1 = token, 0 = padding
 
 
 def causal(queries: int, keys: int, device: torch.device | None = None) -> Tensor:
-    """Mask (T, S) that is True for the keys up to the position of each query.
-
-    The queries are the last T of the S tokens.
-    """
+    """Mask (T, S), True up to the position of each query; queries are the last T of S tokens."""
     return torch.ones(queries, keys, dtype=torch.bool, device=device).tril(keys - queries)
 
 

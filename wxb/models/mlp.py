@@ -57,10 +57,7 @@ class MLP:
         return gradients[::-1]
 
     def step(self, x: Floats, y: Classes, *, rate: float) -> float:
-        """Update the layers by one step of gradient descent over all points.
-
-        Returns the loss before the step.
-        """
+        """Take a step of gradient descent over all points; returns the loss before it."""
         values = self.forward(x)
         gradients = self.backward(values, y)
         self.layers = [
@@ -97,10 +94,7 @@ class TorchMLP(nn.Module):
         return last(x)
 
     def step(self, x: Tensor, y: Tensor, *, rate: float) -> float:
-        """Update the layers by one step of gradient descent over all points.
-
-        Returns the loss before the step.
-        """
+        """Take a step of gradient descent over all points; returns the loss before it."""
         loss = nn.functional.cross_entropy(self(x), y)
         gradients = torch.autograd.grad(loss, list(self.parameters()))
         with torch.no_grad():

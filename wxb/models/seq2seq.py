@@ -118,10 +118,7 @@ class Seq2Seq(nn.Module):
     def attention_weights(
         self, input_ids: Tensor, attention_mask: Tensor, labels: Tensor
     ) -> Tensor:
-        """Attention of target tokens (B, T) to source tokens (B, S): weights (B, T, S).
-
-        They sum to 1, or are 0 without attention.
-        """
+        """Weights (B, T, S) of source tokens for each target token; 0 without attention."""
         state = self.encode(input_ids, attention_mask)
         weights = []
         for tokens in self._shift_right(labels).unbind(dim=1):

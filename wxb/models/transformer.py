@@ -282,10 +282,7 @@ class Translator(nn.Module):
         )
 
     def hidden(self, input_ids: Tensor, attention_mask: Tensor, labels: Tensor) -> Tensor:
-        """Hidden states (B, T, C) from which the logits of labels (B, T) are computed.
-
-        Labels are padded with `config.pad`.
-        """
+        """Hidden states (B, T, C) for the logits of labels (B, T), padded with `config.pad`."""
         target_ids = F.pad(labels[:, :-1], (1, 0), value=self.config.bos)  # (B, T)
         return self.transformer(
             self.embed(self.source_embedding, input_ids),

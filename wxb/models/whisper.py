@@ -298,10 +298,7 @@ class WhisperForConditionalGeneration(nn.Module):
         labels: Tensor | None = None,  # (B, T), the next token of each; -100 is ignored
         **inputs: Any,
     ) -> Seq2SeqLMOutput:
-        """Logits after each token, and the loss if labels are given.
-
-        `inputs` are those of `WhisperModel`.
-        """
+        """Logits after each token, and the loss of labels; `inputs` are `WhisperModel`'s."""
         output = self.model(input_features, **inputs)
         logits = self.proj_out(output.last_hidden_state)  # (B, T, V)
         loss = None

@@ -50,10 +50,7 @@ class Inventory(NamedTuple):
         }
 
     def details(self, name: str) -> dict[str, Facts]:
-        """All facts on the blocks with this name, by section: two sections may use the same name.
-
-        Raises WxbError, with the nearest name, if there is none.
-        """
+        """All facts on the blocks with this name, by section. Raises WxbError if there is none."""
         return {
             section: {**self._brief(section, name), **self._rest(section, name)}
             for section in sections(self.params, name)

@@ -65,10 +65,7 @@ def tracked(*folders: str) -> list[str]:
 
 
 def commit(revision: str) -> GitTree:
-    """The commit of a revision: HEAD, HEAD~1, a branch, a tag or a hash.
-
-    Raises WxbError for an unknown revision, and if there is no repository.
-    """
+    """The commit of a revision, such as HEAD~1, a branch or a hash. Raises WxbError if unknown."""
     if tree := find_commit(revision):
         return tree
     raise WxbError(

@@ -208,10 +208,7 @@ def _behind_baseline(comparison: Mapping[str, Any]) -> str:
 
 
 def tiers(comparison: Mapping[str, Any]) -> dict[str, str]:
-    """The letters of each experiment in the tests; experiments that share one do not differ.
-
-    Empty if there is no pair.
-    """
+    """Letters of tested experiments, of which two share one if they do not differ."""
     leads = [(p.a, p.b) for p in corrected_pairs(comparison) if p.significant]
     return letters(_tested_experiments(comparison), leads) if comparison["pairs"] else {}
 

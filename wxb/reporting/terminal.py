@@ -28,10 +28,7 @@ def show_json(content: object) -> None:
 def table(
     header: Sequence[str], rows: Rows, *, title: str = "", numbers: bool = False
 ) -> RenderableType:
-    """A table. With a header, the first column, of names, is never wrapped.
-
-    `numbers` right-aligns all columns but the first.
-    """
+    """A table whose first column is not wrapped; `numbers` right-aligns the others."""
     part = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
     if not header:
         part = Table(box=None, show_header=False, pad_edge=False)

@@ -27,10 +27,7 @@ T = TypeVar("T")
 
 
 class Part(Generic[T]):
-    """A module of a task, or a constant in it, or an instance of a class in it.
-
-    None if the module is optional and missing.
-    """
+    """A task's module, or a constant or class instance in it; None if `optional` and missing."""
 
     def __init__(self, module: str, name: str | None = None, *, optional: bool = False) -> None:
         self.module, self.attribute, self.optional = module, name, optional

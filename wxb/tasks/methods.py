@@ -316,10 +316,7 @@ class Network(Method):
 
     @staticmethod
     def compute_metrics(predicted: Any, labels: Any) -> dict[str, float]:
-        """Validation metrics during training, including METRIC; by default accuracy.
-
-        `predicted` is what `summarize` returned.
-        """
+        """Validation metrics, including METRIC, of what `summarize` returned; default: accuracy."""
         counted = labels != IGNORED
         return {"accuracy": float((predicted == labels)[counted].mean())}
 
@@ -410,10 +407,7 @@ def batches_by_length(lengths: Sequence[int] | NDArray[np.int64], size: int) -> 
 
 
 def summarize_tokens(logits: Any, labels: Any) -> Any:
-    """The most likely token at each label (B, T), IGNORED where the label is.
-
-    `logits` (N, V) are those of the N other labels.
-    """
+    """The most likely token at each label (B, T), IGNORED where it is; logits are of the others."""
     predicted = labels.new_full(labels.shape, IGNORED)
     predicted[labels != IGNORED] = logits.argmax(-1)
     return predicted

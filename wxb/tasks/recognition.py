@@ -76,10 +76,7 @@ class Files:
 
     @cached_property
     def rows(self) -> list[Row]:
-        """The objects in all files; none for files without fields.
-
-        Raises FlagError if annotators differ and none is named.
-        """
+        """The objects in files with fields. Raises FlagError if unnamed annotators differ."""
         rows = [content for content in self._record_contents if isinstance(content, Mapping)]
         authors = {name for row in rows if (name := author(row))}
         strings = ([x for x in row.values() if isinstance(x, str)] for row in rows if author(row))
@@ -142,10 +139,7 @@ class FieldNames(Section):
     groups: list[str] | None = None
 
     def recognize(self, files: Files, flags: Flags) -> Block | None:
-        """The block for files of this task; None for other files.
-
-        Raises FlagError if several fields have known names.
-        """
+        """The block for this task's files, else None. Raises FlagError if several fields fit."""
         return self.block(files.rows, flags, files.columns) if files.has_fields else None
 
     def block(self, rows: Sequence[Row], flags: Flags, columns: Sequence[str] = ()) -> Block | None:

@@ -6,10 +6,7 @@ from pathlib import Path
 
 
 def write_curves(folder: Path, history: Sequence[Mapping[str, float]]) -> None:
-    """Write a CSV file (`step`, value) for each metric of a training history to a new folder.
-
-    `dvc plots` draws them.
-    """
+    """Write a CSV file (`step`, value) for each metric of a training history, for `dvc plots`."""
     folder.mkdir(parents=True)
     for name in sorted({key for row in history for key in row} - {"step", "epoch"}):
         with (folder / f"{name}.csv").open("w", encoding="utf-8", newline="") as file:

@@ -188,10 +188,7 @@ def _trains_model(experiment: Mapping[str, Any], backbones: Content) -> bool:
 
 
 def parse_grid(settings: Sequence[str]) -> dict[str, list[Any]]:
-    """Values by key from settings such as `training.learning_rate=0.001,0.002`.
-
-    Raises WxbError for other forms.
-    """
+    """Values by key from `KEY=VALUE,VALUE` settings. Raises WxbError for other forms."""
     grid: dict[str, list[Any]] = {}
     for setting in settings:
         key, equals, values = setting.partition("=")

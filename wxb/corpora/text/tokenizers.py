@@ -218,10 +218,7 @@ def load(folder: str | Path) -> Any:
 
 
 def encode(tokenizer: AnyTokenizer, texts: Sequence[str]) -> Encoded:
-    """Tokenize texts without special tokens or truncation, with checked offsets.
-
-    Raises WxbError if the tokenizer's offsets are wrong.
-    """
+    """Tokenize whole texts without special tokens. Raises WxbError if offsets are wrong."""
     columns, splits = concatenate(
         _encode(tokenizer, texts[start : start + CHUNK])
         for start in range(0, max(1, len(texts)), CHUNK)

@@ -1,7 +1,4 @@
-"""Exact match and format of checkable questions, and chrF of all replies.
-
-chrF is computed from sacrebleu's statistics.
-"""
+"""Exact match and format of checkable questions, and sacrebleu's chrF of all replies."""
 
 import re
 from collections.abc import Sequence
@@ -119,10 +116,7 @@ def chrf(sums: NDArray[Any]) -> NDArray[Any]:
 
 
 def distinct_n(replies: Sequence[str], n: int) -> float:
-    """The number of distinct word n-grams / that of all (Li et al. 2016); 0 without n-grams.
-
-    A Chinese character is a word.
-    """
+    """Share of distinct word n-grams (Li et al. 2016); a Chinese character is a word."""
     spaced = (re.sub("([\u4e00-\u9fff])", r" \1 ", reply).split() for reply in replies)
     grams = [tuple(words[i : i + n]) for words in spaced for i in range(len(words) - n + 1)]
     return round(len({*grams}) / len(grams), DIGITS) if grams else 0.0

@@ -104,10 +104,7 @@ def _prompts(
 
 
 class GenerativeRecognizer(GeneratorPredictor, Recognizer):
-    """A trained generator.
-
-    The score of a span is the geometric mean probability of the tokens of its whole answer.
-    """
+    """A generator. A span's score is the geometric mean probability of its answer's tokens."""
 
     def predict_windows(self, inputs: WindowedTexts, indices: Sequence[int]) -> list[Any]:
         """Generate the answers to one batch of windows, and locate their mentions in the texts."""

@@ -1,7 +1,4 @@
-"""CER and WER: substitutions, deletions and insertions of characters and words.
-
-jiwer counts them on normalized transcripts.
-"""
+"""CER and WER by jiwer: edits of characters and words between normalized transcripts."""
 
 import shutil
 from collections import Counter

@@ -91,10 +91,7 @@ class WhisperMethod(Network):
     PREDICTOR = Seq2SeqRecogniser
 
     def __post_init__(self) -> None:
-        """Add the prompt tokens, for a model with new weights.
-
-        Raises WxbError if the tokenizer of a checkpoint lacks one of them.
-        """
+        """Add the prompt tokens to a new model. Raises WxbError if a checkpoint lacks one."""
         experiment, backend = self.experiment, self.tokenizer.backend_tokenizer
         prompt = prompt_tokens(experiment.encoding.language)
         missing = [token for token in prompt if backend.token_to_id(token) is None]

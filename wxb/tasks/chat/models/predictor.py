@@ -147,10 +147,7 @@ class Replier(GeneratorPredictor, Responder):
     # Many replies
 
     def predictions(self, texts: Sequence[str], /, *, caption: str) -> list[Reply]:
-        """The reply to each conversation.
-
-        A blank text has an empty reply. Raises WxbError for an invalid conversation.
-        """
+        """The reply to each conversation, empty to a blank one. Raises WxbError if one is wrong."""
         replies = [Reply("", ended=True) for _ in texts]
         prompts: dict[int, NDArray[np.int32]] = {}
         for index, text in enumerate(texts):

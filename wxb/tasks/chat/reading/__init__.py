@@ -20,10 +20,7 @@ class Reading(reading.Reading):
     TEST_GROUP = "kind"
 
     def raw_records(self, file: Path, corpus: Corpus) -> Iterator[Raw]:
-        """The records of a file, with the conversation before the answer as messages.
-
-        The content of an invalid record is the RecordError.
-        """
+        """Records with the conversation before the answer as messages, or with a RecordError."""
         for raw in formats.raw_records(file, corpus.fields.messages, None, corpus.annotator):
             content: Any = raw.content
             if isinstance(content, Mapping):  # the caller rejects others

@@ -1,7 +1,4 @@
-"""The gold of a conversation: its last answer, the kind of question, and the answer's format.
-
-The format is None if the answer cannot be checked.
-"""
+"""The gold of a conversation: its last answer, kind of question, and format if checkable."""
 
 import pyarrow as pa
 

@@ -30,10 +30,7 @@ class Tfidf:
 
     @classmethod
     def from_texts(cls, texts: Sequence[str], settings: TfidfModel) -> Self:
-        """A model of the n-grams that occur in at least `min_texts` texts; its weights are 0.
-
-        Raises WxbError if no n-gram does.
-        """
+        """A model of n-grams in `min_texts` texts, with weights 0. Raises WxbError if none is."""
         vectorizer = _vectorizer(settings.ngrams, settings.sublinear, min_df=settings.min_texts)
         try:
             vectorizer.fit(texts)

@@ -42,10 +42,7 @@ def _escape(text: str) -> str:
 
 
 def parse(answer: str) -> list[Mention]:
-    """The types and mentions of an answer, without outer white space.
-
-    Skips what is malformed or blank; never raises.
-    """
+    """The types and stripped mentions of an answer; skips what is malformed or blank."""
     mentions = []
     for item in _ITEM.findall(answer):
         if (head := _TYPE.match(item)) and (mention := _unescape(item[head.end() :]).strip()):

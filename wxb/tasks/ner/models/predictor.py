@@ -113,10 +113,7 @@ class Recognizer(SpanFinder):
 
     @abstractmethod
     def merge_windows(self, inputs: WindowedTexts, outputs: Outputs) -> list[list[ScoredSpan]]:
-        """The spans of some texts, from the outputs of their windows in ascending order.
-
-        Spans may overlap: `candidates` resolves that.
-        """
+        """Spans of texts, which may overlap, from the outputs of their windows in order."""
 
     def candidates(self, texts: Sequence[str], /, *, caption: str) -> list[list[ScoredSpan]]:
         """The spans of each text before the threshold, sorted and disjoint; shows progress."""
@@ -144,10 +141,7 @@ class Recognizer(SpanFinder):
         return spans
 
     def calibrate(self, records: Sequence[Record], *, caption: str) -> None:
-        """Set the threshold to the one of THRESHOLDS with the best F1 on validation records.
-
-        Of equally good ones the lowest is chosen.
-        """
+        """Set the threshold to the lowest of THRESHOLDS with the best F1 on validation records."""
         gold = [record.gold or () for record in records]
         candidates = self.candidates([record.input for record in records], caption=caption)
 

@@ -66,10 +66,7 @@ class Recogniser(Predictor):
         """The transcript of each window, from log-mel features (B, frames, bands)."""
 
     def predictions(self, inputs: Sequence[str | bytes], /, *, caption: str) -> list[Transcript]:
-        """The transcript of each recording, which is a path or the bytes of a file.
-
-        Raises WxbError for an unreadable recording.
-        """
+        """Transcripts of recordings, as paths or bytes. Raises WxbError for unreadable ones."""
         windows = track(self._windows(inputs), caption, unit="window")
         segments: list[list[Segment]] = [[] for _ in inputs]
         while batch := [*islice(windows, self.prediction.batch_size)]:

@@ -1,7 +1,4 @@
-"""Audio: read and write files, trim and measure recordings.
-
-Samples (N,) are 16 kHz mono with full scale 1.
-"""
+"""Read, write, trim and measure recordings: samples (N,) of 16 kHz mono, full scale 1."""
 
 import hashlib
 import os

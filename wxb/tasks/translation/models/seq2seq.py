@@ -73,10 +73,7 @@ class Seq2SeqModel(nn.Module):
         attention_mask: Tensor,  # (B, S), 1 for tokens, 0 for padding
         labels: Tensor,  # (B, T), IGNORED after eos
     ) -> dict[str, Tensor]:
-        """The loss; in evaluation mode also the BLEU statistics (B, 10) of greedy translations.
-
-        Their references are the labels.
-        """
+        """The loss, and in evaluation mode the BLEU statistics (B, 10) of greedy outputs."""
         targets = labels.masked_fill(labels == IGNORED, self.model.config.pad)
         if self.training and (decay := self.shape.get("teacher_forcing_decay")):
             share = seq2seq.teacher_forcing(self.updates, decay=decay)
@@ -101,10 +98,7 @@ class Seq2SeqModel(nn.Module):
 
     @torch.no_grad()
     def attention_weights(self, source: NDArray[Any], target: NDArray[Any]) -> NDArray[Any] | None:
-        """Attention of target tokens (T) and eos to source tokens (S): (T + 1, S).
-
-        None for a network without cross-attention.
-        """
+        """Attention of target tokens and eos to source tokens (T + 1, S), or None."""
         if not hasattr(self.model, "attention_weights") or self.shape.get("attention") is False:
             return None
         device = next(self.parameters()).device

@@ -110,10 +110,7 @@ def _document_numbers(references: Mapping[str, Sequence[str]]) -> dict[str, int]
 
 
 def check_pair(raw: Mapping[str, Any], corpus: Corpus) -> tuple[str, str]:
-    """The stripped source and target of a raw record.
-
-    Raises RecordError if they cannot be translations of each other.
-    """
+    """The stripped source and target of a raw record. Raises RecordError if unusable."""
     source, target = (required_text(raw, f) for f in (corpus.fields.input, corpus.fields.target))
     source, target = source.strip(), target.strip()
     if "\0" in source + target:
