@@ -1,9 +1,9 @@
 """A project with a trained NER model."""
 
 import shutil
-from pathlib import Path
 
 from tests import tiny, training_steps
+from tests.project_copy import ROOT
 from wxb.core.files import write_json
 from wxb.corpora import clean
 from wxb.corpora.profile import profile
@@ -16,7 +16,6 @@ from wxb.tasks.ner.record import LABELLING, Span
 from wxb.tasks.ner.tagging import TaggingMethod
 from wxb.training.backbones.tuning import parameter_count
 
-ROOT = Path(__file__).parents[1]
 NAMES = ("Ann", "Bob", "Eve", "Joe", "Kim", "Lou", "Max", "Sue")
 SECOND = ("Lee", "Roe", "Fox")
 SENTENCES = [(f"Yesterday {a} {b} said hello.", f"{a} {b}") for a in NAMES for b in SECOND]

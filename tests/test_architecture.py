@@ -3,11 +3,10 @@
 import ast
 import re
 from functools import cache
-from pathlib import Path
 
 from tests.lines import BUDGET, count
+from tests.project_copy import ROOT
 
-ROOT = Path(__file__).parents[1]
 # From bottom to top. A package, a module or folder in wxb/, may import from lower layers only, not
 # from other packages of its layer.
 LAYERS = (

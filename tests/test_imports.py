@@ -2,15 +2,14 @@
 
 import subprocess
 import sys
-from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from tests import ner_models
+from tests.project_copy import ROOT
 
-ROOT = Path(__file__).parents[1]
 LARGE = (
     "torch",
     "pandas",

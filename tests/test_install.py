@@ -11,8 +11,8 @@ from urllib.error import URLError
 import pytest
 
 import install
+from tests.project_copy import ROOT
 
-ROOT = Path(__file__).parents[1]
 PROJECT = ("Makefile", "install.py", "pyproject.toml", "requirements.txt", "README.md", "LICENSE")
 
 

@@ -8,11 +8,10 @@ from pathlib import Path
 import pytest
 import yaml
 
+from tests.project_copy import ROOT
 from wxb.core import paths
 from wxb.project import dag
 from wxb.project.profiles import switch
-
-ROOT = Path(__file__).parents[1]
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from tests.project_copy import ROOT
 from tests.repository import Files
 from wxb.cli.app import app
 from wxb.core.errors import WxbError
@@ -16,7 +17,6 @@ from wxb.core.params import check, read_yaml
 from wxb.project import provenance, readme, revisions
 from wxb.project.readme import READMES, generated, refreshed
 
-ROOT = Path(__file__).parents[1]
 NAMES = ["Ann", "Bob", "Eve", "Joe", "Kim", "Max", "Sue", "Lou", "Ida", "Pam", "Ray", "Tim", "Una"]
 
 

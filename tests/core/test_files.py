@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.project_copy import ROOT
 from wxb.core.files import publish, read_json, read_jsonl, write_json, write_jsonl
-
-ROOT = Path(__file__).parents[2]
 
 
 def names(folder):

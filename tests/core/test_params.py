@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.project_copy import ROOT
 from wxb.core.params import ParamsError, check, load, read_yaml
 from wxb.core.params.section import Section
 
-ROOT = Path(__file__).parents[2]
 CONTENT = read_yaml(ROOT / "params.yaml")
 GATES, ENCODER = CONTENT["lessons"]["gates"], CONTENT["backbones"]["encoder"]
 

@@ -14,6 +14,7 @@ from transformers import AutoModel
 
 import wxb
 from tests import tiny
+from tests.project_copy import ROOT
 from wxb.core import paths, pretrained
 from wxb.core.errors import WxbError
 from wxb.core.files import read_json, write_json
@@ -24,7 +25,6 @@ from wxb.lessons import attention
 from wxb.training.backbones import tuning, weights
 from wxb.training.backbones.native import Native
 
-ROOT = Path(__file__).parents[2]
 TEXTS = ["Ann Lee met Bob in Rome."]
 
 # A module in the folder of a model, which creates a file on import.

@@ -1,13 +1,11 @@
 import io
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
 from tests.masking.rules import Rules
-
-ROOT = Path(__file__).parents[2]
+from tests.project_copy import ROOT
 
 
 @pytest.fixture

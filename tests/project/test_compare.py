@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from tests.project_copy import ROOT
 from tests.reporting.conftest import comparison
 from tests.repository import commit, git, write
 from wxb.cli.app import app
 from wxb.core.errors import WxbError
 from wxb.core.params import load
 
-ROOT = Path(__file__).parents[2]
 WIDTH = 80
 
 

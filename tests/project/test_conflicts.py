@@ -9,6 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from tests.project.toy import stages_run
+from tests.project_copy import ROOT
 from tests.repository import git
 from wxb.cli.app import app
 from wxb.core.errors import WxbError
@@ -16,8 +17,6 @@ from wxb.core.files import require_valid_links
 from wxb.project import dag
 from wxb.project.engines import plan, repair_and_run_check
 from wxb.project.verify import verify
-
-ROOT = Path(__file__).parents[2]
 
 
 @pytest.mark.parametrize("file", ["dvc.lock", "params.yaml", "reports/metrics/s/x.json"])

@@ -12,12 +12,12 @@ from dvc.repo import Repo
 from typer.testing import CliRunner
 
 from tests.commands import sleeping_process
+from tests.project_copy import ROOT
 from wxb.cli.app import app
 from wxb.core.params import PARAMS, load, read_yaml
 from wxb.project import params_file
 from wxb.project.engines import PlanError, repaired
 
-ROOT = Path(__file__).parents[2]
 ACTIVE = r"params.yaml was not changed: a run of dvc or snakemake is active in this project"
 # A stage that runs until the file `hold` is removed.
 DVC_YAML = """stages:

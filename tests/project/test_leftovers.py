@@ -8,13 +8,12 @@ import pytest
 from typer.testing import CliRunner
 
 from tests.commands import sleeping_process
+from tests.project_copy import ROOT
 from tests.repository import git
 from wxb.cli.app import app
 from wxb.core.params import read_yaml
 from wxb.project.engines import PlanError
 from wxb.project.params_file import to_yaml
-
-ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture(autouse=True)

@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from tests.project_copy import ROOT
 from wxb.cli.app import app
 from wxb.core.params import ParamsError, load, read_yaml
 from wxb.project.params_file import update
 from wxb.project.profiles import switch
 
-ROOT = Path(__file__).parents[2]
 SIZES = ["full", "tiny"]
 PUBLIC = ["conll2003", "presidio", "weibo"]
 

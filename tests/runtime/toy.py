@@ -5,9 +5,8 @@ import subprocess
 import sys
 import time
 from contextlib import contextmanager
-from pathlib import Path
 
-ROOT = Path(__file__).parents[2]
+from tests.project_copy import ROOT
 
 TOY = """
 import os, signal, subprocess, sys, time

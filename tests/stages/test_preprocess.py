@@ -2,7 +2,6 @@ import json
 import shutil
 from collections import Counter
 from itertools import combinations
-from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -10,6 +9,7 @@ from hypothesis import strategies as st
 
 from stages.preprocess import preprocess
 from tests.corpora.records import corpus, to_letters
+from tests.project_copy import ROOT
 from wxb.core.errors import WxbError
 from wxb.core.files import read_json, read_jsonl
 from wxb.corpora import clean
@@ -17,7 +17,6 @@ from wxb.tasks.ner.metrics import Scorer
 from wxb.tasks.ner.reading import Reading
 from wxb.tasks.ner.record import LABELLING
 
-ROOT = Path(__file__).parents[2]
 DATA = ROOT / "../shared/data"
 
 

@@ -6,17 +6,16 @@ import signal
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 import numpy as np
 import pytest
 from safetensors.torch import load_file
 
+from tests.project_copy import ROOT
 from wxb.core.errors import WxbError
 from wxb.core.params.training import Training
 from wxb.training import processes, trainer
 
-ROOT = Path(__file__).parents[2]
 # A gradient is a sum of at most 8 x 12 terms below 1, so in float64 it errs by 96 x 2^-53 = 1e-14.
 # AdamW divides it by at least its epsilon of 1e-8, so an update at the rate 1e-2 errs by at most
 # 1e-8, and the 18 updates by 2e-7.

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from tests.project_copy import ROOT
 from wxb.cli.app import app
 from wxb.cli.new import studies
 from wxb.core.params import load
 
-ROOT = Path(__file__).parents[3]
 TEXT = "{} is to be with us at {}, and that was all of it."
 NAMES = ["Ann", "Bob", "Eve", "Joe", "Kim", "Max", "Sue", "Tim", "Una", "Vic"]
 ROWS = ["crf", "encoder", "decoder-bidirectional", "mentions"]

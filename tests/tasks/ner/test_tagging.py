@@ -12,6 +12,7 @@ from transformers import BertConfig, BertModel, LlamaConfig, LlamaModel, set_see
 from stages import evaluate
 from tests import training_steps
 from tests.ner_project import EXPERIMENT, write_corpus
+from tests.project_copy import ROOT
 from tests.tasks.ner.test_tagger import SHAPE
 from wxb.core.files import read_json
 from wxb.core.params import Params, load
@@ -31,7 +32,6 @@ from wxb.tasks.ner.record import Span, f1
 from wxb.tasks.ner.tagging import TaggingMethod, _merged_windows
 from wxb.training.batches import collate
 
-ROOT = Path(__file__).parents[3]
 TYPES = ["AGE", "NAME"]
 TEXTS = [
     "Ann is 9 and Bob is 12.",
