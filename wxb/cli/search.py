@@ -120,10 +120,7 @@ def embed(backbone: Any, tokenizer: Any, texts: list[str]) -> Tensor:
 
 
 def encoder_folder(encoder: str) -> Path:
-    """The folder of an encoder: a path, a package, a backbone or an experiment.
-
-    Raises WxbError if the encoder is unknown, not installed or not trained.
-    """
+    """The folder of a path, a package, a backbone or an experiment. Raises WxbError for others."""
     if encoder == SENTENCE_ENCODER:
         return verified_files(encoder)[0].parent
     if Path(encoder).is_dir():

@@ -73,10 +73,7 @@ def verified_files(name: str) -> list[Path]:
 
 
 def package_source(name: str, temporary: Path) -> Path:
-    """The folder or GGUF file of a checkpoint in PACKAGES; `temporary` gets a converted one.
-
-    Raises WxbError as `verified_files` does.
-    """
+    """The folder or GGUF file of a checkpoint in PACKAGES; `temporary` gets a converted one."""
     files = verified_files(name)
     if name == "whisper-base":
         from wxb.core.ctranslate2 import write_whisper  # most runs need no NumPy for it

@@ -1,7 +1,4 @@
-"""The blocks of params.yaml with their metrics, files and states, as plain data for JSON.
-
-wxb/cli/listing.py formats it for display.
-"""
+"""The blocks of params.yaml with metrics, files and states, which `wxb list` shows."""
 
 from collections.abc import Mapping, Sequence
 from functools import partial

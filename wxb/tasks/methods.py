@@ -144,10 +144,7 @@ class Predictor(ABC):
         return str(getattr(prediction, "text", prediction))
 
     def outputs(self, items: Items, *, caption: str) -> list[dict[str, NDArray[Any]]]:
-        """The outputs of a network for each item with `input_ids`, padded as in its batch.
-
-        Items are batched by length; shows progress.
-        """
+        """The outputs of a network for each item, in padded batches by length; shows progress."""
         import torch
 
         lengths = [len(item["input_ids"]) for item in items]
@@ -280,10 +277,7 @@ class Network(Method):
         write_encoded(path, (tokenizers.encode(self.tokenizer, chunk) for chunk in texts))
 
     def targets(self, path: Path, chunks: Chunks) -> Alignment:
-        """The index of each label, or each number, if there are no labels.
-
-        A label that training lacks is IGNORED and counts as lost.
-        """
+        """The index of each label, IGNORED and lost if training lacks it; or each number."""
         gold = [record.gold for records in chunks for record in records]
         if self.labels:
             index_of = {label: index for index, label in enumerate(self.labels)}

@@ -55,10 +55,7 @@ class TfidfMethod(Method):
     def train(
         self, backbone: Path, train: Any, valid: Any, *, seed: int, checkpoints: Path, caption: str
     ) -> tuple[Tfidf, History]:
-        """The model with the best C, and the history; see `fit_regression`.
-
-        Raises WxbError if the training records have no n-grams.
-        """
+        """The model with the best C, and the history. Raises WxbError if no text has n-grams."""
         splits = {"train": train, "valid": valid}
         texts = {split: [text for text, _ in items] for split, items in splits.items()}
         labels = {split: np.array([label for _, label in items]) for split, items in splits.items()}
