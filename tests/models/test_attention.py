@@ -1,4 +1,4 @@
-"""Attention compared with torch's; full masks; positions."""
+"""Attention compared with torch's; full masks; positions; dropout."""
 
 import numpy as np
 import pytest
@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from torch import nn
 from torch.nn import functional as F  # noqa: N812
 
-from wxb.models.attention import MultiHeadAttention, attention_weights, sinusoids
+from wxb.models.attention import Dropout, MultiHeadAttention, attention_weights, sinusoids
 
 sizes = st.integers(1, 5)
 seeds = st.integers(0, 99)
@@ -88,3 +88,16 @@ def test_positions_equal_the_formula_of_the_paper(length, width):
         angle = position / 10_000 ** (2 * pair / width)
         assert table[position, 2 * pair] == pytest.approx(np.sin(angle))
         assert table[position, 2 * pair + 1] == pytest.approx(np.cos(angle))
+
+
+@given(st.floats(0.01, 0.99), seeds)
+@settings(deadline=None, max_examples=20)
+def test_values_are_dropped_or_scaled_so_that_the_mean_is_kept(p, seed):
+    torch.manual_seed(seed)
+    output = Dropout(p).train()(torch.ones(200, 101, dtype=torch.float64))
+    share = round(p * 256) / 256
+    nonzero = output[output != 0]
+    if 0 < share < 1:
+        assert torch.allclose(nonzero, torch.tensor(1 / (1 - share), dtype=torch.float64))
+    # Six standard deviations of the share of 20,200 values.
+    assert float((output == 0).double().mean()) == pytest.approx(share, abs=6 * 0.5 / 20_200**0.5)

@@ -161,11 +161,7 @@ def test_every_dropout_is_off_in_evaluation(kind, name):
         (LLAMA, {"attention_bias": True}, "attention_bias: found True"),
         (LLAMA, {"mlp_bias": True}, "mlp_bias: found True"),
         (LLAMA, {"num_key_value_heads": 3}, "4 is not a multiple of num_key_value_heads 3"),
-        (
-            LLAMA,
-            {"rope_parameters": {**PLAIN, "rope_type": "dynamic", "factor": 2.0}},
-            "found 'dynamic'",
-        ),
+        (LLAMA, {"rope_parameters": {**PLAIN, "rope_type": "dynamic", "factor": 2.0}}, "dynamic"),
         (LLAMA, {"rope_parameters": {**PLAIN, "partial_rotary_factor": 0.5}}, "found 0.5"),
         (WHISPER, {"activation_function": "relu"}, "activation_function: found 'relu'"),
         (WHISPER, {"scale_embedding": True}, "scale_embedding: found True"),
@@ -201,3 +197,8 @@ def test_ids_and_embeddings_exclude_each_other(kind):
     for inputs in ({}, {**kind.inputs(), "inputs_embeds": torch.zeros(3, 8, 16)}):
         with pytest.raises(ValueError, match=r"expected either input_ids or"):
             ours(**inputs)
+
+
+def test_a_text_of_padding_alone_equals_transformers():
+    inputs = {**BERT.inputs(rows=2), "attention_mask": torch.tensor([[1] * 8, [0] * 8])}
+    assert_same_training(BERT.theirs(), inputs, BERT.labels(inputs["input_ids"]), SINGLE)
