@@ -14,7 +14,6 @@ from wxb.tasks.ner import metrics
 from wxb.tasks.ner.reading import Reading
 from wxb.tasks.ner.record import LABELLING, Span
 from wxb.tasks.ner.tagging import TaggingMethod
-from wxb.training.backbones.tuning import parameter_count
 
 NAMES = ("Ann", "Bob", "Eve", "Joe", "Kim", "Lou", "Max", "Sue")
 SECOND = ("Lee", "Roe", "Fox")
@@ -45,31 +44,18 @@ def create_project(folder):
     """Create a project with a trained experiment, ner-encoder, which finds its training names."""
     shutil.copy(ROOT / "params.yaml", folder)
     texts = [text for text, _ in SENTENCES]
-    (folder / "data/clean/pii").mkdir(parents=True)
     splits = {"train": RECORDS[:16], "valid": RECORDS[16:], "test": RECORDS}
-    write_json(
-        folder / "data/clean/pii/profile.json",
-        {**profile(splits, [], Reading()), "test_groups": dict.fromkeys(splits)},
-    )
+    write_corpus(folder / "data/clean/pii", splits)
     tokenizer = train("wordpiece", 400, texts)
     backbone = tiny.bert(folder / "bert", vocab_size=len(tokenizer))
     method = TaggingMethod(EXPERIMENT, ["NAME"], tokenizer)
     predictor, _, _ = training_steps.train(method, backbone, RECORDS, folder / "work")
     (folder / "models/ner-encoder").mkdir(parents=True)
     predictor.save(folder / "models/ner-encoder")
-    rows = [
-        metrics.PredictionRow(
-            r.id, r.input, r.gold, tuple(s.span for s in row), tuple(s.score for s in row)
-        )
-        for r, row in zip(RECORDS, predictor.predict(texts), strict=True)
-    ]
-    evaluation.save_run(metrics.Scorer(), folder / "reports/predictions/ner/ner-encoder", rows)
-    write_json(
-        folder / "reports/metrics/ner/ner-encoder.json",
-        {
-            **evaluation.metrics(metrics.Scorer(), evaluation.evaluate(metrics.Scorer(), [rows])),
-            "parameters": parameter_count(predictor.model),
-            "trainable_parameters": parameter_count(predictor.model, trainable=True),
-        },
-    )
+    scorer, predictions = metrics.Scorer(), zip(RECORDS, predictor.predict(texts), strict=True)
+    rows = [scorer.prediction_row(record, spans, set()) for record, spans in predictions]
+    evaluation.save_run(scorer, folder / "reports/predictions/ner/ner-encoder", rows)
+    scores = evaluation.metrics(scorer, evaluation.evaluate(scorer, [rows]))
+    sizes = {"parameters": predictor.size(), "trainable_parameters": predictor.size(trainable=True)}
+    write_json(folder / "reports/metrics/ner/ner-encoder.json", scores | sizes)
     return folder
