@@ -140,15 +140,6 @@ def test_a_misspelt_key_is_an_error_with_the_nearest_valid_one(key, slip, data):
         ("experiments.ner-encoder.backbone", "words", "found a tokenizer; method 'tagging' needs"),
         ("experiments.ner-encoder.tuning", {"neftune_padded": True}, "add `neftune_alpha`"),
         ("experiments.ner-encoder.encoding.max_length", 257, "max_position_embeddings 256"),
-        (
-            "experiments.ner-encoder",
-            {
-                **CONTENT["experiments"]["ner-decoder"],
-                "backbone": "ner-decoder",
-                "encoding": {"max_length": 999, "stride": 8},
-            },
-            "found 999; backbone 'decoder' has max_position_embeddings 256",
-        ),
         ("experiments.ner-encoder.training.learning_rate", float("inf"), "a finite number"),
         ("studies.ner.experiments", ["ner-encoder"], "lacks 'ner-decoder'"),
         ("studies.ner.question", ["ner-encoder"] * 2, "studies.ner.question: found ner-encoder"),
@@ -188,7 +179,6 @@ def downloads(*blocks):
     [
         ("train.csv", "train.csv"),
         ("a/b/train.conll?download=1&from=x/y.csv#part", "train.conll"),
-        ("a%20b.csv", "a b.csv"),
         ("%E4%BD%A0%E5%A5%BD.csv", "你好.csv"),
         ("你好.csv", "你好.csv"),
         ("a/../b.csv", "b.csv"),

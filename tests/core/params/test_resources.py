@@ -13,21 +13,11 @@ def params(**resources):
 
 
 def test_a_stage_has_the_resources_of_its_verb_and_its_own():
-    checked = params(
-        train={"mem_mb": 4000, "runtime": 30, "slurm_partition": "gpu"},
-        **{"train@ner-generative": {"mem_mb": 9000, "gpu": 1}},
-    )
-    assert checked.snakemake_resources("train@ner-encoder") == {
-        "mem_mb": 4000,
-        "runtime": 30,
-        "slurm_partition": "gpu",
-    }
-    assert checked.snakemake_resources("train@ner-generative") == {
-        "mem_mb": 9000,
-        "runtime": 30,
-        "slurm_partition": "gpu",
-        "gpu": 1,
-    }
+    verb = {"mem_mb": 4000, "runtime": 30, "slurm_partition": "gpu"}
+    own = {"mem_mb": 9000, "gpu": 1}
+    checked = params(**{"train": verb, "train@ner-generative": own})
+    assert checked.snakemake_resources("train@ner-encoder") == verb
+    assert checked.snakemake_resources("train@ner-generative") == verb | own
     assert checked.snakemake_resources("evaluate@ner-encoder") == {}
 
 
