@@ -180,16 +180,8 @@ def stagewise(gold, predicted):
         (shared, Outcome.WRONG_BOTH),
     ]
     for fits, outcome in stages:
-        while best := min(
-            (
-                (-shared(g, p), max(g[0], p[0]), g, p)
-                for g in missed
-                for p in spurious
-                if fits(g, p)
-            ),
-            default=None,
-        ):
-            *_, g, p = best
+        while fitting := [(g, p) for g in missed for p in spurious if fits(g, p)]:
+            g, p = min(fitting, key=lambda pair: (-shared(*pair), max(s.start for s in pair), pair))
             missed.remove(g)
             spurious.remove(p)
             pairs.append(Finding(outcome, g, p))
