@@ -18,16 +18,15 @@ from wxb.corpora.text.windows import (
 )
 
 lengths = st.lists(st.integers(0, 40), max_size=6)
-sizes = st.tuples(st.integers(1, 20), st.integers(0, 19))
+sizes, strides = st.integers(1, 20), st.integers(0, 19)
 
 
 def splits_of(lengths):
     return np.cumsum([0, *lengths], dtype=np.int64)
 
 
-@given(lengths, sizes)
-def test_each_token_is_predicted_by_one_window_that_reads_it(lengths, size_and_stride):
-    size, stride = size_and_stride
+@given(lengths, sizes, strides)
+def test_each_token_is_predicted_by_one_window_that_reads_it(lengths, size, stride):
     windows = sliding_windows(splits_of(lengths), size=size, stride=stride)
     ranges = zip(windows.begins, windows.stops, strict=True)
     predicted = [token for begin, stop in ranges for token in range(begin, stop)]
@@ -37,9 +36,8 @@ def test_each_token_is_predicted_by_one_window_that_reads_it(lengths, size_and_s
         assert last - first <= size
 
 
-@given(lengths, sizes)
-def test_every_text_has_its_windows_in_order(lengths, size_and_stride):
-    size, stride = size_and_stride
+@given(lengths, sizes, strides)
+def test_every_text_has_its_windows_in_order(lengths, size, stride):
     splits = splits_of(lengths)
     windows = sliding_windows(splits, size=size, stride=stride)
     assert sorted(set(windows.rows.tolist())) == list(range(len(lengths)))
@@ -55,10 +53,9 @@ def test_every_text_has_its_windows_in_order(lengths, size_and_stride):
             assert own.stops[before] == own.begins[after]
 
 
-@given(lengths, sizes)
-def test_a_token_is_predicted_by_the_window_with_most_context(lengths, size_and_stride):
+@given(lengths, sizes, strides)
+def test_a_token_is_predicted_by_the_window_with_most_context(lengths, size, stride):
     """No other window of its text has more context on both sides (within one token)."""
-    size, stride = size_and_stride
     windows = sliding_windows(splits_of(lengths), size=size, stride=stride)
     splits = splits_of(lengths)
 
@@ -75,9 +72,8 @@ def test_a_token_is_predicted_by_the_window_with_most_context(lengths, size_and_
             assert context(w, token) >= best - 1
 
 
-@given(lengths, sizes, st.data())
-def test_in_one_window_checks_ranges_of_tokens(lengths, size_and_stride, data):
-    size, stride = size_and_stride
+@given(lengths, sizes, strides, st.data())
+def test_in_one_window_checks_ranges_of_tokens(lengths, size, stride, data):
     splits = splits_of(lengths)
     windows = sliding_windows(splits, size=size, stride=stride)
     tokens = [
