@@ -35,10 +35,7 @@ def test_spans_in_a_csv_cell_may_be_a_python_literal(tmp_path):
 @pytest.mark.parametrize(
     ("record", "expected"),
     [
-        (
-            {"id": "s", "meta": {"id": "d", "url": "u"}},
-            {"id": "s", "meta": {"id": "d", "url": "u"}},
-        ),
+        ({"id": "s", "meta": {"id": "d", "x": 1}}, {"id": "s", "meta": {"id": "d", "x": 1}}),
         ({"id": 1, "translation": {"en": "a", "id": "b"}}, {"en": "a", "id": "b"}),
         ({"cats": {"A": 0.0, "B": 0.0}}, {"cats": {"A": 0.0, "B": 0.0}, "label": None}),
         ({"cats": {"A": 1.0, "B": 1.0}}, "several classes"),

@@ -17,9 +17,7 @@ def names(files, folder):
 
 
 def test_only_files_of_records_are_read_in_the_order_of_their_paths(tmp_path):
-    touch(
-        tmp_path, "b.jsonl", "a.JSON", "sub/c.csv", "README.md", "d.parquet", "._a.csv", ".x/e.json"
-    )
+    touch(tmp_path, "b.jsonl", "a.JSON", "sub/c.csv", "a.md", "d.parquet", "._a.csv", ".x/e.json")
     paths = names(data_files(tmp_path, corpus()), tmp_path)
     assert paths == ["a.JSON", "b.jsonl", "d.parquet", "sub/c.csv"]
 

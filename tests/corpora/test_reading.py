@@ -55,11 +55,9 @@ def test_a_record_is_read_with_sorted_spans(tmp_path):
         (raw(spans=[]) | {"spans": [{"start": 0, "end": 3}]}, "missing field", "'type'"),
         (raw(spans=[]) | {"spans": [{"end": 3, "type": "NAME"}]}, "missing field", "'start'"),
         (raw(text=5), "wrong type", "int"),
-        (raw(text=None), "wrong type", "NoneType"),
         (raw() | {"spans": "[]"}, "wrong type", "'[]'"),
         (raw() | {"spans": [["0", 3, "NAME"]]}, "wrong type", "list"),
         (raw(spans=[(0, 3.5, "NAME")]), "wrong type", "3.5"),
-        (raw(spans=[(0, "three", "NAME")]), "wrong type", "'three'"),
         (raw(spans=[(False, 3, "NAME")]), "wrong type", "False"),
         (raw(spans=[(0, 3, None)]), "wrong type", "None"),
         *((raw(spans=[(0, 3, type_)]), "wrong type", repr(type_)) for type_ in ("", " ", "A\nB")),
@@ -194,16 +192,12 @@ def test_the_group_is_the_field_to_split_by(tmp_path):
 
 
 def test_values_are_those_of_the_fields_of_further_test_sets(tmp_path):
-    further = {
-        "situations": {"by": "scene", "share": 0.1},
-        "voices": {"by": "author", "share": 0.1},
-    }
+    further = {"scenes": {"by": "scene", "share": 0.1}, "voices": {"by": "author", "share": 0.1}}
     split = {**SHARES, "further": further}
     assert read_one(tmp_path, raw(author="Eve", scene=7), split=split).values == ("7", "Eve")
     assert "expected 'author'" in read_one(tmp_path, raw(scene=7), split=split).detail
-    assert (
-        read_one(tmp_path, raw(scene="\ud800", author=""), split=split).reason == "lone surrogate"
-    )
+    item = read_one(tmp_path, raw(scene="\ud800", author=""), split=split)
+    assert item.reason == "lone surrogate"
 
 
 @pytest.mark.parametrize(
@@ -220,7 +214,6 @@ def test_values_are_those_of_the_fields_of_further_test_sets(tmp_path):
         ("r.json", b"\n<!DOCTYPE html>\n<html>", "found an HTML page; fetch"),
         ("r.csv", b"\xef\xbb\xbf<HTML lang=en>", "found an HTML page; fetch"),
         ("r.json", b"{}", "found a JSON dict; expected a list of records"),
-        ("r.json", b"null", "found a JSON NoneType; expected a list of records"),
         ("r.csv", b'input,spans\nAnn,"[]', "line 2 is not CSV"),
         ("r.csv", b'input,spans\n"Ann"a,[]', "line 2 is not CSV"),
     ],

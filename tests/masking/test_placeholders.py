@@ -109,11 +109,9 @@ def test_without_a_mapping_a_masker_numbers_all_its_texts(documents):
 
 
 def test_a_string_like_a_placeholder_is_a_value():
-    masker = Masker(FixedRecognizer({"<NAME_1> [h 1] <h1>": [], "[name 2]": []}), "number")
-    assert masker.mask(["<NAME_1> [h 1] <h1>", "[name 2]"]) == [
-        "<LITERAL_1> [h 1] <h1>",
-        "<LITERAL_2>",
-    ]
+    texts = ["<NAME_1> [h 1] <h1>", "[name 2]"]
+    masker = Masker(FixedRecognizer({text: [] for text in texts}), "number")
+    assert masker.mask(texts) == ["<LITERAL_1> [h 1] <h1>", "<LITERAL_2>"]
     replacing = Masker(FixedRecognizer({"<NAME_1>": []}))
     assert replacing.mask(["<NAME_1>"]) == ["<NAME_1>"]
 
