@@ -48,10 +48,7 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 
 @pytest.fixture(scope="session")
 def built_project(tmp_path_factory):
-    """A small project that Snakemake has run, for tests to copy.
-
-    The first worker that needs it builds it for all workers.
-    """
+    """A small project that Snakemake has run, for tests of all workers to copy."""
     from tests.small_project import SmallProject
 
     shared = tmp_path_factory.getbasetemp()

@@ -1,7 +1,4 @@
-"""Run commands and stages in forks of this process, which has imported large libraries already.
-
-A fork imports the project's own modules again, as a new process would.
-"""
+"""Run commands and stages in forks, which have imported all but the project's own modules."""
 
 import importlib
 import os
@@ -20,10 +17,7 @@ OWN = ("wxb", "stages", "demos")
 
 
 def command(program, *arguments, cwd=".", path=(), env=None, stdin=b""):
-    """Run `module:function` as a program; returns what `subprocess.run` does, as bytes.
-
-    Imports search the folders of `path` first.
-    """
+    """As `subprocess.run` for the program `module:function`; imports search `path` first."""
 
     def main():
         sys.path[:0] = map(str, path)
@@ -42,10 +36,7 @@ def command(program, *arguments, cwd=".", path=(), env=None, stdin=b""):
 
 
 def stages(project, *targets, traces=None):
-    """Run all stages that targets depend on in a new project, and commit their outputs to DVC.
-
-    Each writes its imports to the folder `traces`.
-    """
+    """Run and commit the stages of targets; each writes its imports to the folder `traces`."""
     import peft  # noqa: F401
     from transformers import Trainer  # noqa: F401
 

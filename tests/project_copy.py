@@ -17,10 +17,7 @@ BIN = Path(sys.executable).parent
 
 
 class Project:
-    """A copy of this project with the profile tiny, in a git repository, without outputs.
-
-    An existing folder is used as it is.
-    """
+    """A copy of this project with the profile tiny, in git, without outputs; or its folder."""
 
     def __init__(self, folder):
         self.folder = folder
@@ -70,12 +67,7 @@ class Project:
             done = commands.wxb(*command[1:], cwd=self.folder, **environment)
         else:
             done = subprocess.run(
-                command,
-                cwd=self.folder,
-                env=environment,
-                capture_output=True,
-                text=True,
-                check=False,
+                command, cwd=self.folder, env=environment, capture_output=True, text=True
             )
         return done.returncode, done.stdout + done.stderr
 

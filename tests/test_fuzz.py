@@ -1,7 +1,4 @@
-"""Random bytes and texts: readers, answers, masking formats and parameters raise only WxbError.
-
-`FUZZ=10000` sets how many are tried.
-"""
+"""Random bytes and texts, `FUZZ` of them: readers, masking and parameters raise only WxbError."""
 
 import os
 import tracemalloc

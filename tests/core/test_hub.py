@@ -1,7 +1,4 @@
-"""Downloads from the hub: which files, which revision, and the errors.
-
-`snapshot_download` is replaced by one that copies from a local folder.
-"""
+"""Downloads from the hub, here a local folder: which files and revision, and the errors."""
 
 import shutil
 
@@ -128,10 +125,7 @@ def test_a_missing_folder_is_not_looked_for_on_the_hub(requests, name):
 
 def test_a_pointer_of_git_lfs_is_no_checkpoint(tmp_path):
     (tmp_path / "model.safetensors").write_text("version https://git-lfs.github.com/spec/v1\n")
-    with (
-        pytest.raises(WxbError, match="found a pointer of Git LFS"),
-        hub.checkpoint(tmp_path),
-    ):
+    with pytest.raises(WxbError, match="found a pointer of Git LFS"), hub.checkpoint(tmp_path):
         pass
 
 

@@ -200,10 +200,7 @@ def test_settings_that_are_no_numbers_are_an_error(tmp_path):
 
 
 def loading_calls(path):
-    """What a module calls `from_pretrained` of, except its own classes, ours and torch's.
-
-    Ours load through wxb.core.pretrained or from safetensors; torch's read no file.
-    """
+    """What a module calls `from_pretrained` of, but safe classes: its own, ours and torch's."""
     nodes = [*ast.walk(ast.parse(path.read_text(encoding="utf-8")))]
     safe = {node.name for node in nodes if isinstance(node, ast.ClassDef)}
     for node in nodes:

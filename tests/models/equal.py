@@ -33,10 +33,7 @@ def twin(theirs):
 
 
 def difference(actual, expected):
-    """The largest difference of any entry, over the largest entry of `expected`.
-
-    Both are tensors, or lists of tensors. It is infinite if an entry is not a number.
-    """
+    """The largest difference, infinite for NaN, over the largest entry, of lists of tensors."""
     actual, expected = (
         torch.cat([tensor.detach().flatten() for tensor in tensors])
         for tensors in (actual, expected)

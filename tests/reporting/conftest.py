@@ -138,10 +138,7 @@ def write_evaluation(
 
 
 def write_page(profile: str, rows: Sequence[Sequence[Any]]) -> None:
-    """Write the page of a profile's study; its experiments have `rows` as predictions in turn.
-
-    All test sets have the same records.
-    """
+    """Write the page of a profile's study, in which experiments predict `rows` in turn."""
     content = read_yaml(HOME / "params.yaml")
     for section, blocks in read_yaml(HOME / "params" / f"{profile}.yaml").items():
         content[section] = content[section] | blocks
@@ -190,14 +187,11 @@ def comparison(
     p_value: float = 0.0001,
     metric: Metric = F1,
 ) -> dict:
-    """A comparison as the stage compare writes it, from headline scores alone.
-
-    Differences above `noise` have a p value of `p_value`, or the least that `groups` allow.
-    """
+    """A comparison by headline scores alone, where differences above `noise` have `p_value`."""
     pairs = []
     for a, b in combinations(scores, 2):
         value = round(scores[a] - scores[b], 6)
-        p = max(p_value, 2.0 ** (1 - groups)) if abs(value) > noise else 0.5
+        p = max(p_value, 2.0 ** (1 - groups)) if abs(value) > noise else 0.5  # groups limit p
         interval = {"low": value - noise, "high": value + noise}
         pairs.append({"a": a, "b": b, "difference": {"value": value, **interval, "p_value": p}})
     for pair, p in zip(pairs, holm([p["difference"]["p_value"] for p in pairs]), strict=True):

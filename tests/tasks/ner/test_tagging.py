@@ -132,10 +132,7 @@ def test_the_items_of_a_long_text_are_its_windows(kind, tmp_path):
 
 @each_kind
 def test_validation_metrics_equal_the_scores_of_the_predictor(kind, tmp_path):
-    """If every gold span is aligned, and the best tags of single tokens are a valid sequence.
-
-    `compute_metrics` has no threshold, and no Viterbi decoding.
-    """
+    """`compute_metrics` has neither a threshold nor Viterbi: all gold tags are aligned here."""
     predictor, texts = predictor_of(kind), TEXTS[:6]
     predicted = without_scores(predictor.candidates(texts, caption="test"))
     # Half of them are correct, so that the score is neither 0 nor 1.
@@ -202,15 +199,11 @@ def test_spans_do_not_depend_on_windows(kind, size, stride, texts, seed):
     torch.manual_seed(seed)
     model = Local()
     texts = [*texts, TEXTS[6]]
-    lengths = (
-        {"max_length": 999, "stride": 0},
-        {"max_length": size, "stride": min(stride, size // 2)},
-    )
     whole, windowed = (
-        TaggingMethod.PREDICTOR(model, TOKENIZERS[kind], **PLAIN, **settings).candidates(
-            texts, caption="test"
-        )
-        for settings in lengths
+        TaggingMethod.PREDICTOR(
+            model, TOKENIZERS[kind], **PLAIN, max_length=length, stride=overlap
+        ).candidates(texts, caption="test")
+        for length, overlap in ((999, 0), (size, min(stride, size // 2)))
     )
     assert windowed == whole
     assert any(whole)
