@@ -164,7 +164,6 @@ def _idle(where):
         env={**os.environ, **where},
         capture_output=True,
         text=True,
-        check=False,
     )
     return done.stdout.split().count("idle")
 

@@ -88,9 +88,8 @@ with publish("folder", "file.txt") as (folder, file):
     file.write_text("half")
     os.kill(os.getpid(), signal.SIGKILL)
 """
-    killed = subprocess.run(
-        [sys.executable, "-c", code], cwd=tmp_path, env={"PYTHONPATH": str(ROOT)}, check=False
-    )
+    command, environment = [sys.executable, "-c", code], {"PYTHONPATH": str(ROOT)}
+    killed = subprocess.run(command, cwd=tmp_path, env=environment)
     assert killed.returncode == -signal.SIGKILL
     assert not (tmp_path / "folder").exists()
     assert not (tmp_path / "file.txt").exists()
@@ -131,7 +130,6 @@ def test_a_second_writer_is_an_error_and_changes_nothing(tmp_path):
             env={"PYTHONPATH": str(ROOT)},
             capture_output=True,
             text=True,
-            check=False,
         ).stderr
 
     with publish(tmp_path / "file.txt") as (draft,):

@@ -36,7 +36,5 @@ def test_a_stage_can_be_stopped_while_it_imports(project):
 
 def test_wxb_can_be_stopped_while_it_imports():
     code = "import sys; sys.argv[0] = 'bin/wxb'; import wxb.cli, os; os.kill(os.getpid(), 2)"
-    result = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=False
-    )
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert (result.returncode, result.stderr) == (130, "wxb: interrupted\n")

@@ -92,5 +92,4 @@ def python(project, *arguments):
         env={**os.environ, "PYTHONPATH": str(ROOT)},
         capture_output=True,
         text=True,
-        check=False,
     )

@@ -146,7 +146,6 @@ def test_a_failed_process_ends_all(tmp_path, end, code):
         capture_output=True,
         text=True,
         timeout=50,
-        check=False,
     )
     assert process.returncode == 1
     assert f"process 1 of 2 failed (exit code {code})" in process.stderr
