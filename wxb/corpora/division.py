@@ -158,7 +158,7 @@ def drop_duplicates(
 def limit_records(
     records: list[Record], limit: int | None, seed: int | None = None
 ) -> tuple[list[Record], list[Reject]]:
-    """At most `limit` records, first or drawn by a seed, in their order; the others as rejects."""
+    """At most `limit` records, the first or drawn by a seed, in order; the others as rejects."""
     if seed is None:
         shuffled = records
     else:

@@ -71,7 +71,7 @@ class Tagger(Headed):
         starts: Tensor | None = None,  # (B, T)
         ends: Tensor | None = None,  # (B, T)
     ) -> dict[str, Tensor]:
-        """Logits, and with targets, unless IGNORED, the loss: BIO + 0.5 * mean(start, end)."""
+        """Logits, and with targets the loss of those not IGNORED: BIO + 0.5 * mean(start, end)."""
         hidden = self.hidden(input_ids, attention_mask)
         if self.words:
             hidden = hidden + self.words(words)

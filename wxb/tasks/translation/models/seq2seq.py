@@ -98,7 +98,7 @@ class Seq2SeqModel(nn.Module):
 
     @torch.no_grad()
     def attention_weights(self, source: NDArray[Any], target: NDArray[Any]) -> NDArray[Any] | None:
-        """Attention of target tokens and eos to source tokens (T + 1, S), or None."""
+        """Weights (T + 1, S) of source tokens for target tokens and eos; None without attention."""
         if not hasattr(self.model, "attention_weights") or self.shape.get("attention") is False:
             return None
         device = next(self.parameters()).device

@@ -110,7 +110,7 @@ def _document_numbers(references: Mapping[str, Sequence[str]]) -> dict[str, int]
 
 
 def check_pair(raw: Mapping[str, Any], corpus: Corpus) -> tuple[str, str]:
-    """The stripped source and target of a raw record. Raises RecordError if unusable."""
+    """The stripped source and target of a record. Raises RecordError if they are no pair."""
     source, target = (required_text(raw, f) for f in (corpus.fields.input, corpus.fields.target))
     source, target = source.strip(), target.strip()
     if "\0" in source + target:
