@@ -156,9 +156,7 @@ def anchors(page):
     """The anchors of a page's headings on the site and on GitHub."""
     text = re.sub(r"^```.*?^```", "", page.read_text(), flags=re.DOTALL | re.MULTILINE)
     headings = re.findall(r"^#+ (.+)$", text, re.MULTILINE)
-    return {
-        re.sub(r"[^\w -]", "", heading).strip().lower().replace(" ", "-") for heading in headings
-    }
+    return {re.sub(r"[^\w -]", "", text).strip().lower().replace(" ", "-") for text in headings}
 
 
 @pytest.mark.parametrize("page", [*SITE, *map(ROOT.joinpath, readme.READMES)], ids=str)

@@ -202,11 +202,7 @@ def test_commands_work_in_subfolders(project, arguments):
     below = project / "some/where"
     below.mkdir(parents=True)
     expected, result = wxb(project, *arguments), wxb(below, *arguments)
-    assert (result.returncode, result.stdout, result.stderr) == (
-        expected.returncode,
-        expected.stdout,
-        expected.stderr,
-    )
+    assert vars(result) == vars(expected)
 
 
 def test_paths_are_relative_to_the_current_folder(evaluated):

@@ -57,14 +57,8 @@ def test_a_failed_stage_and_its_cause_are_last(folder):
     [
         (Running("train@a"), "no progress reported yet"),
         (Running("train@a", "train@a", 9, 9, "step", epochs=3), "epoch 3 of 3, step 9 of 9"),
-        (
-            Running("train@a", "train@a (seed 2)", 0, 9, "step", epochs=3),
-            "epoch 1 of 3, step 0 of 9",
-        ),
-        (
-            Running("train@a", "train@a: calibrate", 1, 3, "batch", epochs=4),
-            "calibrate, batch 1 of 3",
-        ),
+        (Running("a", "a (seed 2)", 0, 9, "step", epochs=3), "epoch 1 of 3, step 0 of 9"),
+        (Running("a", "a: calibrate", 1, 3, "batch", epochs=4), "calibrate, batch 1 of 3"),
     ],
 )
 def test_progress_has_the_epoch_or_the_name_of_the_step(stage, text):

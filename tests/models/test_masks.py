@@ -32,11 +32,10 @@ def test_a_query_with_every_key_masked_gets_zeros_and_no_gradient(dtype, dropout
 
 @given(st.integers(1, 6), st.integers(0, 6))
 def test_causal_masks_later_tokens_of_the_last_queries(queries, cached):
-    mask = masks.causal(queries, cached + queries)
+    keys = cached + queries
+    mask = masks.causal(queries, keys)
     assert mask.dtype == torch.bool
-    expected = [
-        [key <= cached + query for key in range(cached + queries)] for query in range(queries)
-    ]
+    expected = [[key <= cached + query for key in range(keys)] for query in range(queries)]
     assert mask.tolist() == expected
 
 

@@ -40,12 +40,9 @@ def test_both_take_the_same_steps_and_learn_xor():
     y = np.array([0, 1, 1, 0])
     network = MLP([2, 8, 2], seed=1)
     torch_network = TorchMLP(network)
+    tensors = torch.tensor(x), torch.tensor(y)
     pairs = [
-        (
-            network.step(x, y, rate=0.5),
-            torch_network.step(torch.tensor(x), torch.tensor(y), rate=0.5),
-        )
-        for _ in range(300)
+        (network.step(x, y, rate=0.5), torch_network.step(*tensors, rate=0.5)) for _ in range(300)
     ]
     assert np.allclose(*zip(*pairs, strict=True))
     for (w, b), layer in zip(network.layers, torch_network.layers, strict=True):

@@ -43,9 +43,7 @@ ROWS = re.findall(
     (Path(__file__).parents[2] / "docs/pipeline.md").read_text(encoding="utf-8"),
     re.MULTILINE,
 )
-FLAGS = [
-    (flag, effect, rest) for flags, effect, rest in ROWS for flag in re.findall("`(.*?)`", flags)
-]
+FLAGS = [(flag, *rest) for flags, *rest in ROWS for flag in re.findall("`(.*?)`", flags)]
 
 
 @pytest.mark.parametrize(("command", "effect", "rest"), FLAGS)

@@ -153,11 +153,7 @@ def test_the_lowest_wins_if_lower_is_better():
 def test_shade_grows_with_the_score_on_the_scale_of_the_metric(a, b):
     low, high = (score_cell(score).shade for score in sorted((a, b)))
     assert 0 <= low <= high <= DEEPEST
-    assert [score_cell(score, BLEU).shade for score in (0, 50, 100)] == [
-        0,
-        round(DEEPEST / 4),
-        DEEPEST,
-    ]
+    assert [score_cell(x, BLEU).shade for x in (0, 50, 100)] == [0, round(DEEPEST / 4), DEEPEST]
 
 
 @st.composite
@@ -171,9 +167,7 @@ def relations(draw):
 
 def sharing(found):
     """The pairs of names that share a letter."""
-    return {
-        frozenset(pair) for pair in combinations(found, 2) if {*found[pair[0]]} & {*found[pair[1]]}
-    }
+    return {frozenset((a, b)) for a, b in combinations(found, 2) if {*found[a]} & {*found[b]}}
 
 
 @given(relations())

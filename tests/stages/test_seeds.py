@@ -40,13 +40,9 @@ NEARNESS = ("within_one_word", "within_two_words")  # of test records to trainin
 def params_of(seed):
     content = read_yaml(ROOT / "params.yaml")
     experiment = {**content["experiments"]["ner-encoder"], **SETTINGS}
-    content |= {
-        "backbones": {"encoder": BACKBONE},
-        "experiments": {"ner-encoder": experiment},
-        "studies": {
-            "ner": {"task": "ner", "title": "?", "seed": seed, "experiments": ["ner-encoder"]}
-        },
-    }
+    study = {"task": "ner", "title": "?", "seed": seed, "experiments": ["ner-encoder"]}
+    content |= {"backbones": {"encoder": BACKBONE}, "experiments": {"ner-encoder": experiment}}
+    content |= {"studies": {"ner": study}}
     return check(content)
 
 

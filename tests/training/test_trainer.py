@@ -93,11 +93,9 @@ def same_weights(a, b):
 
 @pytest.mark.parametrize("is_trained", [True, False])
 def test_a_trained_model_computes_in_float32(tmp_path, is_trained):
-    model, (train, valid) = Linear().requires_grad_(is_trained), (points(16), points(8, seed=1))
-    fit_items(
-        model, training(bf16=True), tmp_path, train, valid, compute_metrics=Scripted([0.5] * 4)
-    )
-    batch = stack(valid)
+    model, items = Linear().requires_grad_(is_trained), (points(16), points(8, seed=1))
+    fit_items(model, training(bf16=True), tmp_path, *items, compute_metrics=Scripted([0.5] * 4))
+    batch = stack(items[1])
     assert torch.equal(model(**batch)["logits"], Linear.forward(model, **batch)["logits"])
 
 

@@ -443,9 +443,8 @@ def test_the_report_shows_classes_in_doubt():
 
 
 def test_the_report_shows_that_records_of_one_wording_cannot_be_divided():
-    write(
-        {"own.json": json.dumps([{"text": f"Letter {i}.", "label": "ab"[i % 2]} for i in range(9)])}
-    )
+    rows = [{"text": f"Letter {i}.", "label": "ab"[i % 2]} for i in range(9)]
+    write({"own.json": json.dumps(rows)})
     (line,) = (line for line in summary() if line.startswith("not divided"))
     assert "9 records have 1 part to divide" in line
 

@@ -104,8 +104,6 @@ def splits_of(profile):
 )
 def test_a_test_set_has_30_values_or_more_that_are_not_in_training(profile, test_set, field):
     splits, raw = splits_of(profile)
-    values = {
-        name: {raw[record.id][field] for record in members} for name, members in splits.items()
-    }
+    values = {name: {raw[r.id][field] for r in members} for name, members in splits.items()}
     assert len({raw[r.id][field] for r in splits[test_set] if r.gold is not None}) >= 30
     assert not values[test_set] & (values["train"] | values["valid"])

@@ -12,9 +12,7 @@ from wxb.tasks.classification.models.tfidf import Tfidf
 from wxb.tasks.classification.params import TfidfModel
 from wxb.tasks.classification.tfidf import TfidfMethod
 
-TEXTS = [
-    record["review"] for record in generate(labelled=300, unlabelled=0, languages=["en"], seed=3)
-]
+TEXTS = [r["review"] for r in generate(labelled=300, unlabelled=0, languages=["en"], seed=3)]
 
 
 def fit(experiment, texts, labels):
