@@ -190,14 +190,16 @@ def test_a_download_is_called_by_the_end_of_its_path(end, file):
     assert download.file == file
 
 
-@pytest.mark.parametrize("end", ["", "a/", "a/..", "a/%2e%2E", "..%2Fa.csv", "a%5Cb", "a%00b"])
+ENDS = ["", "a/", "a/..", "a/%2e%2E", "..%2Fa.csv", "a%5Cb", "a%00b"]
+NO_NAMES = ["../a.csv", "/a.csv", "..", ".a.csv", "a\\b.csv", "a\nb.csv"]
+
+
 @pytest.mark.parametrize(
-    "name", [None, "../a.csv", "/a.csv", "..", ".a.csv", "a\\b.csv", "a\nb.csv"]
+    ("end", "name"), [*((end, None) for end in ENDS), *(("a.csv", name) for name in NO_NAMES)]
 )
 def test_a_download_has_the_name_of_a_file_in_its_folder(end, name):
-    address = f"https://a.example/{'a.csv' if name else end}"
     with pytest.raises(ParamsError, match=r"urls\.0: expected the name of a file.*found '"):
-        downloads({"address": address, "name": name})
+        downloads({"address": f"https://a.example/{end}", "name": name})
 
 
 @pytest.mark.parametrize(
