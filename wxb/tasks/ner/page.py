@@ -60,8 +60,8 @@ class Page(parts.Page):
         ]
 
 
-def confusions(rows: Sequence[PredictionRow], count: int = CONFUSIONS) -> Table:
-    """The `count` most frequent errors of one kind between two types, with mentions of each."""
+def confusions(rows: Sequence[PredictionRow]) -> Table:
+    """The most frequent errors of one kind between two types, with mentions of each."""
     mentions: dict[tuple[str, str, str], list[str]] = defaultdict(list)
     for row in rows:
         for finding in findings(row.gold, row.predicted):
@@ -74,7 +74,7 @@ def confusions(rows: Sequence[PredictionRow], count: int = CONFUSIONS) -> Table:
         ["gold", "predicted", "error", "count", "examples"],
         [
             [*key, f"{len(mentions[key]):,}", "\n".join([*dict.fromkeys(mentions[key])][:MENTIONS])]
-            for key in ranked[:count]
+            for key in ranked[:CONFUSIONS]
         ],
     )
 
@@ -86,9 +86,7 @@ def type_matrix(rows: Sequence[PredictionRow]) -> Charts:
         for row in rows
         for finding in findings(row.gold, row.predicted)
     )
-    types = sorted(
-        {type_ for pair in counts_by_pair for type_ in pair}, key=lambda t: (t == "–", t)
-    )
+    types = sorted({t for pair in counts_by_pair for t in pair}, key=lambda t: (t == "–", t))
     counts = np.array([[counts_by_pair[gold, predicted] for predicted in types] for gold in types])
     shares = counts / np.maximum(1, counts.sum(axis=1, keepdims=True))
     return Charts({"Confusions": figures.matrix(shares, types, types, names=("gold", "predicted"))})
