@@ -8,21 +8,21 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 BUDGET = {
     "stages": 594,
-    "wxb/core": 2127,
-    "wxb/corpora": 2642,
-    "wxb/metrics": 529,
-    "wxb/models": 2571,
-    "wxb/training": 1544,
-    "wxb/tasks": 9050,
-    "wxb/reporting": 1514,
-    "wxb/project": 2883,
-    "wxb/cli": 2489,
+    "wxb/core": 2118,
+    "wxb/corpora": 2625,
+    "wxb/metrics": 525,
+    "wxb/models": 2549,
+    "wxb/training": 1532,
+    "wxb/tasks": 8974,
+    "wxb/reporting": 1508,
+    "wxb/project": 2874,
+    "wxb/cli": 2483,
     "wxb/lessons": 637,
     "wxb/runtime": 542,
-    "wxb/masking": 834,
+    "wxb/masking": 831,
     "demos": 2086,
     "benchmarks": 4435,
-    "tests": 27994,
+    "tests": 27777,
 }
 
 

@@ -28,7 +28,7 @@ def show_json(content: object) -> None:
 def table(
     header: Sequence[str], rows: Rows, *, title: str = "", numbers: bool = False
 ) -> RenderableType:
-    """A table whose first column is not wrapped; `numbers` right-aligns the others."""
+    """A table; under a header, the first column is not wrapped, and `numbers` aligns the others."""
     part = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
     if not header:
         part = Table(box=None, show_header=False, pad_edge=False)

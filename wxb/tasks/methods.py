@@ -401,7 +401,10 @@ def batches_by_length(lengths: Sequence[int] | NDArray[np.int64], size: int) -> 
 
 
 def summarize_tokens(logits: Any, labels: Any) -> Any:
-    """The most likely token at each label (B, T), IGNORED where it is; logits are of the others."""
+    """The most likely token at each label (B, T), IGNORED where the label is.
+
+    `logits` (N, V) are those of the N other labels.
+    """
     predicted = labels.new_full(labels.shape, IGNORED)
     predicted[labels != IGNORED] = logits.argmax(-1)
     return predicted
