@@ -19,7 +19,7 @@ from wxb.project.engines import (
     REPRO,
     RUN,
     Stage,
-    is_reading,
+    is_read_only,
     plan,
     repair_and_run_check,
     require_supported,
@@ -47,10 +47,10 @@ try:
         with redirect_stderr(io.StringIO()):  # it names the profile once more
             _, arguments = parse_args(sys.argv[1:])
         require_supported(arguments, config)
-        if not is_reading(arguments):
+        if not is_read_only(arguments):
             repair_and_run_check()
         # The folder is removed when this variable goes, at the end of the run.
-        folder = run_folder("look" if is_reading(arguments) else "run")
+        folder = run_folder("read" if is_read_only(arguments) else "run")
         os.environ[RUN] = folder.name
     run = Path(os.environ[RUN])
     stamps, plan_path = run / "stamps", run / "plan.json"

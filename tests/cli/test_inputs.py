@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.new.formats import CASES, TAGS, TOKENS, as_lines, write
-from wxb.cli.inputs import Texts
+from wxb.cli.inputs import TextReader
 from wxb.cli.new.corpus import new_corpus
 from wxb.core.errors import WxbError
 from wxb.core.params.tasks import corpus_class
@@ -20,17 +20,17 @@ def folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
 
 
-def texts_of(task, block=None):
-    """Texts for an experiment of a task, on the corpus of a block if any."""
-    texts = Texts("experiment")
+def reader_of(task, block=None):
+    """The reader for an experiment of a task, on the corpus of a block if any."""
+    reader = TextReader("experiment")
     params = corpus_class(task).model_validate(block) if block else None
-    vars(texts).update(task=task, corpus=params)
-    return texts
+    vars(reader).update(task=task, corpus=params)
+    return reader
 
 
-def read(texts, path):
+def read(reader, path):
     """The texts of a file without errors."""
-    items = [*texts.read(Path(path))]
+    items = [*reader.read(Path(path))]
     assert not any(item.error for item in items)
     return [item.input for item in items]
 
@@ -43,7 +43,7 @@ def test_the_inputs_are_those_of_the_records(case):
     path = Path(case.path)
     block, _ = new_corpus(path, None, case.flags)
     expected = sorted(text for text, _ in case.records)
-    assert sorted(read(texts_of(case.task, block), path)) == expected
+    assert sorted(read(reader_of(case.task, block), path)) == expected
 
 
 @pytest.mark.parametrize("name", ["fastText", "Tatoeba"])
@@ -51,26 +51,26 @@ def test_files_of_lines_need_no_corpus(name):
     case = next(case for case in CASES if case.name == name)
     write(case.files)
     expected = [text for text, _ in case.records]
-    assert read(texts_of(case.task), case.path) == expected
+    assert read(reader_of(case.task), case.path) == expected
 
 
 def test_a_task_that_new_corpus_does_not_know_reads_a_text_per_line():
     write({"own.txt": "Ann.\nBo.\n"})
-    assert read(texts_of("no-new"), "own.txt") == ["Ann.", "Bo."]
+    assert read(reader_of("no-new"), "own.txt") == ["Ann.", "Bo."]
 
 
 @pytest.mark.parametrize("name", ["own.xlsx", "own.tmx", "own.vtt"])
 def test_formats_that_no_corpus_reads_are_refused(name):
     write({name: "WEBVTT\n"})
     with pytest.raises(WxbError, match="; save "):
-        read(texts_of("ner"), name)
+        read(reader_of("ner"), name)
 
 
 @pytest.mark.parametrize("tag", ["O", "B-PER"])
 def test_columns_are_no_lines(tag):
     rows = "\n".join("".join(f"{token} {tag}\n" for token in row) for row in TOKENS)
     write({"own.txt": rows})
-    assert read(texts_of("ner"), "own.txt") == [" ".join(row) for row in TOKENS]
+    assert read(reader_of("ner"), "own.txt") == [" ".join(row) for row in TOKENS]
 
 
 @pytest.mark.parametrize(
@@ -80,7 +80,7 @@ def test_columns_are_no_lines(tag):
 def test_the_format_of_another_task_is_refused(task, line, found):
     write({"own.txt": line * 9})
     with pytest.raises(WxbError, match=f"own.txt: found the format {found}.*; expected a text per"):
-        list(texts_of(task).read(Path("own.txt")))
+        list(reader_of(task).read(Path("own.txt")))
 
 
 def test_tokens_are_read_with_the_fields_of_any_corpus():
@@ -88,7 +88,7 @@ def test_tokens_are_read_with_the_fields_of_any_corpus():
     block = {"task": "ner", "path": "x", "fields": fields, "split": SPLIT}
     write({"own.jsonl": as_lines({"tokens": row, "ner_tags": TAGS} for row in TOKENS)})
     expected = [" ".join(row) for row in TOKENS]
-    assert read(texts_of("ner", block), "own.jsonl") == expected
+    assert read(reader_of("ner", block), "own.jsonl") == expected
 
 
 def test_a_conversation_needs_no_answer():
@@ -100,14 +100,14 @@ def test_a_conversation_needs_no_answer():
     ]
     write({"own.jsonl": as_lines(rows)})
     expected = ["Where is Ann?", "Spell it.\ncat", "Who?"]
-    assert read(texts_of("chat", block), "own.jsonl") == expected
+    assert read(reader_of("chat", block), "own.jsonl") == expected
 
 
 def test_records_have_their_id_or_line_and_a_bad_one_its_reason():
     block = {"task": "classification", "path": "x", "fields": {"input": "review"}, "split": SPLIT}
     rows = [{"id": "a", "review": "Good."}, {"id": 7, "body": "Bad."}, {"review": "So."}, None]
     write({"own.jsonl": as_lines(rows)})
-    items = [*texts_of("classification", block).read(Path("own.jsonl"))]
+    items = [*reader_of("classification", block).read(Path("own.jsonl"))]
     places = [{"line": 1, "id": "a"}, {"line": 2, "id": 7}, {"line": 3}, {"line": 4}]
     assert [item.place for item in items] == [{"file": "own.jsonl", **place} for place in places]
     assert [item.input for item in items] == ["Good.", None, "So.", None]
@@ -123,5 +123,5 @@ def test_a_record_without_its_second_text_is_no_input(monkeypatch):
     monkeypatch.setattr(Reading, "input_of", join)
     write({"own.jsonl": as_lines({"text": "A", "second": second} for second in ("B", ""))})
     block = {"task": "classification", "path": "x", "fields": {"input": "text"}, "split": SPLIT}
-    items = [*texts_of("classification", block).read(Path("own.jsonl"))]
+    items = [*reader_of("classification", block).read(Path("own.jsonl"))]
     assert [item.input for item in items] == ["A|B", None]

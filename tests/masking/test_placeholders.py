@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.masking.rules import ScoredSpan, mapping_of, unmasked
 from wxb.masking.masker import Masker
 from wxb.masking.placeholders import BRACKETS, Placeholders, apply_edits
-from wxb.masking.rules import Listed
+from wxb.masking.rules import ValuePatterns
 from wxb.tasks.ner.record import Span
 
 TYPES = ["NAME", "A_1", "<B>", "LITERAL", "姓 名", "<>\n"]
@@ -144,7 +144,7 @@ def test_types_of_several_words_are_restored(text):
 
 def test_time_grows_with_the_length_of_a_text():
     text, seconds = "Ann é " * 50_000, perf_counter()
-    values = Listed(f"Ann {number}" for number in range(10_000))
+    values = ValuePatterns(f"Ann {number}" for number in range(10_000))
     assert (*values.find(text), *values.find("x Ann 77 Ann 777x")) == ((2, 8),)
     mapping = mapping_of({"<NAME_1>": "Ann"})
     assert not [*mapping.escape(text, [(i, i + 3, "NAME") for i in range(0, len(text), 6)])]

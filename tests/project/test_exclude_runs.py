@@ -81,7 +81,7 @@ def test_commands_fail_while_dvc_runs_a_stage(project):
     assert load().portable
 
 
-@pytest.mark.parametrize("kind", ["run", "look"])
+@pytest.mark.parametrize("kind", ["run", "read"])
 def test_commands_fail_between_two_jobs_of_snakemake(project, kind):
     command = [sys.executable, "-c", SNAKEMAKE, "snakemake", kind]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}

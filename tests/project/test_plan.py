@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from snakemake.cli import parse_args as snakemake_arguments
 
 from wxb.project.engines import (
-    REFUSED,
+    UNSUPPORTED,
     PlanError,
     Stage,
-    is_reading,
+    is_read_only,
     require_supported,
     targets,
     write_stamps,
@@ -61,9 +61,9 @@ def test_each_flag_of_the_documentation_does_what_its_row_says(command, effect, 
         assert re.search("`(.*?)`", rest)[1] in str(error.value)
     else:
         require_supported(parsed, [*config, "handover"])
-    assert is_reading(parsed) == (effect == "reads")
+    assert is_read_only(parsed) == (effect == "reads")
 
 
 def test_the_table_has_every_flag_that_is_refused():
     refused = {command.split()[1] for command, effect, _ in FLAGS if effect == "refused"}
-    assert refused == {f"--{name.replace('_', '-')}" for name in REFUSED}
+    assert refused == {f"--{name.replace('_', '-')}" for name in UNSUPPORTED}

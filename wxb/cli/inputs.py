@@ -44,7 +44,7 @@ def standard_input() -> Iterator[Item]:
 
 
 @dataclass(frozen=True)
-class Texts:
+class TextReader:
     """Reads the texts of files for a trained experiment: a name in params.yaml, or a folder.
 
     Records have the field `field`; by default that of the experiment's corpus, or one of FIELDS.
@@ -56,7 +56,7 @@ class Texts:
     def read(self, file: Path) -> Iterator[Item]:
         """Yield the texts of a file: of records, of columns that its task reads, or of lines."""
         refuse_unsupported(file)
-        corpus = self.corpus if has_records(file) else self._corpus_of(file)
+        corpus = self.corpus if has_records(file) else self._corpus_settings(file)
         columns = getattr(corpus, "columns", None)
         if has_records(file) or columns:
             yield from self._items(file, formats.raw_records(file, columns=columns), corpus)
@@ -80,7 +80,7 @@ class Texts:
         """The corpus of the experiment; None for a folder."""
         return trained.corpus_of(self.experiment)
 
-    def _corpus_of(self, file: Path) -> Corpus | None:
+    def _corpus_settings(self, file: Path) -> Corpus | None:
         """The block that reads a file without records; None if its lines are texts.
 
         Raises WxbError for a format of another task, such as columns.
@@ -90,7 +90,7 @@ class Texts:
             return self.corpus
         if corpus := _inferred_corpus(self.task, file):
             return corpus
-        for task in recognition.tasks():
+        for task in recognition.supported_tasks():
             corpus = _inferred_corpus(task, file)
             if corpus and corpus.format_key not in ("fields", "columns"):
                 raise WxbError(

@@ -16,7 +16,7 @@ from wxb.project import trained
 from wxb.tasks.exports import json_line
 
 if TYPE_CHECKING:
-    from wxb.cli.inputs import Item, Texts
+    from wxb.cli.inputs import Item, TextReader
 
 CHUNK = 512  # inputs that are predicted before the first of them is printed
 FILES = 32  # the same for inputs that are files
@@ -53,13 +53,13 @@ def predict(
 
     Example: wxb predict -e ner-encoder "My name is Ann." --json
     """
-    from wxb.cli.inputs import Texts
+    from wxb.cli.inputs import TextReader
 
     arguments, options = split_options(inputs or [])
     if not arguments and sys.stdin.isatty():
         usage_error("INPUT", "missing; expected a text, a file, a folder or -")
     sources = [(source, path_unless_text(source)) for source in arguments or ["-"]]
-    items: Iterator[Any] = _texts(sources, Texts(experiment, field))
+    items: Iterator[Any] = _texts(sources, TextReader(experiment, field))
     size = CHUNK
     if suffixes := trained.predictor_class(experiment).file_suffixes:
         items, size = _files(sources, suffixes), FILES
@@ -119,7 +119,7 @@ def _files(sources: Iterable[tuple[str, Path | None]], suffixes: Sequence[str]) 
             yield from (Item({}, str(file)) for file in files)
 
 
-def _texts(sources: Sequence[tuple[str, Path | None]], texts: Texts) -> Iterator[Item]:
+def _texts(sources: Sequence[tuple[str, Path | None]], reader: TextReader) -> Iterator[Item]:
     from wxb.cli.inputs import Item, standard_input
     from wxb.corpora.layout import DESCRIPTIONS, is_description
 
@@ -136,7 +136,7 @@ def _texts(sources: Sequence[tuple[str, Path | None]], texts: Texts) -> Iterator
                 raise WxbError(f"{path}: found no file in it; expected files of texts or records")
             for file in files or [path]:
                 try:
-                    yield from texts.read(file)
+                    yield from reader.read(file)
                 except WxbError as error:
                     if not files and len(sources) == 1:
                         raise

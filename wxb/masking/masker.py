@@ -14,7 +14,7 @@ from wxb.core.errors import choices
 from wxb.masking.files import Block, Source
 from wxb.masking.operators import DEFAULT, read_operators
 from wxb.masking.placeholders import BRACKETS, Edit, Placeholders, apply_edits
-from wxb.masking.rules import MASKED, WORD, Listed, Values, find_values, folded
+from wxb.masking.rules import MASKED, WORD, ValuePatterns, Values, find_values, folded
 
 TEXTS = 256  # of a batch
 DENIED = "DENIED"  # the type of values that --deny finds
@@ -30,8 +30,8 @@ class Masker:
 
     `recognizer`: what `wxb.load` returns for an experiment that predicts spans. `operators`: as in
     `read_operators`. `mapping`: numbers the placeholders. `threshold`: the lowest score of a masked
-    span. `only`: the types to mask; by default all. `allow` and `deny`: values that are never or
-    always masked, as in `Listed`. `brackets`: one of BRACKETS. Raises WxbError for an unknown type.
+    span. `only`: types to mask; by default all. `allow` and `deny`: values that are never or always
+    masked, as in `ValuePatterns`. `brackets`: one of BRACKETS. Raises WxbError for an unknown type.
     """
 
     def __init__(
@@ -59,7 +59,7 @@ class Masker:
         self.brackets, self.only = brackets or BRACKETS[0], {*(only or recognizer.types)}
         if self.brackets not in BRACKETS:
             raise WxbError(f"brackets: found {brackets!r}; expected {' or '.join(BRACKETS)}")
-        self.allowed, self.denied = Listed(allow or ()), Listed(deny or ())
+        self.allowed, self.denied = ValuePatterns(allow or ()), ValuePatterns(deny or ())
         types = [*recognizer.types, DENIED]
         for names, known in ((self.only, recognizer.types), (own, [*types, DEFAULT])):
             for name in sorted({*names} - {*known}):

@@ -78,7 +78,7 @@ def find_values(text: str) -> Iterator[tuple[int, int, str]]:
                     break
 
 
-class Listed:
+class ValuePatterns:
     """Values, `/regular expressions/`, and files `@PATH` with one of them per line.
 
     Values match as whole words. Raises WxbError for an unreadable file or expression.

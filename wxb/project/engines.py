@@ -36,14 +36,14 @@ class ActiveRunError(PlanError):
 
 
 # Flags with which Snakemake prints and runs nothing, by their names in its parsed arguments.
-READING = (
+READ_ONLY_FLAGS = (
     *("dryrun", "dag", "rulegraph", "filegraph", "d3dag", "summary", "detailed_summary"),
     *("list_rules", "list_target_rules", "list_changes", "list_input_changes"),
     *("list_params_changes", "list_untracked", "lint", "report", "unlock", "archive"),
     *("cleanup_metadata", "cleanup_shadow", "print_compilation", "containerize"),
 )
 # Flags without an effect here, as they act on stamps; and the command for their purpose.
-REFUSED = {
+UNSUPPORTED = {
     "forcerun": "dvc repro --force --single-item STAGE",
     "force": "dvc repro --force --single-item STAGE",
     "forceall": "dvc repro --force",
@@ -95,15 +95,15 @@ def use_own_python() -> None:
     os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
 
 
-def is_reading(arguments: Namespace) -> bool:
+def is_read_only(arguments: Namespace) -> bool:
     """Whether Snakemake, with these arguments, only prints: then no file is changed."""
-    return any(getattr(arguments, name, None) for name in READING)
+    return any(getattr(arguments, name, None) for name in READ_ONLY_FLAGS)
 
 
 def require_supported(arguments: Namespace, config: Iterable[str]) -> None:
     """Raise PlanError if an argument or a key of Snakemake's configuration has no effect here."""
     keys = {*config} - {"handover"}
-    for name, command in REFUSED.items():
+    for name, command in UNSUPPORTED.items():
         if keys if name == "config" else getattr(arguments, name, None):
             flag = f"--{name.replace('_', '-')}"
             raise PlanError(f"no run started: {flag} has no effect here; use: {command}")
@@ -179,7 +179,7 @@ def exclude_runs(consequence: str) -> Iterator[Any]:
 def run_folder(kind: str) -> "tempfile.TemporaryDirectory[str]":
     """Create the temporary folder of a Snakemake process, in .snakemake.
 
-    `kind` is `run`, which makes `exclude_runs` fail until this process ends, or `look`, for a dry
+    `kind` is `run`, which makes `exclude_runs` fail until this process ends, or `read`, for a dry
     run.
     """
     SNAKEMAKE.mkdir(exist_ok=True)

@@ -26,13 +26,13 @@ def find_leftovers(params: Params) -> Iterator[Path]:
     """
     tracked = [Path(file) for file in revisions.tracked("data", "models", "reports")]
     has_results = any(map(_is_result, tracked))
-    for path in _unlisted(params, tracked):
+    for path in _obsolete_outputs(params, tracked):
         if has_results or not _is_result(path):
             yield path
-    yield from _checkpoints(params)
+    yield from _obsolete_checkpoints(params)
 
 
-def _unlisted(params: Params, tracked: Iterable[Path]) -> Iterator[Path]:
+def _obsolete_outputs(params: Params, tracked: Iterable[Path]) -> Iterator[Path]:
     """Untracked outputs of blocks not in params.yaml, and unfinished drafts of any block."""
     experiments, corpora, backbones = params.experiments, params.corpora, params.backbones
     known: dict[Path, Collection[str]] = {
@@ -57,7 +57,7 @@ def _unlisted(params: Params, tracked: Iterable[Path]) -> Iterator[Path]:
             for study, block in params.studies.items()
         },
     }
-    used = {p.resolve() for path in (*_inputs(params), *tracked) for p in (path, *path.parents)}
+    used = {p.resolve() for path in (*_user_paths(params), *tracked) for p in (path, *path.parents)}
     for folder, names in known.items():
         for path in sorted(folder.glob("[!.]*")):
             if not {path.stem, path.name} & {*names} and path.resolve() not in used:
@@ -73,7 +73,7 @@ def _is_result(path: Path) -> bool:
     return any(map(path.is_relative_to, RESULT_FOLDERS))
 
 
-def _inputs(params: Params) -> Iterator[Path]:
+def _user_paths(params: Params) -> Iterator[Path]:
     """The files and folders that params.yaml names."""
     sections = (params.corpora, params.backbones, params.lessons)
     for block in (block for section in sections for block in section.values()):
@@ -82,7 +82,7 @@ def _inputs(params: Params) -> Iterator[Path]:
                 yield Path(path)
 
 
-def _checkpoints(params: Params) -> Iterator[Path]:
+def _obsolete_checkpoints(params: Params) -> Iterator[Path]:
     """The checkpoints from which no stage would resume: all but the newest one of each seed."""
     needed = {f"pretrain@{name}": 1 for name in params.backbones}
     needed |= {f"lesson@{name}": 1 for name in params.lessons}

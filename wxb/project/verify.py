@@ -97,7 +97,7 @@ class _Verification:
             if self._hash(path) == oid.removesuffix(DIRECTORY):
                 self.copies[oid] = path
         for out in self.outs:
-            for file in self._files(out):
+            for file in self._current_files(out):
                 self.copies.setdefault(self._hash(file), file)
             if out.hash_info.isdir and out.exists:
                 tree = self._current_tree(out)
@@ -109,7 +109,7 @@ class _Verification:
             if self._hash(path) != oid.removesuffix(DIRECTORY):
                 yield self._repair("altered", path, oid)
         for out in self.outs:
-            yield from self._output(out)
+            yield from self._output_faults(out)
         outs = [Path(out.fs_path) for out in self.outs]
         deps = [dep for stage in self.repo.index.stages for dep in stage.deps]
         for path, dep in {Path(d.fs_path): d for d in deps if d.hash_info.name == "md5"}.items():
@@ -120,7 +120,7 @@ class _Verification:
                 if digest != dep.hash_info.value:
                     yield Fault("altered", _relative(path), SOURCE * self.repairs)
 
-    def _output(self, out: Any) -> Iterator[Fault]:
+    def _output_faults(self, out: Any) -> Iterator[Fault]:
         path, oid = Path(out.fs_path), str(out.hash_info.value)
         if not os.path.lexists(path) and oid not in self.objects:
             return
@@ -141,7 +141,7 @@ class _Verification:
                 yield self._repair("missing", file, digest)
             elif self._hash(file) != digest:
                 yield self._repair("altered", file, digest)
-        for file in self._files(out):
+        for file in self._current_files(out):
             if file not in expected:
                 yield Fault("unexpected", _relative(file), "kept" * self.repairs)
 
@@ -170,7 +170,7 @@ class _Verification:
                     file.unlink()  # a link to an object that the cache lacks
         return Fault(kind, _relative(path), "no copy; its stage is stale now")
 
-    def _files(self, entry: Any) -> list[Path]:
+    def _current_files(self, entry: Any) -> list[Path]:
         """The files of an output or dependency that DVC does not ignore."""
         path = entry.fs_path
         files = self.repo.dvcignore.find(entry.fs, path) if Path(path).is_dir() else [path]
@@ -182,7 +182,7 @@ class _Verification:
         from dvc_data.hashfile.tree import Tree
 
         tree = Tree()
-        for file in self._files(entry):
+        for file in self._current_files(entry):
             key = file.relative_to(entry.fs_path).parts
             tree.add(key, None, HashInfo("md5", self._hash(file)))
         tree.digest()

@@ -108,13 +108,13 @@ class Files:
         """The fields with some values, or else the first lines or error, for error messages."""
         if self.has_fields and not self.rows and self._record_contents:
             first = self._record_contents[0]
-            return ": ".join(first.args) if isinstance(first, RecordError) else _shown(first)
+            return ": ".join(first.args) if isinstance(first, RecordError) else _repr(first)
         if self.has_fields:
             names = fields_of(self.rows)[:MAX_FIELDS]
-            examples = (", ".join(map(_shown, values(self.rows, name)[:SHOWN])) for name in names)
-            lines = [f"{_shown(name)}: {each}" for name, each in zip(names, examples, strict=True)]
+            examples = (", ".join(map(_repr, values(self.rows, name)[:SHOWN])) for name in names)
+            lines = [f"{_repr(name)}: {each}" for name, each in zip(names, examples, strict=True)]
         else:
-            lines = [_shown(line) for line in islice(self.nonblank_lines(self.members[0]), SHOWN)]
+            lines = [_repr(line) for line in islice(self.nonblank_lines(self.members[0]), SHOWN)]
         return "\n  ".join([f"the {'fields' if self.has_fields else 'lines'}", *lines])
 
 
@@ -211,7 +211,7 @@ class FieldNames(Section):
         return {"by": only("group", names, f" or {NO_GROUP}") if names else None, **SHARES}
 
 
-def tasks() -> list[str]:
+def supported_tasks() -> list[str]:
     """The names of the tasks that `wxb new` supports."""
     return [name for name in names() if (FOLDER / name / "new/records.yaml").exists()]
 
@@ -223,7 +223,7 @@ def field_names(task: str) -> FieldNames:
 
 def recognize(task: str, files: Files, flags: Flags) -> Any:
     """As `FieldNames.recognize`, by the task's hook if it has one; None if it has no `new/`."""
-    if task not in tasks():
+    if task not in supported_tasks():
         return None
     own, known = get(task).new, field_names(task)
     return own.recognize(files, known, flags) if own else known.recognize(files, flags)
@@ -237,7 +237,7 @@ def template(task: str) -> str:
 def only(flag: str, names: Sequence[Any], hint: str = "") -> Any:
     """The only one of some names. Raises FlagError for several: the flag names one."""
     if len(names) > 1:
-        raise FlagError(f"--{flag}: found {' and '.join(map(_shown, names))}; choose one{hint}")
+        raise FlagError(f"--{flag}: found {' and '.join(map(_repr, names))}; choose one{hint}")
     return names[0]
 
 
@@ -295,5 +295,5 @@ def escaped(text: str, width: int = 200) -> str:
     return text if len(text) <= width else f"{text[: width - 3]}..."
 
 
-def _shown(value: Any) -> str:
+def _repr(value: Any) -> str:
     return escaped(ascii(value) if not str(value).isprintable() else repr(value), WIDTH)

@@ -27,7 +27,7 @@ def content():
     return deepcopy(CONTENT)
 
 
-@pytest.mark.parametrize("task", recognition.tasks())
+@pytest.mark.parametrize("task", recognition.supported_tasks())
 @pytest.mark.parametrize("language", ["en", None])
 def test_a_first_study_of_each_task_is_valid(content, task, language):
     content["corpora"]["mine"] = {"task": task, "path": "mine.csv", "split": SHARES}

@@ -70,7 +70,7 @@ def new_corpus(
 
 def _recognize(files: Files, task: str | None, flags: Flags) -> tuple[str, Block]:
     """The task of some files and their block. Raises FlagError if none or several fit."""
-    known = recognition.tasks()
+    known = recognition.supported_tasks()
     if task is not None and task not in known:
         raise WxbError(f"--task: found {task!r}{choices(task, known)}")
     try:
@@ -120,9 +120,7 @@ def find_files(path: Path, columns: Sequence[str] = ()) -> Files:
         raise WxbError(f"{path}: no such file or folder; expected files with records")
     visible = visible_files(path) if path.is_dir() else [path]
     files = [file for file in visible if has_records(file)]
-    named = {
-        suffix for name in recognition.tasks() for suffix in tasks.get(name).reading.NAMED_FILES
-    }
+    named = {s for n in recognition.supported_tasks() for s in tasks.get(n).reading.NAMED_FILES}
     others = [file for file in visible if file.suffix.lower() not in named]
     if visible and not files and not others:
         raise WxbError(

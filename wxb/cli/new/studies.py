@@ -36,8 +36,8 @@ def first_study(task: str, study: str, corpus: str, language: str | None = None)
     `epochs_for`; `advice`, if any; `backbones`; and `experiments`. `seconds` are those of training
     1,000 records in one thread, for one epoch if it has any. Raises WxbError if the task has none.
     """
-    if task not in recognition.tasks():
-        known = ", ".join(recognition.tasks())
+    if task not in recognition.supported_tasks():
+        known = ", ".join(recognition.supported_tasks())
         raise WxbError(
             f"{corpus} is for {task}, which has no template of a study (choose from: {known}); copy"
             " the blocks of a file in params/"
@@ -169,7 +169,7 @@ def add_experiment(
     first, backbones = experiments[members[0]], content["backbones"]
     blocks = [experiments[like or member] for member in members]
     if "backbone" in changes and not like:
-        if first["task"] in recognition.tasks():
+        if first["task"] in recognition.supported_tasks():
             template = first_study(first["task"], study, first["corpus"])
             backbones = {**template["backbones"], **backbones}
             blocks += template["experiments"].values()
