@@ -26,7 +26,7 @@ from wxb.corpora.text.tokenizers import SavedTokenizer, load, token_ids
 from wxb.tasks.speech.models.features import log_mel, to_window
 from wxb.tasks.speech.params import Seq2Seq
 from wxb.tasks.speech.record import audio
-from wxb.tasks.speech.record.audio import FRAMES, RATE, write
+from wxb.tasks.speech.record.audio import FRAMES, RATE, write_flac
 from wxb.tasks.speech.seq2seq import WhisperMethod
 
 LIMITS = {"top_db": 40.0, "shortest": 0.05, "longest": 10.0}
@@ -114,7 +114,7 @@ def write_records(folder: Path, recordings: Sequence[Recording]) -> list[Record]
     records = []
     for recording in recordings:
         path = folder / "audio" / f"{recording.name}.flac"
-        write(path, recording.samples, RATE)
+        write_flac(path, recording.samples, RATE)
         gold = {"text": recording.text, "seconds": len(recording.samples) / RATE}
         records.append(Record(recording.name, str(path), gold, "", recording.speaker))
     return records

@@ -24,7 +24,7 @@ from wxb.corpora.text.tokenizers import SavedTokenizer, load, train
 from wxb.project import sharing
 from wxb.tasks.speech.models.whisper import load_whisper, mask_features
 from wxb.tasks.speech.params import SpecAugment
-from wxb.tasks.speech.record.audio import RATE, write
+from wxb.tasks.speech.record.audio import RATE, write_flac
 from wxb.tasks.speech.seq2seq import WhisperMethod, prompt_tokens
 from wxb.training.batches import collate
 
@@ -72,7 +72,7 @@ def test_a_trained_model_transcribes(project):
     correct = sum(text == record.gold["text"] for text, record in pairs)
     assert correct > 0.8 * len(records)
     silence = folder / "silence.flac"
-    write(silence, np.zeros(RATE, np.float32), RATE)
+    write_flac(silence, np.zeros(RATE, np.float32), RATE)
     (nothing,) = predictor.predict([str(silence)])
     assert predictor.output_fields("", nothing) == {"text": "", "segments": []}
     extractor = WhisperFeatureExtractor.from_pretrained(folder / "models/base")

@@ -6,7 +6,7 @@ from tests.reporting.conftest import study_of
 from wxb.tasks.translation import metrics
 from wxb.tasks.translation.metrics import PredictionRow
 from wxb.tasks.translation.page import EXAMPLES as COUNT
-from wxb.tasks.translation.page import Page, attention, examples_by_kind
+from wxb.tasks.translation.page import Page, attention_maps, select_examples
 
 REFERENCE = "the cat sat on the mat"
 SOURCES = [f"source number {number:02}" for number in range(20)]
@@ -23,7 +23,7 @@ def test_examples_are_the_best_worst_and_most_different_without_repetition():
     good, bad = REFERENCE, "zz"
     first = rows(*[good] * 6, *[bad] * 6, *[good] * 8)
     second = rows(*[good] * 6, *[bad] * 6, *[bad] * 8)
-    by_kind = examples_by_kind({"first": first, "second": second})
+    by_kind = select_examples({"first": first, "second": second})
     assert {kind: len(members) for kind, members in by_kind.items()} == {
         "best translations": COUNT,
         "worst translations": COUNT,
@@ -48,7 +48,7 @@ def test_longer_sentences_come_first_among_equals():
         PredictionRow(str(n), "x" * n, (REFERENCE,), REFERENCE)
         for n in (3, 9, 5, 7, 1, 2, 4, 6, 8, 10)
     ]
-    best = examples_by_kind({"only": judged})["best translations"]
+    best = select_examples({"only": judged})["best translations"]
     assert [len(example.title) for example in best] == [10, 9, 8, 7]
 
 
@@ -58,13 +58,13 @@ def test_an_attention_map_has_a_row_per_target_token_and_escapes_texts():
         "target": ["x", "y", "end"],
         "weights": [[1.0, 0.0], [0.5, 0.5], [0.0, 1.0]],
     }
-    judged = rows(*[REFERENCE] * 20)
-    assert attention(judged) == {}
-    ((caption, figure),) = attention([judged[0]._replace(attention=weights), *judged[1:]]).items()
+    plain = rows(*[REFERENCE] * 20)
+    assert attention_maps(plain) == {}
+    ((caption, chart),) = attention_maps([plain.pop(0)._replace(attention=weights), *plain]).items()
     assert caption == f"{SOURCES[0]} → {REFERENCE}"
-    (heatmap,) = figure.data
+    (heatmap,) = chart.data
     assert np.array(heatmap.z).shape == (3, 2)
-    assert "&lt;b&gt;" in figure.to_json()
+    assert "&lt;b&gt;" in chart.to_json()
 
 
 def test_the_sections_of_a_page():

@@ -19,7 +19,7 @@ from wxb.corpora.text.windows import Windows, character_range
 from wxb.tasks.methods import GeneratorPredictor, LazyItems, summarize_tokens
 from wxb.tasks.ner.models import answers
 from wxb.tasks.ner.models.predictor import Outputs, Recognizer, ScoredSpan, WindowedTexts
-from wxb.tasks.ner.models.windowed import Aligned, Status, WindowedMethod
+from wxb.tasks.ner.models.windowed import SpanAlignment, Status, WindowedMethod
 from wxb.tasks.ner.params import Generation
 from wxb.tasks.ner.record import Span
 
@@ -169,7 +169,7 @@ class GenerationMethod(WindowedMethod):
                 [AddedToken(marker, special=True, normalized=False) for marker in markers]
             )
 
-    def align(self, encoded: Encoded, windows: Windows, records: Sequence[Record]) -> Aligned:
+    def align(self, encoded: Encoded, windows: Windows, records: Sequence[Record]) -> SpanAlignment:
         """The tokens of the windows' answers, where each begins, and the status of gold spans.
 
         An answer names the gold spans of known types that its window holds whole. A span counts as

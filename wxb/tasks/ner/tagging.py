@@ -18,7 +18,7 @@ from wxb.tasks.methods import LazyItems
 from wxb.tasks.ner.models import words
 from wxb.tasks.ner.models.bio import OUTSIDE, Targets, align, best_tags, decode_tags, tag_names
 from wxb.tasks.ner.models.predictor import Outputs, Recognizer, ScoredSpan, WindowedTexts
-from wxb.tasks.ner.models.windowed import Aligned, WindowedMethod
+from wxb.tasks.ner.models.windowed import SpanAlignment, WindowedMethod
 from wxb.tasks.ner.params import Head, Tagging, WordFeatures
 from wxb.tasks.ner.record import Span, f1
 
@@ -141,7 +141,7 @@ class TaggingMethod(WindowedMethod):
     METRIC = "f1"
     PREDICTOR = TaggingRecognizer
 
-    def align(self, encoded: Encoded, windows: Windows, records: Sequence[Record]) -> Aligned:
+    def align(self, encoded: Encoded, windows: Windows, records: Sequence[Record]) -> SpanAlignment:
         """The targets of every token, where each text's begin, and the status of gold spans."""
         gold = [record.gold for record in records]
         targets, statuses = align(encoded, windows, gold, self.labels)

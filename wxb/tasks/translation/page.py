@@ -46,19 +46,19 @@ class Page(parts.Page):
                     "The chrF of each translation follows it.",
                     *(
                         Fold(kind, rows)
-                        for kind, rows in examples_by_kind(study.predictions).items()
+                        for kind, rows in select_examples(study.predictions).items()
                     ),
                     *(
                         Fold(f"Attention of {name}", [Charts(charts)])
                         for name, rows in study.predictions.items()
-                        if (charts := attention(rows))
+                        if (charts := attention_maps(rows))
                     ),
                 ],
             ),
         ]
 
 
-def examples_by_kind(
+def select_examples(
     predictions: Mapping[str, Sequence[PredictionRow]],
 ) -> dict[str, list[Example]]:
     """Sentences with the best, the worst and the most different translations, by chrF.
@@ -99,7 +99,7 @@ def examples_by_kind(
     return by_kind
 
 
-def attention(rows: Sequence[PredictionRow]) -> dict[str, figures.go.Figure]:
+def attention_maps(rows: Sequence[PredictionRow]) -> dict[str, figures.go.Figure]:
     """Heatmaps of the attention of some sentences: rows are target tokens, columns source ones."""
     return {
         f"{row.input} → {row.predicted}": figures.matrix(

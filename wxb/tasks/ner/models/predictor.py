@@ -19,7 +19,7 @@ from wxb.tasks.ner.record import Span, bracketed, f1
 
 # Candidates for the threshold; 0 keeps all spans.
 THRESHOLDS = np.linspace(0, 0.95, 20)
-MERGED = 256  # texts that `merge_windows` gets at a time, as decoding many takes little longer
+MERGE_BATCH = 256  # texts that `merge_windows` gets at a time, as decoding many takes little longer
 
 Spans = Sequence[Sequence[Span]]  # of several texts
 Outputs = Mapping[int, Mapping[int, Any]]  # of windows, by index of the text, then of the window
@@ -133,7 +133,7 @@ class Recognizer(SpanFinder):
             for row in dict.fromkeys(windows.rows[indices].tolist()):
                 if len(outputs[row]) == window_counts[row]:
                     finished[row] = dict(sorted(outputs.pop(row).items()))
-            if len(finished) >= MERGED or indices is batches[-1]:
+            if len(finished) >= MERGE_BATCH or indices is batches[-1]:
                 merged = self.merge_windows(inputs, finished)
                 for row, overlapping in zip(finished, merged, strict=True):
                     spans[row] = resolve_overlaps(overlapping)

@@ -16,7 +16,7 @@ from wxb.tasks.methods import Alignment, Chunks, Network
 from wxb.tasks.ner.params import Experiment
 
 # The targets of some records, where each begins, and the status of every gold span.
-Aligned = tuple[*RaggedColumns, NDArray[np.int8]]
+SpanAlignment = tuple[*RaggedColumns, NDArray[np.int8]]
 
 
 class Status(IntEnum):
@@ -44,7 +44,7 @@ class WindowedMethod(Network):
         return text_windows(encoded, self.tokenizer, **self._lengths())
 
     @abstractmethod
-    def align(self, encoded: Encoded, windows: Windows, records: Sequence[Record]) -> Aligned:
+    def align(self, encoded: Encoded, windows: Windows, records: Sequence[Record]) -> SpanAlignment:
         """Align some records."""
 
     def targets(self, path: Path, chunks: Chunks) -> Alignment:

@@ -36,12 +36,12 @@ def recognize(files: Files, field_names: FieldNames, flags: Flags) -> Block | No
     Raises FlagError if spans, their keys or the column of tags are not known.
     """
     is_tsv = all(file.suffix.lower() == ".tsv" for file in files.members)
-    if (not files.has_fields or is_tsv) and (content := _columns(files, flags)):
+    if (not files.has_fields or is_tsv) and (content := _conll_block(files, flags)):
         return content
-    return _spans(files, field_names, flags) or _tags(files, field_names, flags)
+    return _span_block(files, field_names, flags) or _tag_block(files, field_names, flags)
 
 
-def _spans(files: Files, field_names: FieldNames, flags: Flags) -> Block | None:
+def _span_block(files: Files, field_names: FieldNames, flags: Flags) -> Block | None:
     names = recognition.fields_of(files.rows)
     if {"text", "ents", "tokens"} <= {*names}:  # spaCy's tokens and sentences have offsets, too
         names = ["text", "ents"]
@@ -143,7 +143,7 @@ def _fit(text: str, start: int, end: int, value: Any) -> tuple[int, int]:
     return (2, 0) if spelling(text[max(0, start) : max(0, end)]) == spelling(value) else (0, 2)
 
 
-def _tags(files: Files, field_names: FieldNames, flags: Flags) -> Block | None:
+def _tag_block(files: Files, field_names: FieldNames, flags: Flags) -> Block | None:
     rows = [row for row in files.rows if any(isinstance(row.get(n), list) for n in conll.TOKENS)]
     lists = [name for name in recognition.fields_of(rows) if isinstance(rows[0].get(name), list)]
     known = [n for n in lists if n in conll.TAGS or n.endswith("ner_tags")] or lists
@@ -169,12 +169,12 @@ def _tags(files: Files, field_names: FieldNames, flags: Flags) -> Block | None:
     return content
 
 
-def _columns(files: Files, flags: Flags) -> Block | None:
+def _conll_block(files: Files, flags: Flags) -> Block | None:
     """The block for files with a token and its tag on each line; None for other files.
 
     The column of tags is one whose cells are tags in nearly all lines.
     """
-    rows = [row for file in files.members for row in _rows(file)]
+    rows = [row for file in files.members for row in _conll_rows(file)]
     columns = range(max(map(len, rows), default=0))
     names = {c: Counter(row[c] if c < len(row) else "" for row in rows) for c in columns}
     known = {c: sum(n for x, n in names[c].items() if TAG.fullmatch(x)) for c in columns}
@@ -202,11 +202,11 @@ def _columns(files: Files, flags: Flags) -> Block | None:
     if token is None:
         return None
     tokens = [*names[token].elements()]
-    block = {"token": token, "tag": tag, "join": conll.join([each[:1] for each in tokens])}
+    block = {"token": token, "tag": tag, "join": conll.separator([each[:1] for each in tokens])}
     if sum(map(bool, map(NUMBERED.fullmatch, tokens))) >= SHARE * len(tokens):
         block["characters"] = True
     else:
-        block["join"] = conll.join(tokens)
+        block["join"] = conll.separator(tokens)
     return {"conll": block, "split": {"by": None, **recognition.SHARES}}
 
 
@@ -216,7 +216,7 @@ def _index(flag: str, flags: Flags) -> int:
     return int(flags[flag])
 
 
-def _rows(file: Path) -> list[list[str]]:
+def _conll_rows(file: Path) -> list[list[str]]:
     """The cells of each line that has several; comments and marks of documents are skipped."""
     lines = [line for _, line in conll.numbered_lines(decode(file)) if line]
     rows = [conll.cells(line) for line in lines if not line.startswith(conll.DOCUMENT)]

@@ -205,14 +205,14 @@ def with_spans(raw: Raw, fields: Fields) -> Raw:
     try:
         if any(isinstance(tag, int) for tag in tags):
             raise RecordError(NUMBERS, f"found {tags[:5]}; expected their names: {ADVICE}")
-        text, spans = to_record([(tokens, [*map(parse_tag, tags)])], join(tokens)).values()
+        text, spans = to_record([(tokens, [*map(parse_tag, tags)])], separator(tokens)).values()
     except RecordError as error:
         return raw._replace(content=error)
     others = {key: value for key, value in content.items() if key not in (name, tag_field)}
     return raw._replace(content={**others, fields.input: text, fields.spans: spans})
 
 
-def join(tokens: Sequence[str]) -> str:
+def separator(tokens: Sequence[str]) -> str:
     """The text between tokens: none if most words are of a script without spaces."""
     words = [token for token in tokens if token[:1].isalpha()]
     unspaced = sum(UNSPACED.match(word) is not None for word in words)

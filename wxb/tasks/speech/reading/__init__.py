@@ -36,7 +36,7 @@ def prepare_recording(job: tuple[Path, Path, Audio]) -> tuple[Measures, str] | R
         )
     except RecordError as error:
         return error
-    return measures, audio.write(target, kept, RATE)
+    return measures, audio.write_flac(target, kept, RATE)
 
 
 class Reading(reading.Reading):

@@ -87,7 +87,7 @@ def read(source: Path | bytes, *, longest: float | None = None) -> NDArray[np.fl
         raise RecordError("not finite", "found samples that are no numbers or infinite")
     if (peak := float(np.abs(channels).max())) > LOUDEST:
         raise RecordError("wrong scale", f"a peak of {peak:,.0f}, not 1; divide integers by 2**15")
-    channels /= max(1.0, peak)  # a decoder may exceed full scale, and `write` would clip
+    channels /= max(1.0, peak)  # a decoder may exceed full scale, and `write_flac` would clip
     mono: NDArray[np.float32] = channels.mean(axis=1)
     power = np.square(channels).mean(axis=0)
     if np.square(mono).mean() < OPPOSITE * power.max():
@@ -95,7 +95,7 @@ def read(source: Path | bytes, *, longest: float | None = None) -> NDArray[np.fl
     return mono if rate == RATE else soxr.resample(mono, rate, RATE, quality="HQ")
 
 
-def write(path: Path, samples: NDArray[np.floating[Any]], rate: int) -> str:
+def write_flac(path: Path, samples: NDArray[np.floating[Any]], rate: int) -> str:
     """Write samples (N,) as FLAC with 16 bits each; returns their SHA-256.
 
     FLAC is lossless, half the size of WAV, and played by every browser.
