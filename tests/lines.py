@@ -16,7 +16,7 @@ BUDGET = {
     "wxb/tasks": 8974,
     "wxb/reporting": 1508,
     "wxb/project": 2874,
-    "wxb/cli": 2483,
+    "wxb/cli": 2481,
     "wxb/lessons": 637,
     "wxb/runtime": 542,
     "wxb/masking": 831,

@@ -6,7 +6,7 @@ from rapidfuzz.distance import Levenshtein
 from rapidfuzz.process import cdist
 
 from tests.corpora.records import record
-from wxb.corpora.near import FAR, distances, units
+from wxb.corpora.near import CAP, distances, units
 from wxb.tasks.ner.reading import Reading
 from wxb.tasks.ner.record import Span
 
@@ -60,7 +60,7 @@ def nearest(texts, others):
     pairs = cdist(
         [t.split() for t in texts], [t.split() for t in others], scorer=Levenshtein.distance
     )
-    return np.minimum(pairs.min(axis=1, initial=FAR), FAR)
+    return np.minimum(pairs.min(axis=1, initial=CAP), CAP)
 
 
 def texts(longest, count):

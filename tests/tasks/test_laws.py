@@ -78,7 +78,7 @@ def test_a_saved_and_loaded_predictor_predicts_the_same(trained):
     assert trained.loaded.predict(trained.inputs) == trained.predictions
     for input_, prediction in zip(trained.inputs, trained.predictions, strict=True):
         assert trained.predictor.output_fields(input_, prediction)
-        assert trained.predictor.show(input_, prediction)
+        assert trained.predictor.as_text(input_, prediction)
 
 
 @given(order=st.randoms(use_true_random=False))

@@ -77,7 +77,7 @@ def predict(
                 described = {"error": error} if error else predictor.output_fields(item, prediction)
                 line = json_line({**place, "input": name, **described}).rstrip("\n")
             else:
-                line = f"error: {error}" if error else predictor.show(item, prediction)
+                line = f"error: {error}" if error else predictor.as_text(item, prediction)
             print(line, flush=True)
     if errors:
         raise WxbError("\n".join(errors))

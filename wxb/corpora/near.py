@@ -17,7 +17,7 @@ from wxb.corpora.records import Record
 
 Words = tuple[str, ...]
 
-FAR = 3  # this distance or more
+CAP = 3  # larger distances count as this one
 
 # The type of a mention; a word of letters, digits and marks; or a single other character, as
 # Chinese and Japanese have no spaces between words.
@@ -46,10 +46,10 @@ def units(records: Sequence[Record], value: Callable[[Record], str]) -> list[str
 
 
 def distances(texts: Iterable[str], others: Iterable[str]) -> NDArray[np.uint8]:
-    """The Levenshtein distance in words from each text to the nearest of `others`, up to FAR.
+    """The Levenshtein distance in words from each text to the nearest of `others`, up to CAP.
 
-    A text is only compared with others that share a part with it: of FAR parts of a text, one is
-    unchanged by fewer than FAR edits. Time is linear in the number of texts unless many share
+    A text is only compared with others that share a part with it: of CAP parts of a text, one is
+    unchanged by fewer than CAP edits. Time is linear in the number of texts unless many share
     parts.
     """
     words = [_words(text) for text in texts]
@@ -74,21 +74,21 @@ def _words(text: str) -> Words:
 
 
 def _parts(length: int) -> Iterator[tuple[int, int, int]]:
-    """The index, begin and end of FAR parts of a text of a length in words."""
-    for part in range(FAR):
-        yield part, length * part // FAR, length * (part + 1) // FAR
+    """The index, begin and end of CAP parts of a text of a length in words."""
+    for part in range(CAP):
+        yield part, length * part // CAP, length * (part + 1) // CAP
 
 
 def _nearest(words: Words, index: Mapping[tuple[int, int, Words], list[Words]]) -> int:
-    """The distance to the nearest text of an index of parts, up to FAR.
+    """The distance to the nearest text of an index of parts, up to CAP.
 
     Edits shift a part by at most their number before it. One unchanged part has at most as many
     edits before it as parts, and likewise after it.
     """
-    nearest = FAR
-    for length in range(max(0, len(words) - FAR + 1), len(words) + FAR):
+    nearest = CAP
+    for length in range(max(0, len(words) - CAP + 1), len(words) + CAP):
         for part, begin, end in _parts(length):
-            after = FAR - 1 - part  # the most edits behind the part
+            after = CAP - 1 - part  # the most edits behind the part
             for shift in range(-part, part + 1):
                 if begin + shift < 0 or abs(len(words) - length - shift) > after:
                     continue

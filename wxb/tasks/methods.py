@@ -139,7 +139,7 @@ class Predictor(ABC):
         """The prediction for an input as a JSON object, by default `{"prediction": ...}`."""
         return {"prediction": prediction}
 
-    def show(self, input_: Any, prediction: Any) -> str:
+    def as_text(self, input_: Any, prediction: Any) -> str:
         """The prediction for an input as text for the terminal: its `text`, if it has one."""
         return str(getattr(prediction, "text", prediction))
 

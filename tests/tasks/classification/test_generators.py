@@ -9,7 +9,7 @@ from demos.reviews.generate import load_templates
 from tests.project_copy import ROOT
 from wxb.core.params import read_yaml
 from wxb.corpora.division import divide
-from wxb.corpora.near import FAR, distances
+from wxb.corpora.near import CAP, distances
 from wxb.corpora.records import Record
 from wxb.tasks.classification.params import Corpus
 
@@ -52,7 +52,7 @@ def test_no_sentence_of_two_templates_of_reviews_is_similar():
     for name in {name for name, _ in sentences}:
         own = [sentence for other, sentence in sentences if other == name]
         others = [sentence for other, sentence in sentences if other != name]
-        similar = distances(own, others) < FAR
+        similar = distances(own, others) < CAP
         assert not similar.any(), [own[index] for index in similar.nonzero()[0]]
 
 

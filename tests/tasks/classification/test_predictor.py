@@ -49,7 +49,7 @@ def test_probabilities_sum_to_one(both):
     assert sum(prediction.probabilities.values()) == pytest.approx(1, abs=1e-5)
     row = loaded.output_fields("", prediction)
     assert next(iter(row["probabilities"])) == row["label"] == prediction.label == "good"
-    assert loaded.show("The film today was lovely.", prediction).startswith("good ")
+    assert loaded.as_text("The film today was lovely.", prediction).startswith("good ")
     assert loaded.predict([]) == []
 
 

@@ -39,7 +39,7 @@ class Classifier(Predictor):
         ranked = sorted(prediction.probabilities.items(), key=lambda item: (-item[1], item[0]))
         return {"label": prediction.label, "probabilities": dict(ranked)}
 
-    def show(self, input_: str, prediction: Prediction) -> str:
+    def as_text(self, input_: str, prediction: Prediction) -> str:
         """The class, its probability and the text, in a line."""
         return f"{prediction.label} {prediction.probabilities[prediction.label]:.3f}\t{input_}"
 

@@ -16,7 +16,7 @@ from wxb.tasks.ner.models.windowed import Status
 from wxb.tasks.ner.record import Span
 
 OUTSIDE = 0
-FAR = 1 << 32  # more characters than any text has
+SPACING = 1 << 32  # more characters than any text has
 
 
 class Targets(NamedTuple):
@@ -50,9 +50,9 @@ def align(
     non_blank = np.flatnonzero(encoded.ends > encoded.starts)
     starts, ends = encoded.starts[non_blank], encoded.ends[non_blank]
     # One axis for all texts, far enough apart that no span reaches a token of the next text.
-    base = np.repeat(np.arange(len(gold)) * FAR, np.diff(encoded.splits))[non_blank]
-    firsts = np.searchsorted(ends + base, span_starts + rows * FAR, side="right")
-    lasts = np.searchsorted(starts + base, span_ends + rows * FAR, side="left")
+    base = np.repeat(np.arange(len(gold)) * SPACING, np.diff(encoded.splits))[non_blank]
+    firsts = np.searchsorted(ends + base, span_starts + rows * SPACING, side="right")
+    lasts = np.searchsorted(starts + base, span_ends + rows * SPACING, side="left")
     tagged = np.flatnonzero((firsts < lasts) & (kinds >= 0))
     tagged = tagged[_without_overlaps(firsts[tagged], lasts[tagged])]
     firsts, lasts, kinds = firsts[tagged], lasts[tagged], kinds[tagged]

@@ -95,7 +95,7 @@ class SpanFinder(Predictor):
             ]
         }
 
-    def show(self, input_: str, prediction: Sequence[ScoredSpan]) -> str:
+    def as_text(self, input_: str, prediction: Sequence[ScoredSpan]) -> str:
         """The text with its spans marked as `[mention](TYPE)`."""
         return bracketed(input_, (span for span, _ in prediction))
 
