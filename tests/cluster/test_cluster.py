@@ -5,6 +5,12 @@ import shlex
 from pathlib import Path
 
 from tests.project_copy import ROOT
+from wxb.core.params import read_yaml
+
+
+def test_the_gpus_of_a_job_are_those_of_one_node():
+    """Slurm may give a job with two GPUs one of each of two nodes."""
+    assert "nodes=1" in read_yaml(ROOT / "profiles/slurm/config.yaml")["default-resources"]
 
 
 def test_commands_of_the_page_are_run():
