@@ -1,12 +1,13 @@
 """Divide the GPUs of this machine among the stages that run at the same time."""
 
-import getpass
 import os
 import shutil
 import subprocess
 import tempfile
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
+from importlib import metadata
+from itertools import product
 from pathlib import Path
 
 from filelock import FileLock, Timeout
@@ -16,43 +17,40 @@ from wxb.core.errors import WxbError
 
 @contextmanager
 def reserve(count: int) -> Iterator[None]:
-    """Set CUDA_VISIBLE_DEVICES to `count` GPUs, if possible to those that no other stage uses.
+    """Set CUDA_VISIBLE_DEVICES to `count` GPUs, those that the fewest other stages use.
 
-    Holds a lock file per free GPU. If too few are free, stages share GPUs: the engine decides how
-    many stages run at once. Runs nvidia-smi unless CUDA_VISIBLE_DEVICES is set. Raises WxbError if
-    this machine has GPUs, but fewer than `count`; torchrun's `count` is of all machines.
+    The n-th stage on a GPU holds its n-th lock file: the engine decides how many run at once. Runs
+    nvidia-smi unless CUDA_VISIBLE_DEVICES is set. Leaves the choice to torchrun's LOCAL_RANK.
+    Raises WxbError if this machine has GPUs, but fewer than `count`, or a torch without CUDA.
     """
+    gpus, chosen = [] if "WORLD_SIZE" in os.environ else _visible(), list[str]()
+    cure = "use the CPU with `CUDA_VISIBLE_DEVICES=`"
+    if gpus and (version := metadata.version("torch")).endswith("+cpu"):
+        raise WxbError(f"torch {version} uses no GPU: install a build for CUDA, or {cure}")
+    if 0 < len(gpus) < count:
+        found = f"training.processes is {count}, but there are {len(gpus)} GPUs"
+        raise WxbError(f"{found}; lower it, or {cure}")
+    folder = Path(tempfile.gettempdir(), f"wxb-{os.getuid()}")
+    folder.mkdir(exist_ok=True)
     with ExitStack() as locks:
-        free: list[str] = []
-        busy: list[str] = []
-        for gpu in _visible():
-            path = Path(tempfile.gettempdir(), f"wxb-{getpass.getuser()}", f"{gpu}.lock")
-            path.parent.mkdir(exist_ok=True)
-            lock = FileLock(path, fallback_to_soft=False)
-            try:
-                if len(free) < count:
+        for level, gpu in product(range(100), gpus):
+            if gpu not in chosen and len(chosen) < count:
+                lock = FileLock(folder / f"{gpu}.{level}.lock", fallback_to_soft=False)
+                with suppress(Timeout):
                     locks.enter_context(lock.acquire(blocking=False))
-                    free.append(gpu)
-            except Timeout:
-                busy.append(gpu)
-        visible = len(free) + len(busy)
-        if 0 < visible < count and "WORLD_SIZE" not in os.environ:
-            raise WxbError(
-                f"training.processes is {count}, but there are {visible} GPUs; lower it, or train"
-                " on the CPU with `CUDA_VISIBLE_DEVICES=`"
-            )
-        if visible:
-            os.environ["CUDA_VISIBLE_DEVICES"] = ",".join([*free, *busy][:count])
+                    chosen.append(gpu)
+        if chosen:
+            os.environ["CUDA_VISIBLE_DEVICES"] = ",".join(chosen)
+        else:  # without nvidia-smi, transformers would multiply the batch size by the GPUs
+            os.environ.setdefault("CUDA_VISIBLE_DEVICES", ",".join(map(str, range(count))))
         yield
 
 
 def _visible() -> list[str]:
     """CUDA's names of the GPUs that this process may use; runs nvidia-smi."""
-    variable = os.environ.get("CUDA_VISIBLE_DEVICES")
-    if variable is not None:
-        return [gpu.strip() for gpu in variable.split(",") if gpu.strip() not in ("", "-1")]
-    tool = shutil.which("nvidia-smi")
-    if tool is None:
-        return []
-    query = [tool, "--query-gpu=uuid", "--format=csv,noheader"]
-    return subprocess.run(query, capture_output=True, text=True, check=False).stdout.split()
+    names, tool = os.environ.get("CUDA_VISIBLE_DEVICES"), shutil.which("nvidia-smi")
+    if names is None and tool:
+        query = [tool, "--query-gpu=uuid", "--format=csv,noheader"]
+        lines = subprocess.run(query, capture_output=True, text=True, check=False).stdout.split()
+        names = ",".join(line for line in lines if line.startswith("GPU-"))  # others are errors
+    return [name for gpu in (names or "").split(",") if (name := gpu.strip()) not in ("", "-1")]
