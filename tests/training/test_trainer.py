@@ -1,6 +1,7 @@
 """`fit`: determinism, resuming, schedules, early stopping and checkpoints."""
 
 import shutil
+import weakref
 from functools import partial
 
 import numpy as np
@@ -97,6 +98,9 @@ def test_a_trained_model_computes_in_float32(tmp_path, is_trained):
     fit_items(model, training(bf16=True), tmp_path, *items, compute_metrics=Scripted([0.5] * 4))
     batch = stack(items[1])
     assert torch.equal(model(**batch)["logits"], Linear.forward(model, **batch)["logits"])
+    reference = weakref.ref(model)
+    del model
+    assert reference() is None  # the next model needs its memory
 
 
 @pytest.mark.parametrize("bf16", [True, False])

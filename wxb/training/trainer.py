@@ -83,8 +83,9 @@ def fit(
     trainer.remove_callback(transformers.PrinterCallback)  # ours prints the same
     if not any(weight.requires_grad for weight in model.parameters()):
         trainer.evaluate()
-        # Remove the autocast of bf16: predictions are computed in float32, as after loading.
-        trainer.accelerator.unwrap_model(model, keep_fp32_wrapper=False)
+        # Remove the autocast of bf16: predictions are computed in float32, as after loading. As an
+        # attribute, `forward` would keep the model, and its GPU memory, until garbage is searched.
+        vars(trainer.accelerator.unwrap_model(model, keep_fp32_wrapper=False)).pop("forward", None)
         return [{"step": 0, "epoch": 0.0, **_metrics_row(r)} for r in trainer.state.log_history]
     if isinstance(settings, Training):
         trainer.add_callback(transformers.EarlyStoppingCallback(settings.early_stopping_patience))
@@ -109,7 +110,7 @@ def fit(
                 f"found no checkpoint with the best {metric} (step {step}): if it was never a"
                 " number, try a lower learning_rate; if the file was deleted, run the stage again"
             )
-    trainer.accelerator.unwrap_model(model, keep_fp32_wrapper=False)
+    vars(trainer.accelerator.unwrap_model(model, keep_fp32_wrapper=False)).pop("forward", None)
     return [_metrics_row(row) for row in trainer.state.log_history]
 
 
@@ -241,11 +242,10 @@ class _Trainer(Trainer):
 
     def _save(self, output_dir: str | None = None, state_dict: Any = None) -> None:
         # Frozen weights do not change, and may be large and in 4 bits.
-        if not self.args.should_save:
-            return
-        assert output_dir is not None
-        Path(output_dir).mkdir(parents=True, exist_ok=True)
-        save_file(self.trainable_weights(), Path(output_dir, SAFE_WEIGHTS_NAME))
+        if self.args.should_save:
+            folder = Path(output_dir or "")
+            folder.mkdir(parents=True, exist_ok=True)
+            save_file(self.trainable_weights(), folder / SAFE_WEIGHTS_NAME)
 
     def _save_checkpoint(self, model: Any, trial: Any) -> None:
         super()._save_checkpoint(model, trial)
