@@ -26,6 +26,7 @@ import json, sys
 from functools import partial
 from pathlib import Path
 import numpy as np
+import torch
 from safetensors.torch import save_file
 from torch import nn
 from torch.nn import functional as F
@@ -61,6 +62,9 @@ with processes.launch(count), processes.publish(Path("model")) as (folder,):
         summarize=lambda logits, labels: logits.argmax(-1), metric="right",
         compute_metrics=lambda r: {"right": float((r.predictions == r.label_ids).mean())},
     )
+    if count > 1:  # others wait for the first for more than half an hour, the default
+        group = torch.distributed.distributed_c10d._get_default_group()
+        assert group._get_backend(torch.device("cpu")).options._timeout.days == 1
     folder.mkdir()
     (folder / "history.json").write_text(json.dumps(history, sort_keys=True))
     del model.out.weight  # that of the embeddings

@@ -7,6 +7,7 @@ number of targets. So the gradient and the logged loss are those of the full bat
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +31,7 @@ from wxb.corpora.text.encoded import IGNORED
 from wxb.training import processes
 from wxb.training.checkpoints import last_complete, seal
 
-DAY = 86_400  # seconds
+DAY = timedelta(days=1)
 CURVE_POINTS = 40  # logged steps of a training
 
 
@@ -138,6 +139,9 @@ def _arguments(settings: Any, train: Any, **options: Any) -> TrainingArguments:
         }
     schedule = "constant_with_warmup" if settings.schedule == "constant" else settings.schedule
     on_gpu = torch.cuda.is_available()
+    if processes.count() > 1 and not torch.distributed.is_initialized():
+        # Processes wait for the first, which calibrates and saves; `ddp_timeout` is for GPUs only.
+        torch.distributed.init_process_group("nccl" if on_gpu else "gloo", timeout=DAY)
     return TrainingArguments(
         **options,
         per_device_train_batch_size=settings.batch_size // processes.count(),
@@ -154,8 +158,6 @@ def _arguments(settings: Any, train: Any, **options: Any) -> TrainingArguments:
         remove_unused_columns=False,
         use_cache=True,  # False would be saved with the model, and slow down its generation
         use_cpu=not on_gpu,
-        ddp_backend="gloo" if processes.count() > 1 and not on_gpu else None,
-        ddp_timeout=DAY,  # processes wait for the first, which calibrates and saves
         bf16=settings.bf16,
         dataloader_pin_memory=on_gpu,
         disable_tqdm=True,
@@ -173,7 +175,6 @@ class _Trainer(Trainer):
         sampler = super()._get_train_sampler(train_dataset)
         items: Any = self.train_dataset if train_dataset is None else train_dataset
         if isinstance(sampler, LengthGroupedSampler) and np.ndim(items[0].get("labels", 0)):
-            # Sort by the length of labels, then by that of inputs.
             factor = max(sampler.lengths) + 1
             sampler.lengths = [
                 len(item["labels"]) * factor + length
@@ -234,8 +235,7 @@ class _Trainer(Trainer):
 
     def _targets(self, inputs: Any) -> torch.Tensor:
         """The number of targets of a batch, whose mean is the loss."""
-        assert self.args.label_names is not None
-        column: torch.Tensor = inputs[self.args.label_names[0]]
+        column: torch.Tensor = inputs[(self.args.label_names or ["labels"])[0]]
         if column.ndim > 1:
             column = column[:, getattr(self.model, "unpredicted_labels", 0) :]
         return (column != IGNORED).sum().float().to(self.args.device)
