@@ -42,6 +42,8 @@ def main(params: Params, name: str) -> dict[str, float]:
             pairs = zip(records, predictions, strict=True)
             runs[test_set][subfolder] = [scorer.prediction_row(*pair, vocabulary) for pair in pairs]
             model_metrics[test_set].append(predictor.model_metrics(records, predictions))
+        sizes = predictor.size(), predictor.size(trainable=True)
+        del predictor  # else the models of two seeds would be in memory
     facts = clean.test_set_facts(corpus)
     evaluations: dict[str, evaluation.Evaluation] = {}
     metrics: dict[str, float] = {}
@@ -51,11 +53,8 @@ def main(params: Params, name: str) -> dict[str, float]:
         prefix = "" if test_set == TEST else f"{test_set}_"
         scores = evaluation.metrics(scorer, evaluations[test_set])
         metrics |= {f"{prefix}{key}": value for key, value in scores.items()}
-    metrics |= {
-        **read_json(model / paths.SETTINGS)["training"],
-        "parameters": predictor.size(),
-        "trainable_parameters": predictor.size(trainable=True),
-    }
+    metrics |= read_json(model / paths.SETTINGS)["training"]
+    metrics |= {"parameters": sizes[0], "trainable_parameters": sizes[1]}
     outputs = (
         paths.HEADLINES / f"{name}.json",
         paths.metrics(experiment.study, name),

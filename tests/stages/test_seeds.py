@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import weakref
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from wxb.core.params import check, read_yaml
 from wxb.metrics import evaluation
 from wxb.tasks.ner import metrics as scorer
 from wxb.tasks.ner.record import Span
+from wxb.tasks.ner.tagging import TaggingRecognizer
 
 SETTINGS = {
     "encoding": {"max_length": 24, "stride": 8},
@@ -88,7 +90,14 @@ def test_each_seed_trains_as_it_would_alone(project, monkeypatch):
 
 def test_scores_of_all_seeds_are_in_one_study(project, monkeypatch):
     monkeypatch.chdir(project)
-    params = params_of([3, 5])
+    params, models, load = params_of([3, 5]), weakref.WeakSet(), TaggingRecognizer.load_model
+
+    def load_alone(*arguments):
+        assert not models, "the model of the last seed is still in memory"
+        models.add(model := load(*arguments))
+        return model
+
+    monkeypatch.setattr(TaggingRecognizer, "load_model", load_alone)
     evaluate.main(params, "ner-encoder")
     compare.main(params, "ner")
     folder = Path("reports/predictions/ner/ner-encoder")
