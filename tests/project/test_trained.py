@@ -3,8 +3,10 @@
 import json
 import shutil
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
+import torch
 
 import wxb
 from tests.commands import wxb as run
@@ -83,6 +85,13 @@ def test_a_broken_model_is_an_error(project, tmp_path, broken):
     (tmp_path / "m" / broken).write_text("{}")
     with pytest.raises(WxbError, match=r"cannot load the model.*train@m"):
         trained.load(tmp_path / "m")
+
+
+def test_an_error_of_the_gpu_is_not_one_of_the_model(project, monkeypatch):
+    error = torch.AcceleratorError("CUDA error: all CUDA-capable devices are busy")
+    monkeypatch.setattr(torch.nn.Module, "to", Mock(side_effect=error))
+    with pytest.raises(torch.AcceleratorError):
+        trained.load(project / "models/ner-encoder")
 
 
 def test_load_is_exported_by_the_package(project, monkeypatch):

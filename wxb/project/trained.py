@@ -69,7 +69,7 @@ def _load_errors(folder: Path) -> Iterator[None]:
     try:
         yield
     except ERRORS as error:
-        if type(error).__name__ == "OutOfMemoryError":  # torch's: training again would not help
+        if type(error).__name__ in ("OutOfMemoryError", "AcceleratorError"):  # torch's, of a GPU
             raise
         name = folder.parent.name if folder.name.startswith(paths.SEED) else folder.name
         raise WxbError(
