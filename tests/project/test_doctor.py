@@ -77,6 +77,12 @@ def test_a_forbidden_disk_is_no_matter_of_packages(monkeypatch, code):
     assert (last.message.partition(";")[0], last.remedy) == (f"lock: {os.strerror(code)}", "")
 
 
+@pytest.mark.parametrize(("tool", "level"), [(None, "ok"), ("/usr/bin/nvidia-smi", "note")])
+def test_a_gpu_that_torch_cannot_use_is_noted(monkeypatch, tool, level):
+    monkeypatch.setattr(doctor.shutil, "which", lambda _: tool)
+    assert levels(doctor.torch) == ["ok", level]
+
+
 def test_another_python_on_the_path_is_a_problem(monkeypatch):
     assert "problem" not in levels(doctor.python)
     monkeypatch.setenv("PATH", "/nowhere")

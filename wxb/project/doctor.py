@@ -82,8 +82,8 @@ def torch() -> Iterator[Finding]:
         memory = f"{size(total)} ({size(free)} free), CUDA {module.version.cuda}"
         yield Finding("GPU", "ok", f"{module.cuda.get_device_name(index)}, {memory}")
     if not module.cuda.is_available():
-        message = "none that this torch can use (`nvidia-smi` lists GPUs); tiny and demo need none"
-        yield Finding("GPU", "ok", message)
+        message = "none that this torch can use (see docs/one-gpu.md); tiny and demo need none"
+        yield Finding("GPU", "note" if shutil.which("nvidia-smi") else "ok", message)
 
 
 def package_note() -> Iterator[str]:
