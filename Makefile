@@ -103,9 +103,9 @@ trust: .venv/test ## interrupt commands and runs, fill disks and flip bits, and 
 	unshare --map-root-user --mount python -m tests.trust commands=66 engines=53 toys=28 disks=20 flips=142
 
 # The locks are what a fresh environment resolves to: requirements.txt what `make run` needs, the others
-# what `make test` and `make cluster` need in addition. Local version labels (+cpu) are left out, so that
+# what `make test` and `make cluster` need in addition. Local version labels (+cpu, +cu130) are left out, so that
 # the same lock serves machines with and without a GPU.
-FREEZE = .venv/bin/pip freeze --exclude-editable --exclude uv | sed 's/+cpu$$//'
+FREEZE = .venv/bin/pip freeze --exclude-editable --exclude uv | sed 's/+c[pu].*//'
 WITHOUT = grep --invert-match --line-regexp --fixed-strings --file
 lock: ## resolve pyproject.toml, and write requirements*.txt
 	rm -rf .venv
