@@ -31,7 +31,7 @@ from wxb.corpora.text.encoded import IGNORED
 from wxb.training import processes
 from wxb.training.checkpoints import last_complete, seal
 
-DAY = timedelta(days=1)
+DAY = timedelta(days=1)  # processes wait for the first, which calibrates and saves
 CURVE_POINTS = 40  # logged steps of a training
 
 
@@ -139,9 +139,8 @@ def _arguments(settings: Any, train: Any, **options: Any) -> TrainingArguments:
         }
     schedule = "constant_with_warmup" if settings.schedule == "constant" else settings.schedule
     on_gpu = torch.cuda.is_available()
-    if processes.count() > 1 and not torch.distributed.is_initialized():
-        # Processes wait for the first, which calibrates and saves; `ddp_timeout` is for GPUs only.
-        torch.distributed.init_process_group("nccl" if on_gpu else "gloo", timeout=DAY)
+    if processes.count() > 1 and not on_gpu and not torch.distributed.is_initialized():
+        torch.distributed.init_process_group("gloo", timeout=DAY)  # `ddp_timeout` is for GPUs only
     return TrainingArguments(
         **options,
         per_device_train_batch_size=settings.batch_size // processes.count(),
@@ -158,6 +157,7 @@ def _arguments(settings: Any, train: Any, **options: Any) -> TrainingArguments:
         remove_unused_columns=False,
         use_cache=True,  # False would be saved with the model, and slow down its generation
         use_cpu=not on_gpu,
+        ddp_timeout=int(DAY.total_seconds()),
         bf16=settings.bf16,
         dataloader_pin_memory=on_gpu,
         disable_tqdm=True,
@@ -175,6 +175,7 @@ class _Trainer(Trainer):
         sampler = super()._get_train_sampler(train_dataset)
         items: Any = self.train_dataset if train_dataset is None else train_dataset
         if isinstance(sampler, LengthGroupedSampler) and np.ndim(items[0].get("labels", 0)):
+            # Sort by the length of labels, then by that of inputs.
             factor = max(sampler.lengths) + 1
             sampler.lengths = [
                 len(item["labels"]) * factor + length
@@ -235,17 +236,19 @@ class _Trainer(Trainer):
 
     def _targets(self, inputs: Any) -> torch.Tensor:
         """The number of targets of a batch, whose mean is the loss."""
-        column: torch.Tensor = inputs[(self.args.label_names or ["labels"])[0]]
+        assert self.args.label_names is not None
+        column: torch.Tensor = inputs[self.args.label_names[0]]
         if column.ndim > 1:
             column = column[:, getattr(self.model, "unpredicted_labels", 0) :]
         return (column != IGNORED).sum().float().to(self.args.device)
 
     def _save(self, output_dir: str | None = None, state_dict: Any = None) -> None:
         # Frozen weights do not change, and may be large and in 4 bits.
-        if self.args.should_save:
-            folder = Path(output_dir or "")
-            folder.mkdir(parents=True, exist_ok=True)
-            save_file(self.trainable_weights(), folder / SAFE_WEIGHTS_NAME)
+        if not self.args.should_save:
+            return
+        assert output_dir is not None
+        Path(output_dir).mkdir(parents=True, exist_ok=True)
+        save_file(self.trainable_weights(), Path(output_dir, SAFE_WEIGHTS_NAME))
 
     def _save_checkpoint(self, model: Any, trial: Any) -> None:
         super()._save_checkpoint(model, trial)
