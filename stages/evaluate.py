@@ -1,7 +1,9 @@
 """Predict the test records with a trained experiment, and score the predictions."""
 
+import filecmp
 import time
 from collections.abc import Mapping
+from pathlib import Path
 
 from wxb import tasks
 from wxb.core import paths
@@ -15,8 +17,9 @@ from wxb.runtime.command import run
 def main(params: Params, name: str) -> dict[str, float]:
     """Write metrics and predictions of the experiment `name`, for all seeds and test sets.
 
-    Metrics are means over seeds; those of further test sets begin with the name of the set. Returns
-    the number of `inputs` over all seeds and test sets, and the seconds of `predicting` them.
+    Metrics are means over seeds; those of further test sets begin with the name of the set. A model
+    that is the same with each seed, such as a prompt, predicts once. Returns the number of `inputs`
+    that were predicted, and the seconds of `predicting` them.
     """
     experiment = params.block("experiments", name)
     study = params.studies[experiment.study]
@@ -31,14 +34,20 @@ def main(params: Params, name: str) -> dict[str, float]:
     vocabulary = scorer.vocabulary(clean.read_labelled(corpus / "train.parquet", labelling))
     runs: dict[str, dict[str, evaluation.Run]] = {test_set: {} for test_set in test_sets}
     model_metrics: dict[str, list[Mapping[str, float]]] = {test_set: [] for test_set in test_sets}
-    seconds = 0.0
+    inputs, seconds = 0, 0.0
     for subfolder in map(study.seed_subfolder, study.seeds):
+        if subfolder and _has_same_files(model / subfolder, model):
+            for test_set in test_sets:
+                runs[test_set][subfolder] = runs[test_set][""]
+                model_metrics[test_set].append(model_metrics[test_set][0])
+            continue
         predictor = predictor_class.load(model / subfolder, experiment.prediction)
         for test_set, records in test_sets.items():
             caption = " ".join(filter(None, [f"evaluate@{name}: {test_set}", subfolder]))
             start = time.monotonic()
             predictions = predictor.predict([record.input for record in records], caption=caption)
             seconds += time.monotonic() - start
+            inputs += len(records)
             pairs = zip(records, predictions, strict=True)
             runs[test_set][subfolder] = [scorer.prediction_row(*pair, vocabulary) for pair in pairs]
             model_metrics[test_set].append(predictor.model_metrics(records, predictions))
@@ -69,8 +78,13 @@ def main(params: Params, name: str) -> dict[str, float]:
                 parent = folder if test_set == TEST else folder / test_set
                 evaluation.save_run(scorer, parent / subfolder, run)
         evaluation.save(folder, evaluations)
-    inputs = len(study.seeds) * sum(map(len, test_sets.values()))
     return {"inputs": inputs, "predicting": round(seconds, 3)}
+
+
+def _has_same_files(model: Path, first: Path) -> bool:
+    """Whether `first`, which also has the folders of further seeds, has all files of `model`."""
+    files = [str(file.relative_to(model)) for file in model.rglob("*") if file.is_file()]
+    return filecmp.cmpfiles(first, model, files, shallow=False)[0] == files
 
 
 if __name__ == "__main__":

@@ -119,6 +119,21 @@ def test_scores_of_all_seeds_are_in_one_study(project, monkeypatch):
     assert "mean ± SD of 2 seeds" in Path("reports/studies/ner.md").read_text()
 
 
+def test_a_model_that_is_the_same_with_each_seed_predicts_once(project, monkeypatch):
+    monkeypatch.chdir(project)
+    model = Path("models/ner-encoder")
+    for file in (model / "seed-5").iterdir():
+        shutil.copyfile(model / file.name, file)
+    counts = evaluate.main(params_of([3, 5]), "ner-encoder")
+    assert counts["inputs"] == len(RECORDS) + 5
+    for made in evaluation.load(Path("reports/predictions/ner/ner-encoder")).values():
+        first, second = made.scores["f1_by_run"]
+        assert first == second
+    # One other byte, and both models predict.
+    (model / "seed-5/wxb.json").write_text((model / "wxb.json").read_text() + " ")
+    assert evaluate.main(params_of([3, 5]), "ner-encoder")["inputs"] == 2 * (len(RECORDS) + 5)
+
+
 def run(correct):
     """A run with this number of correct records, out of four."""
     gold = (Span(0, 3, "NAME"),)

@@ -47,7 +47,8 @@ def evaluate(
     groups = Groups.from_records(statistics, names)
     numbers = model_metrics or [{} for _ in runs]
     details = [{**scorer.details(run), **more} for run, more in zip(runs, numbers, strict=True)]
-    headline = scorer.headline(sums := groups.total()).key
+    sums = groups.total()
+    headline = scorer.headline(sums).key
     by_run = scorer.scores(sums)[headline].tolist()
     by_metric = intervals(groups, scorer.scores, scorer.METRICS)
     scores = {
