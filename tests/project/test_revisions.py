@@ -1,6 +1,7 @@
 """Files of the working folder, of git's index and of commits."""
 
 import subprocess
+from pathlib import Path
 
 import pytest
 
@@ -45,6 +46,12 @@ def test_absent_files_have_no_content(repository):
     for tree in (revisions.WorkingTree(), revisions.index(), revisions.commit("HEAD")):
         assert tree.read("reports/none.json") is tree.read("reports") is None
         assert tree.files("none") == []
+
+
+def test_a_file_with_a_merge_conflict_is_an_error(repository):
+    write("reports/a.json", '<<<<<<< HEAD\n{"f1": 0.5}\n')
+    with pytest.raises(WxbError, match=r"reports/a\.json in here.*git checkout"):
+        revisions.read_json(revisions.WorkingTree(), Path("reports/a.json"))
 
 
 def test_an_unknown_revision_is_an_error(repository):

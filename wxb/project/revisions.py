@@ -47,8 +47,17 @@ Tree = WorkingTree | GitTree
 
 
 def read_json(tree: Tree, path: PurePath) -> dict[str, Any]:
-    """The content of a JSON file of a tree; empty if it does not exist."""
-    return json.loads(tree.read(path.as_posix()) or b"{}")
+    """The content of a JSON file of a tree; empty if it does not exist.
+
+    Raises WxbError for a file that is not JSON, such as one with the marks of a merge conflict.
+    """
+    try:
+        return json.loads(tree.read(path.as_posix()) or b"{}")
+    except ValueError as error:
+        raise WxbError(
+            f"{path} in {tree.name} is not JSON ({error}); expected a file of this project."
+            f" `git checkout HEAD -- {path}` restores the committed one"
+        ) from None
 
 
 def index() -> GitTree:
