@@ -24,7 +24,7 @@ from wxb.project.engines import (
     repair_and_run_check,
     require_supported,
     run_folder,
-    targets,
+    stage_by_target,
     use_own_python,
     write_stamps,
 )
@@ -85,7 +85,7 @@ rule all:
         "Every stage is up to date."
 
 
-for name, stage in targets(stages).items():
+for name, stage in stage_by_target(stages).items():
 
     rule:
         name:

@@ -25,8 +25,10 @@ def main(params: Params, name: str) -> None:
         for split in clean.splits(corpus):
             caption = f"align@{name}: {split}"
             chunks = clean.read_labelled_chunks(corpus / f"{split}.parquet", task.record, caption)
-            columns, splits, accounts[split] = method.targets(features / f"{split}.arrow", chunks)
-            write_columns(out / f"{split}.arrow", columns, splits)
+            columns, row_splits, accounts[split] = method.targets(
+                features / f"{split}.arrow", chunks
+            )
+            write_columns(out / f"{split}.arrow", columns, row_splits)
         if 0 < accounts["valid"]["gold"] == accounts["valid"].get("lost"):
             raise WxbError(
                 f"{corpus}/valid.parquet: all gold is lost: training lacks its classes or types, or"

@@ -124,7 +124,7 @@ def test_table_names_what_makes_its_study_stale(project, monkeypatch):
     )
     monkeypatch.setattr("wxb.project.dag.staleness", Staleness)
     assert CliRunner().invoke(app, ["table", "ner"]).stderr == ""
-    monkeypatch.setattr("wxb.project.dag.staleness", lambda: Staleness(unknown="no lock"))
+    monkeypatch.setattr("wxb.project.dag.staleness", lambda: Staleness(why_unknown="no lock"))
     stderr = CliRunner().invoke(app, ["table", "ner"]).stderr
     assert stderr == "wxb: staleness is unknown: no lock\n"
 

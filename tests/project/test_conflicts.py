@@ -31,7 +31,7 @@ def test_every_command_names_a_merge_conflict(toy_project, file):
         assert f"conflict in {file}" in str(result.exception), command
     with pytest.raises(WxbError, match=rf"conflict in {file}"):
         repair_and_run_check()
-    assert f"conflict in {file}" in dag.staleness().unknown
+    assert f"conflict in {file}" in dag.staleness().why_unknown
     path.write_text(text)
     assert stages_run() == []
 

@@ -17,14 +17,14 @@ from wxb.project.engines import (
     Stage,
     is_read_only,
     require_supported,
-    targets,
+    stage_by_target,
     write_stamps,
 )
 
 
 def test_a_lesson_is_a_target_too() -> None:
     stages = [Stage("train@a", (), is_due=True), Stage("lesson@gates", (), is_due=False)]
-    assert targets(stages) == {"gates": "lesson@gates"}
+    assert stage_by_target(stages) == {"gates": "lesson@gates"}
 
 
 @given(due=st.lists(st.booleans(), max_size=12))

@@ -98,9 +98,9 @@ def list_(as_json: AsJson = False) -> None:
     project = _project()
     blocks = project.overview()
     if as_json:
-        terminal.show_json({**blocks, "unknown": project.staleness.unknown})
+        terminal.show_json({**blocks, "unknown": project.staleness.why_unknown})
         return
-    terminal.show(*listing.overview(blocks, project.staleness.unknown), *doctor.package_note())
+    terminal.show(*listing.overview(blocks, project.staleness.why_unknown), *doctor.package_note())
 
 
 @app.command()
@@ -120,10 +120,10 @@ def show(
     project = _project()
     details = project.details(name)
     if as_json:
-        terminal.show_json({**details, "unknown": project.staleness.unknown})
+        terminal.show_json({**details, "unknown": project.staleness.why_unknown})
         return
     for section, facts in details.items():
-        for part in listing.details(name, section, facts, project.staleness.unknown):
+        for part in listing.details(name, section, facts, project.staleness.why_unknown):
             terminal.show(part, "")
 
 
@@ -165,8 +165,8 @@ def table(
     if not console.is_terminal:
         console.width = 10_000  # so that no line wraps
     status = dag.staleness()
-    if status.unknown:
-        print(f"wxb: staleness is unknown: {status.unknown}", file=sys.stderr)
+    if status.why_unknown:
+        print(f"wxb: staleness is unknown: {status.why_unknown}", file=sys.stderr)
     for name in page_names(params, study):
         is_lesson = name in params.lessons
         last = f"{'lesson' if is_lesson else 'report'}@{name}"

@@ -29,8 +29,10 @@ NOTES = {
 }
 
 
-def overview(blocks: Mapping[str, Mapping[str, Facts]], unknown: str) -> Iterator[RenderableType]:
-    """The tables of `wxb list` and notes; `unknown` is why staleness is unknown, else empty."""
+def overview(
+    blocks: Mapping[str, Mapping[str, Facts]], why_unknown: str
+) -> Iterator[RenderableType]:
+    """The tables of `wxb list` and notes; `why_unknown`: of staleness, else empty."""
     for name, study in blocks["studies"].items():
         members = {member: blocks["experiments"][member] for member in study["experiments"]}
         corpus = next(iter(members.values()))["corpus"]
@@ -48,17 +50,17 @@ def overview(blocks: Mapping[str, Mapping[str, Facts]], unknown: str) -> Iterato
             yield Text()
     states = [state(facts) for section in blocks.values() for facts in section.values()]
     yield from (Text(note) for word, note in NOTES.items() if any(word in text for text in states))
-    if unknown:
+    if why_unknown:
         yield Text(
-            f"Staleness is unknown: {unknown}.\n`wxb doctor` repairs what a killed run left."
+            f"Staleness is unknown: {why_unknown}.\n`wxb doctor` repairs what a killed run left."
         )
 
 
-def details(name: str, section: str, facts: Facts, unknown: str) -> Iterator[RenderableType]:
-    """The parts of `wxb show` for one block, without empty ones; `unknown` as in `overview`."""
+def details(name: str, section: str, facts: Facts, why_unknown: str) -> Iterator[RenderableType]:
+    """The parts of `wxb show` for one block, without empty ones; `why_unknown` as in `overview`."""
     title = Text(f"{name} ({section}): {_description(facts)}\n", style="bold")
     users = f"\nused by {formatting.listed(facts['users'])}" if facts["users"] else ""
-    text = state(facts) + (f" ({unknown})" if unknown else "") + users
+    text = state(facts) + (f" ({why_unknown})" if why_unknown else "") + users
     yield title.append(text, style="not bold")
     if facts["changes"]:
         yield table(

@@ -107,7 +107,7 @@ def mask(
     masker = Masker(recognizer, operators, Placeholders(mapping), **options, brackets=brackets)
     if mapping and not masker.uses_mapping:
         usage_error("--mapping", "requires the operator number or fake, which --operators lacks")
-    if caveat := trained.caveat(experiment):
+    if caveat := trained.generated_caveat(experiment):
         print(caveat, file=sys.stderr)
     check = Check(masker)
     add = check.add if verify else lambda *_: None

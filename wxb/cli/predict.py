@@ -66,7 +66,7 @@ def predict(
     chunks = iter(lambda: list(islice(items, size)), [])
     first = next(chunks, [])  # read before the model is loaded, as it may be unreadable
     predictor = trained.load(experiment, **options)
-    if caveat := trained.caveat(experiment):
+    if caveat := trained.generated_caveat(experiment):
         print(caveat, file=sys.stderr)
     errors: list[str] = []  # printed at the end, where users see them
     for chunk in chain([first], chunks):

@@ -134,7 +134,7 @@ def _table(file: Path, parsed: str | None, columns: Sequence[str] | None) -> Ite
     delimiter = mark[1] if mark else "\t" if has_tabs else _delimiter(text)
     is_quoted = delimiter not in "\t|" or (not columns and _is_quoted(text, delimiter))
     names, first, last = columns, set[str](), set[str]()  # the first and last cells of rows
-    for number, cells, lines in _rows(file, text, delimiter, is_quoted):
+    for number, cells, lines in _rows_with_lines(file, text, delimiter, is_quoted):
         if names is None:
             names = cells
             repeated = [name for name, count in Counter(names).items() if name and count > 1]
@@ -171,7 +171,7 @@ def _lines(text: str) -> Iterator[str]:
     return iter(io.StringIO(text, newline=""))
 
 
-def _rows(
+def _rows_with_lines(
     file: Path, text: str, delimiter: str, is_quoted: bool
 ) -> Iterator[tuple[int, list[str], list[str]]]:
     """The number of the last line of each row, its cells, and its lines, in a list that is reused.

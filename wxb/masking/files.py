@@ -78,7 +78,7 @@ class Source:
                 raise self.error(first, 0, f"looks like {structure}; choose a format with --format")
         blocks = chain([first], blocks)
         if self.format == "csv":
-            yield from _csv(self, blocks)
+            yield from _csv_blocks(self, blocks)
         for block in blocks:
             if self.format in ("json", "jsonl"):
                 texts = [*_json(self, block)]
@@ -189,7 +189,7 @@ def _json(source: Source, block: Block) -> Iterator[tuple[int, int, str]]:
                 raise source.error(block, value.start(), f"no text in the field {name!r}{advice}")
 
 
-def _csv(source: Source, blocks: Iterable[Block]) -> Iterator[Block]:
+def _csv_blocks(source: Source, blocks: Iterable[Block]) -> Iterator[Block]:
     """The cells of rows that follow RFC 4180, by their names in the first row."""
     header: list[str] = []
     rest = Block("", 1)  # a row without its end

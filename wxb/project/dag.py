@@ -79,16 +79,16 @@ class Change(NamedTuple):
 class Staleness(NamedTuple):
     """For each stage of dvc.yaml, what changed since it ran, and all stages upstream of it.
 
-    If DVC cannot read the project, `unknown` is the reason and the rest is empty.
+    If DVC cannot read the project, `why_unknown` has the reason and the rest is empty.
     """
 
     changes: Mapping[str, list[Change]] = {}
     upstream: Mapping[str, list[str]] = {}
-    unknown: str = ""
+    why_unknown: str = ""
 
     def is_stale(self, stage: str) -> bool | None:
         """Whether the outputs of a stage may be outdated; None if that is unknown."""
-        return None if self.unknown else any(self.reasons(stage))
+        return None if self.why_unknown else any(self.reasons(stage))
 
     def reasons(self, stage: str) -> Iterator[tuple[str, Change]]:
         """Each change that makes a stage stale, after the stage where it occurs; upstream first."""
@@ -127,7 +127,7 @@ def staleness() -> Staleness:
     try:
         current = steps()
     except WxbError as error:
-        return Staleness(unknown=str(error))
+        return Staleness(why_unknown=str(error))
     upstream: dict[str, list[str]] = {}
     for step in current:
         direct = {*step.upstream} - {CHECK}
@@ -239,15 +239,15 @@ def _absent_sources(
     )
 
 
-def _differences(entry: Any) -> dict[str, str]:
+def _differences(dep_or_out: Any) -> dict[str, str]:
     """How the files of a dependency or output differ, by path."""
     try:
-        status = dict(entry.status())
+        status = dict(dep_or_out.status())
         if NOT_IN_CACHE in status.values():  # DVC has not looked at the file itself
-            return dict(entry.workspace_status()) or status
+            return dict(dep_or_out.workspace_status()) or status
         return status
     except FileNotFoundError:  # a run has just removed it
-        return {str(entry): "deleted"}
+        return {str(dep_or_out): "deleted"}
 
 
 def _current_values(dependency: Any) -> dict[str, Any]:

@@ -203,7 +203,7 @@ def _process(pid: int) -> str:
         return f"PID {pid}"
 
 
-def targets(stages: Iterable[Stage]) -> dict[str, str]:
+def stage_by_target(stages: Iterable[Stage]) -> dict[str, str]:
     """The last stage of each study and lesson of a plan, by its name."""
     parts = [(stage.name, *stage.name.partition("@")) for stage in stages]
     return {name: stage for stage, verb, _, name in parts if verb in ("report", "lesson")}

@@ -65,7 +65,7 @@ def update(text: str, content: Mapping[str, Any]) -> str:
             lines[start:stop] = [_with_content(lines[start:stop], {section: new})]
     lines += [to_yaml({section: content[section]}) for section in content if section not in before]
     if parse_yaml(changed := "".join(lines)) != content:
-        raise _shared()
+        raise _shared_values_error()
     return changed
 
 
@@ -75,12 +75,12 @@ def _with_content(lines: Sequence[str], values: Mapping[str, Any]) -> str:
     try:
         node = _yaml().load("".join(line.removeprefix(margin) for line in lines))
     except YAMLError:  # an alias to another block
-        raise _shared() from None
+        raise _shared_values_error() from None
     _overlay(node, values)
     return indent(_dump(node), margin)
 
 
-def _shared() -> ParamsError:
+def _shared_values_error() -> ParamsError:
     return ParamsError(
         "params.yaml: cannot change values that have anchors (&), aliases (*) or merged keys"
         " (<<); write these values out, then try again"

@@ -68,7 +68,7 @@ SCHEMES = {"light": ("#1f2328", "#d1d9e0"), "dark": ("#f0f6fc", "#3d444d")}  # t
 Study = Mapping[str, Any]  # a table as JSON: reports/studies or reports/seeds
 
 
-def _summary(index: Tree) -> Iterator[str]:
+def _results(index: Tree) -> Iterator[str]:
     """The study of pretrained weights, then the demo's: claim and table, on `test`."""
     for study in [_study(PRETRAINED, index), _study("ner", index)]:
         yield f"**{study['title']}** {claim(study)}\n"
@@ -207,7 +207,7 @@ def _allowed_values(schema: Mapping[str, Any]) -> str:
 
 
 WRITERS: dict[str, Callable[[Tree], Iterator[str]]] = {
-    "results": _summary,
+    "results": _results,
     **{name: partial(_curve, name) for name in CURVES},
     "artifacts": _artifacts_table,
     "settings": lambda _: _settings_tables(),

@@ -94,7 +94,7 @@ def corpus_of(experiment: str) -> Corpus | None:
     return params.corpora[block.corpus] if params and block else None
 
 
-def caveat(experiment: str) -> str:
+def generated_caveat(experiment: str) -> str:
     """A warning about an experiment that was trained on generated texts; empty for others."""
     corpus = corpus_of(experiment)
     warning = "was trained on generated texts. It misses more in real ones: check the output."

@@ -52,7 +52,7 @@ def cost_table(params: Params, systems: Mapping[str, Any], costs: Costs) -> Tabl
     return Table("Cost of each experiment", [header[i] for i in columns], cells)
 
 
-def measured_text(costs: Costs) -> str:
+def measured_on(costs: Costs) -> str:
     """The machines and the dates of all measured stages, in a sentence; empty without any."""
     if not costs:
         return ""

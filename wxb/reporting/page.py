@@ -82,7 +82,7 @@ def _results(study: Study, task: Page, rest: Sequence[str]) -> Section:
             Fold("Task", [*about(study, task.RULE)]),
             *([Fold("Differences", _tests(comparison))] if comparison["pairs"] else []),
             Fold("Run", _reproduction(study)),
-            links(study),
+            downloads_and_docs(study),
         ],
     )
 
@@ -138,7 +138,7 @@ def ranking(study: Study) -> Table:
     )
 
 
-def links(study: Study) -> Markup:
+def downloads_and_docs(study: Study) -> Markup:
     """Links to download the scores, and to the documentation."""
     comparison = study.comparison
     name = next(n for n in pairs.ranked(comparison) if n in pairs.trained(comparison))
@@ -210,7 +210,7 @@ def languages(study: Study) -> list[Section]:
 
 def _cost(study: Study) -> Section:
     note = (
-        f"{costs.measured_text(study.costs)} Each time is that of the last run, of all seeds; a"
+        f"{costs.measured_on(study.costs)} Each time is that of the last run, of all seeds; a"
         " training that was resumed counts from there. Stages restored from the cache have none."
         " Experiments on a backbone share its pretraining."
     )

@@ -386,12 +386,12 @@ def inputs(encoded: Encoded, tokenizer: Any, max_length: int, keep: str = "start
     head = room // 4 if keep == "ends" else room
 
     def item(index: int) -> dict[str, NDArray[np.int32]]:
-        start, stop = encoded.splits[index : index + 2]
+        start, stop = encoded.row_splits[index : index + 2]
         tail = max(start + head, stop - (room - head))
         parts = encoded.ids[start:stop][:head], encoded.ids[tail:stop]
         return {"input_ids": np.concatenate([before, *parts, after])}
 
-    return LazyItems(range(len(encoded.splits) - 1), item)
+    return LazyItems(range(len(encoded.row_splits) - 1), item)
 
 
 def batches_by_length(lengths: Sequence[int] | NDArray[np.int64], size: int) -> list[list[int]]:

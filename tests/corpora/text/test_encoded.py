@@ -35,7 +35,7 @@ def random_tokens(lengths, seed=0):
     tokens = sum(lengths)
     encoded = Encoded(
         *(rng.integers(0, 1000, tokens, np.int32) for _ in range(3)),
-        splits=np.cumsum([0, *lengths], dtype=np.int64),
+        row_splits=np.cumsum([0, *lengths], dtype=np.int64),
     )
     targets = Targets(
         rng.integers(IGNORED, 300, tokens, np.int16),
@@ -58,7 +58,7 @@ def test_tokens_and_targets_are_read_as_written(lengths, seed):
     encoded, targets = random_tokens(lengths, seed)
     with tempfile.TemporaryDirectory() as folder:
         write_encoded(Path(folder, "features.arrow"), [encoded])
-        write_columns(Path(folder, "targets.arrow"), targets._asdict(), encoded.splits)
+        write_columns(Path(folder, "targets.arrow"), targets._asdict(), encoded.row_splits)
         assert_same(read_encoded(Path(folder, "features.arrow")), encoded)
         assert_same(read_targets(Path(folder, "targets.arrow")), targets)
 
@@ -69,10 +69,10 @@ def test_slices_concatenate_to_the_whole(lengths, cuts):
     encoded, _ = random_tokens(lengths)
     edges = [0, *(cut for cut in sorted(cuts) if cut < len(lengths)), len(lengths)]
     parts = [slice_texts(encoded, start, stop) for start, stop in pairwise(edges)]
-    columns, splits = concatenate(
-        ({name: getattr(part, name) for name in TOKENS}, part.splits) for part in parts
+    columns, row_splits = concatenate(
+        ({name: getattr(part, name) for name in TOKENS}, part.row_splits) for part in parts
     )
-    assert_same(Encoded(**columns, splits=splits), encoded)
+    assert_same(Encoded(**columns, row_splits=row_splits), encoded)
     with tempfile.TemporaryDirectory() as folder:
         whole, joined = Path(folder, "whole.arrow"), Path(folder, "joined.arrow")
         write_encoded(whole, [encoded])
@@ -92,14 +92,16 @@ def test_chunks_are_written_in_the_memory_of_one(tmp_path):
 
 def test_splits_that_do_not_fit_are_refused(tmp_path):
     encoded, _ = random_tokens([3, 2])
-    with pytest.raises(ValueError, match="splits end at 3"):
-        write_encoded(tmp_path / "features.arrow", [encoded._replace(splits=encoded.splits[:-1])])
+    with pytest.raises(ValueError, match="row_splits end at 3"):
+        write_encoded(
+            tmp_path / "features.arrow", [encoded._replace(row_splits=encoded.row_splits[:-1])]
+        )
 
 
 def test_files_are_memory_mapped(tmp_path):
     encoded, targets = random_tokens([1000] * 200)
     write_encoded(tmp_path / "features.arrow", [encoded])
-    write_columns(tmp_path / "targets.arrow", targets._asdict(), encoded.splits)
+    write_columns(tmp_path / "targets.arrow", targets._asdict(), encoded.row_splits)
     before = pa.total_allocated_bytes()
     mapped = read_encoded(tmp_path / "features.arrow"), read_targets(tmp_path / "targets.arrow")
     assert pa.total_allocated_bytes() - before < 10_000

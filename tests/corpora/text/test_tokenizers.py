@@ -44,7 +44,7 @@ def trained():
 def rows(encoded):
     """(id, start, end) of every token of each text."""
     tokens = list(zip(*(values.tolist() for values in encoded[:3]), strict=True))
-    return [tokens[start:end] for start, end in pairwise(encoded.splits)]
+    return [tokens[start:end] for start, end in pairwise(encoded.row_splits)]
 
 
 # Training

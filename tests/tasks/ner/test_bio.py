@@ -51,14 +51,14 @@ def encoded_of(rows):
         ids=np.arange(len(pairs), dtype=np.int32),
         starts=pairs[:, 0],
         ends=pairs[:, 1],
-        splits=np.cumsum([0, *map(len, rows)], dtype=np.int64),
+        row_splits=np.cumsum([0, *map(len, rows)], dtype=np.int64),
     )
 
 
 def align_texts(rows, size=99, stride=0):
     """Targets of several texts; the spans of their tags, and the statuses of gold, by text."""
     encoded = encoded_of([tokens for tokens, _ in rows])
-    windows = sliding_windows(encoded.splits, size=size, stride=stride)
+    windows = sliding_windows(encoded.row_splits, size=size, stride=stride)
     golds = [gold for _, gold in rows]
     targets, statuses = align(encoded, windows, golds, TYPES)
     assert len(statuses) == sum(map(len, golds))
@@ -71,7 +71,7 @@ def align_texts(rows, size=99, stride=0):
 
 
 def spans_of(encoded, tags, row):
-    tokens = slice(encoded.splits[row], encoded.splits[row + 1])
+    tokens = slice(encoded.row_splits[row], encoded.row_splits[row + 1])
     starts, ends = encoded.starts[tokens], encoded.ends[tokens]
     return [
         Span(int(starts[first]), int(ends[last - 1]), TYPES[kind])
@@ -110,10 +110,10 @@ def test_windows_change_only_the_status_of_spans_that_none_holds(rows, lengths):
     for values, others in zip(targets, expected, strict=True):
         np.testing.assert_array_equal(values, others)
     encoded = encoded_of([tokens for tokens, _ in rows])
-    windows = sliding_windows(encoded.splits, size=size, stride=stride)
+    windows = sliding_windows(encoded.row_splits, size=size, stride=stride)
     for row, (tokens, gold) in enumerate(rows):
         windows_tokens = [
-            set(range(first - encoded.splits[row], last - encoded.splits[row]))
+            set(range(first - encoded.row_splits[row], last - encoded.row_splits[row]))
             for window_row, first, last, *_ in zip(*windows, strict=True)
             if window_row == row
         ]
@@ -137,7 +137,7 @@ def test_flags_mark_the_edges_of_tags_and_blank_tokens_are_ignored(rows):
     for values in targets:
         np.testing.assert_array_equal(values == IGNORED, encoded.ends == encoded.starts)
     first_flags, last_flags = np.zeros((2, len(targets.tags)), bool)
-    for start, end in pairwise(encoded.splits):
+    for start, end in pairwise(encoded.row_splits):
         for first, last, _ in decode_tags(targets.tags[start:end].tolist()):
             first_flags[start + first] = last_flags[start + last - 1] = True
     np.testing.assert_array_equal(targets.starts == 1, first_flags)

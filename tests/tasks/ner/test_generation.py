@@ -181,7 +181,7 @@ def test_answers_name_all_spans_that_their_window_holds_whole(backbone, special,
     rows = answer_rows(tmp_path)
     assert len(rows) == len(windows.rows) > 3
     named = set()
-    for row, first, last in zip(rows, windows.firsts, windows.lasts, strict=True):
+    for row, first, last in zip(rows, windows.reads_from, windows.reads_to, strict=True):
         start, end = character_range(encoded, 0, first, last, LONG.input)
         answer = tokenizer.decode(row[:-1], clean_up_tokenization_spaces=False)
         located = answers.locate(LONG.input[start:end], answers.parse(answer))
@@ -204,7 +204,7 @@ def test_only_tokens_of_the_answer_have_labels(backbone, special, tmp_path):
     items = items_of(tmp_path, tokenizer, records)
     assert len(items) == len(windows.rows) > len(records)
     for item, answer, first, last in zip(
-        items, answer_rows(tmp_path), windows.firsts, windows.lasts, strict=True
+        items, answer_rows(tmp_path), windows.reads_from, windows.reads_to, strict=True
     ):
         prompt = [tokenizer.bos_token_id, *encoded.ids[first:last], *boundary]
         assert item["input_ids"].tolist() == [*prompt, *answer]

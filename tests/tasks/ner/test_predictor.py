@@ -30,7 +30,7 @@ class Counting(Recognizer):
 
     def predict_windows(self, inputs, indices):
         texts, _, windows = inputs
-        self.lengths.append([int(windows.lasts[i] - windows.firsts[i]) for i in indices])
+        self.lengths.append([int(windows.reads_to[i] - windows.reads_from[i]) for i in indices])
         return [texts[windows.rows[i]] for i in indices]
 
     def merge_windows(self, inputs, outputs):

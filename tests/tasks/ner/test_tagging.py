@@ -121,7 +121,7 @@ def test_the_items_of_a_long_text_are_its_windows(kind, tmp_path):
     windows = windows_of(encoded, tokenizer)
     before, after = map(len, special_tokens(tokenizer))
     assert len(items) == len(windows.rows) > 3
-    for item, first, last in zip(items, windows.firsts, windows.lasts, strict=True):
+    for item, first, last in zip(items, windows.reads_from, windows.reads_to, strict=True):
         assert len(item["input_ids"]) == EXPERIMENT.encoding.max_length
         inside = slice(before, len(item["input_ids"]) - after)
         for name in ("input_ids", *TaggingMethod.TARGETS):
@@ -147,7 +147,7 @@ def test_validation_metrics_equal_the_scores_of_the_predictor(kind, tmp_path):
     assert len(items) == len(texts)
     best = torch.full_like(output["tags"], -1.0)
     for row, item in enumerate(items):
-        start, nonblank = encoded.splits[row], np.flatnonzero(item["tags"] != IGNORED)
+        start, nonblank = encoded.row_splits[row], np.flatnonzero(item["tags"] != IGNORED)
         if len(nonblank):
             tokens = start + nonblank - len(special_tokens(predictor.tokenizer)[0])
             continues = continues_word(texts[row], encoded.starts[tokens], encoded.ends[tokens])

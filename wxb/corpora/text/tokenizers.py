@@ -219,11 +219,11 @@ def load(folder: str | Path) -> Any:
 
 def encode(tokenizer: AnyTokenizer, texts: Sequence[str]) -> Encoded:
     """Tokenize whole texts without special tokens. Raises WxbError if offsets are wrong."""
-    columns, splits = concatenate(
+    columns, row_splits = concatenate(
         _encode(tokenizer, texts[start : start + CHUNK])
         for start in range(0, max(1, len(texts)), CHUNK)
     )
-    return Encoded(**columns, splits=splits)
+    return Encoded(**columns, row_splits=row_splits)
 
 
 def _encode(
@@ -238,8 +238,8 @@ def _encode(
     offsets = np.fromiter(edges, np.int64, 2 * total).reshape(-1, 2)
     rows = np.repeat(np.arange(len(texts)), lengths)
     starts, ends = token_offsets(backend, tokenizer.name_or_path, ids, offsets, rows, texts)
-    splits = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
-    return {"ids": ids, "starts": starts, "ends": ends}, splits
+    row_splits = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+    return {"ids": ids, "starts": starts, "ends": ends}, row_splits
 
 
 def special_tokens(tokenizer: AnyTokenizer) -> tuple[NDArray[np.int32], NDArray[np.int32]]:

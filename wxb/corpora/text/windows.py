@@ -16,37 +16,40 @@ from wxb.corpora.text.tokenizers import AnyTokenizer, special_tokens
 class Windows(NamedTuple):
     """The windows (W,) of several texts, in order; each text has at least one.
 
-    Window w reads the tokens `firsts[w]:lasts[w]` of text `rows[w]` and predicts
-    `begins[w]:stops[w]` of them. These indices count from the first token of the first text.
+    Window w reads the tokens `reads_from[w]:reads_to[w]` of text `rows[w]` and predicts
+    `predicts_from[w]:predicts_to[w]` of them. These indices count from the first token of the
+    first text.
     """
 
     rows: NDArray[np.int64]
-    firsts: NDArray[np.int64]
-    lasts: NDArray[np.int64]
-    begins: NDArray[np.int64]
-    stops: NDArray[np.int64]
+    reads_from: NDArray[np.int64]
+    reads_to: NDArray[np.int64]
+    predicts_from: NDArray[np.int64]
+    predicts_to: NDArray[np.int64]
 
 
-def sliding_windows(splits: NDArray[np.int64], *, size: int, stride: int) -> Windows:
+def sliding_windows(row_splits: NDArray[np.int64], *, size: int, stride: int) -> Windows:
     """Windows of at most `size` tokens; neighbours share at least `stride` tokens.
 
-    `splits` is that of `Encoded`. The last window of a text ends with the text and is full if the
-    text has `size` tokens or more. Raises ValueError if `size` is below 1.
+    `row_splits` is that of `Encoded`. The last window of a text ends with the text and is full if
+    the text has `size` tokens or more. Raises ValueError if `size` is below 1.
     """
     if size < 1:
         raise ValueError(f"a window needs room for a token, found {size}")
-    lengths = np.diff(splits)
+    lengths = np.diff(row_splits)
     step = max(1, size - stride)
     counts = 1 + -(-np.maximum(lengths - size, 0) // step)
     rows = np.repeat(np.arange(len(lengths)), counts)
     index_in_text = np.arange(len(rows)) - np.repeat(np.cumsum(counts) - counts, counts)
-    firsts = splits[rows] + np.minimum(index_in_text * step, np.maximum(lengths[rows] - size, 0))
-    lasts = np.minimum(firsts + size, splits[rows + 1])
-    middles = (firsts[1:] + lasts[:-1]) // 2
+    reads_from = row_splits[rows] + np.minimum(
+        index_in_text * step, np.maximum(lengths[rows] - size, 0)
+    )
+    reads_to = np.minimum(reads_from + size, row_splits[rows + 1])
+    middles = (reads_from[1:] + reads_to[:-1]) // 2
     same_text = rows[1:] == rows[:-1]
-    begins, stops = splits[rows], splits[rows + 1]
-    begins[1:][same_text] = stops[:-1][same_text] = middles[same_text]
-    return Windows(rows, firsts, lasts, begins, stops)
+    predicts_from, predicts_to = row_splits[rows], row_splits[rows + 1]
+    predicts_from[1:][same_text] = predicts_to[:-1][same_text] = middles[same_text]
+    return Windows(rows, reads_from, reads_to, predicts_from, predicts_to)
 
 
 def text_windows(
@@ -54,25 +57,25 @@ def text_windows(
 ) -> Windows:
     """Windows of at most `max_length` tokens, including the tokenizer's special tokens."""
     room = max_length - sum(map(len, special_tokens(tokenizer)))
-    return sliding_windows(encoded.splits, size=room, stride=stride)
+    return sliding_windows(encoded.row_splits, size=room, stride=stride)
 
 
 def in_one_window(
-    windows: Windows, firsts: NDArray[np.int64], lasts: NDArray[np.int64]
+    windows: Windows, starts: NDArray[np.int64], stops: NDArray[np.int64]
 ) -> NDArray[np.bool_]:
-    """Which non-empty ranges of tokens `firsts[i]:lasts[i]` are inside a single window."""
-    last_window = np.searchsorted(windows.firsts, firsts, side="right") - 1
-    return lasts <= windows.lasts[last_window]
+    """Which non-empty ranges of tokens `starts[i]:stops[i]` are inside a single window."""
+    last_window = np.searchsorted(windows.reads_from, starts, side="right") - 1
+    return stops <= windows.reads_to[last_window]
 
 
 def character_range(
-    encoded: Encoded, row: int, first: int, last: int, text: str
+    encoded: Encoded, row: int, start: int, stop: int, text: str
 ) -> tuple[int, int]:
-    """The range of characters `[start, end)` of the tokens `first:last` of a text.
+    """The range of characters `[begin, end)` of the tokens `start:stop` of a text.
 
     Characters between two tokens belong to the first. Those before or after all tokens belong to
     the outermost.
     """
-    start = 0 if first == encoded.splits[row] else int(encoded.starts[first])
-    end = len(text) if last == encoded.splits[row + 1] else int(encoded.starts[last])
-    return start, end
+    begin = 0 if start == encoded.row_splits[row] else int(encoded.starts[start])
+    end = len(text) if stop == encoded.row_splits[row + 1] else int(encoded.starts[stop])
+    return begin, end

@@ -27,7 +27,7 @@ def _add_template(tokenizer: Any) -> Template:
 
 def truncate(encoded: Any, row: int, text: str, settings: Mapping[str, Any]) -> str:
     """The first `max_length` tokens of a text; with `ends`, three quarters are its last ones."""
-    first, last = map(int, encoded.splits[row : row + 2])
+    first, last = map(int, encoded.row_splits[row : row + 2])
     room = settings["max_length"]
     if last - first <= room:
         return text

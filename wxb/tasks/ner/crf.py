@@ -188,7 +188,7 @@ class CRF:
 
 def _words(text: str, encoded: Encoded, index: int) -> list[str]:
     """The words of a text, which are the tokens of the encoded text at `index`."""
-    tokens = slice(*encoded.splits[index : index + 2])
+    tokens = slice(*encoded.row_splits[index : index + 2])
     edges = zip(encoded.starts[tokens], encoded.ends[tokens], strict=True)
     return [text[start:end] for start, end in edges]
 
@@ -221,7 +221,7 @@ class CrfRecognizer(SpanFinder):
             tags = self.model.best_tags(scores)
             spans = [*decode_tags(tags.tolist())]
             probabilities = self.model.probabilities(scores, tags, spans)
-            starts, ends = (edges[encoded.splits[index] :] for edges in encoded[1:3])
+            starts, ends = (edges[encoded.row_splits[index] :] for edges in encoded[1:3])
             for (first, last, kind), probability in zip(spans, probabilities, strict=True):
                 span = Span(int(starts[first]), int(ends[last - 1]), self.types[kind])
                 results[-1].append(ScoredSpan(span, probability))
@@ -242,7 +242,7 @@ class CrfMethod(Method):
         encoded = read_encoded(path)
         gold = [record.gold for records in chunks for record in records]
         targets, statuses = align(encoded, None, gold, self.labels)
-        return {"tags": targets.tags}, encoded.splits, count_statuses(statuses)
+        return {"tags": targets.tags}, encoded.row_splits, count_statuses(statuses)
 
     def items(self, features: Path, targets: Path, records: Iterable[Record]) -> LazyItems:
         """One item per text with words: their `features` and `tags`."""
@@ -250,11 +250,11 @@ class CrfMethod(Method):
         texts, settings = [record.input for record in records], self.experiment.model
 
         def item(index: int) -> dict[str, Any]:
-            tags = columns["tags"][slice(*encoded.splits[index : index + 2])]
+            tags = columns["tags"][slice(*encoded.row_splits[index : index + 2])]
             words = _words(texts[index], encoded, index)
             return {"features": word_features(words, settings), "tags": tags}
 
-        return LazyItems(np.flatnonzero(np.diff(encoded.splits)).tolist(), item)
+        return LazyItems(np.flatnonzero(np.diff(encoded.row_splits)).tolist(), item)
 
     def train(
         self, backbone: Path, train: Any, valid: Any, *, seed: int, checkpoints: Path, caption: str

@@ -74,8 +74,8 @@ def _answer_ids(
         [next(mention_ids) if i % 3 == 1 else marker_ids[piece] for i, piece in enumerate(row)]
         for row in parts
     ]
-    ids, splits = join_rows([np.concatenate([*row, [end]]) for row in rows], np.int32)
-    return ids.astype(np.int32, copy=False), splits
+    ids, row_splits = join_rows([np.concatenate([*row, [end]]) for row in rows], np.int32)
+    return ids.astype(np.int32, copy=False), row_splits
 
 
 def _prompts(
@@ -91,7 +91,12 @@ def _prompts(
         before, after = special_tokens(tokenizer)
         boundary = token_ids(tokenizer, [answers.BOUNDARY], special=True)[0]
         return lambda window: np.concatenate(
-            [before, encoded.ids[windows.firsts[window] : windows.lasts[window]], after, boundary]
+            [
+                before,
+                encoded.ids[windows.reads_from[window] : windows.reads_to[window]],
+                after,
+                boundary,
+            ]
         )
     template = Template.add(tokenizer, OWN)
 
@@ -147,7 +152,7 @@ class GenerativeRecognizer(GeneratorPredictor, Recognizer):
         for row, parts in outputs.items():
             kept.append([])
             for window, spans in parts.items():
-                begin, stop = int(windows.begins[window]), int(windows.stops[window])
+                begin, stop = int(windows.predicts_from[window]), int(windows.predicts_to[window])
                 start, end = character_range(encoded, row, begin, stop, texts[row])
                 kept[-1] += [s for s in spans if start <= (s.span.start + s.span.end) // 2 < end]
         return kept
@@ -189,26 +194,26 @@ class GenerationMethod(WindowedMethod):
             texts.append(text)
             answer_spans.append(spans)
         end = _end_id(self.tokenizer, self.experiment.encoding.instruction)
-        ids, splits = _answer_ids(self.tokenizer, texts, answer_spans, end)
+        ids, row_splits = _answer_ids(self.tokenizer, texts, answer_spans, end)
         statuses = [
             _alignment_status(span, readings[row], types)
             for row, record in enumerate(records)
             for span in record.gold
         ]
-        return {"labels": ids}, splits, np.array(statuses, np.int8)
+        return {"labels": ids}, row_splits, np.array(statuses, np.int8)
 
     def items(self, features: Path, targets: Path, records: Iterable[Record]) -> LazyItems:
         """One item per window: `input_ids` of prompt and answer, `labels` IGNORED on the prompt."""
         encoded = read_encoded(features)
         windows = self.windows(encoded)
-        columns, splits = read_columns(targets, self.TARGETS)
+        columns, row_splits = read_columns(targets, self.TARGETS)
         instruction = self.experiment.encoding.instruction
         texts = [record.input for record in records] if instruction else []
         prompts = _prompts(WindowedTexts(texts, encoded, windows), self.tokenizer, instruction)
 
         def item(window: int) -> dict[str, NDArray[Any]]:
             prompt = prompts(window)
-            answer = columns["labels"][splits[window] : splits[window + 1]]
+            answer = columns["labels"][row_splits[window] : row_splits[window + 1]]
             return {
                 "input_ids": np.concatenate([prompt, answer]),
                 "labels": np.concatenate([np.full(len(prompt), IGNORED), answer]),
@@ -230,5 +235,5 @@ class GenerationMethod(WindowedMethod):
 
     def model_settings(self, targets: Path) -> dict[str, Any]:
         """The number of tokens of the longest training answer; generated ones are no longer."""
-        _, splits = read_columns(targets, ["labels"])
-        return {"longest": int(np.diff(splits).max())}
+        _, row_splits = read_columns(targets, ["labels"])
+        return {"longest": int(np.diff(row_splits).max())}

@@ -29,7 +29,7 @@ def _inputs(
     """The inputs of the model for a window, without padding: tokens and word features, if any."""
     texts, encoded, windows = inputs
     before, after = special_tokens(tokenizer)
-    tokens = slice(windows.firsts[window], windows.lasts[window])
+    tokens = slice(windows.reads_from[window], windows.reads_to[window])
     item: dict[str, NDArray[Any]] = {
         "input_ids": np.concatenate([before, encoded.ids[tokens], after])
     }
@@ -68,7 +68,7 @@ class TaggingRecognizer(Recognizer):
             output = self.model(**self.batch(items))
         tags = output["tags"].float().log_softmax(-1).cpu().numpy()  # (B, T, K)
         starts, ends = (output[k].float().sigmoid().cpu().numpy() for k in ("starts", "ends"))
-        before, lengths = len(special_tokens(tokenizer)[0]), windows.lasts - windows.firsts
+        before, lengths = len(special_tokens(tokenizer)[0]), windows.reads_to - windows.reads_from
         inner = [slice(before, before + lengths[window]) for window in indices]
         return [(tags[i, real], starts[i, real], ends[i, real]) for i, real in enumerate(inner)]
 
@@ -76,7 +76,7 @@ class TaggingRecognizer(Recognizer):
         """The spans of the best tags of each text; each window decides on its own tokens."""
         texts, encoded, windows = inputs
         decided = [_merged_windows(windows, parts) for parts in outputs.values()]
-        tokens = [slice(*encoded.splits[row : row + 2]) for row in outputs]
+        tokens = [slice(*encoded.row_splits[row : row + 2]) for row in outputs]
         edges = [np.stack([encoded.starts[t], encoded.ends[t]]) for t in tokens]
         kept = [np.flatnonzero(ends > starts) for starts, ends in edges]  # not blank
         best = best_tags(
@@ -111,13 +111,15 @@ def _merged_windows(
     middle of their overlap that continues no span in either, so that one window sees each span.
     """
     parts, indices = [], list(outputs)
-    begin = windows.firsts[indices[0]]
+    begin = windows.reads_from[indices[0]]
     for window, following in zip(indices, [*indices[1:], None], strict=True):
-        first, stop = windows.firsts[window], windows.stops[window]
+        first, stop = windows.reads_from[window], windows.predicts_to[window]
         if following is not None:
-            left, right = max(begin, windows.firsts[following]), windows.lasts[window]
+            left, right = max(begin, windows.reads_from[following]), windows.reads_to[window]
             tags = [
-                outputs[w][0][left - windows.firsts[w] : right - windows.firsts[w]].argmax(axis=1)
+                outputs[w][0][left - windows.reads_from[w] : right - windows.reads_from[w]].argmax(
+                    axis=1
+                )
                 for w in (window, following)
             ]
             inside = np.any([(own % 2 == 0) & (own != OUTSIDE) for own in tags], axis=0)
@@ -145,7 +147,7 @@ class TaggingMethod(WindowedMethod):
         """The targets of every token, where each text's begin, and the status of gold spans."""
         gold = [record.gold for record in records]
         targets, statuses = align(encoded, windows, gold, self.labels)
-        return targets._asdict(), encoded.splits, statuses
+        return targets._asdict(), encoded.row_splits, statuses
 
     def items(self, features: Path, targets: Path, records: Iterable[Record]) -> LazyItems:
         """One item per window: its inputs and targets, by the names of the model's `forward`."""
@@ -159,7 +161,7 @@ class TaggingMethod(WindowedMethod):
         inputs = WindowedTexts(texts, encoded, windows)
 
         def item(window: int) -> dict[str, NDArray[Any]]:
-            tokens = slice(windows.firsts[window], windows.lasts[window])
+            tokens = slice(windows.reads_from[window], windows.reads_to[window])
             own = _inputs(inputs, window, self.tokenizer, word_features)
             for name, values in columns.items():
                 own[name] = np.concatenate([before, values[tokens], after])

@@ -49,7 +49,7 @@ class Seq2SeqMethod(Network):
         """Write the token ids of the sources."""
         texts = ([record.input for record in records] for records in chunks)
         rows = (join_rows(source_ids(self.tokenizer, chunk), np.int32) for chunk in texts)
-        write_chunks(path, (({"ids": ids}, splits) for ids, splits in rows))
+        write_chunks(path, (({"ids": ids}, row_splits) for ids, row_splits in rows))
 
     def targets(self, path: Path, chunks: Chunks) -> Alignment:
         """The token ids and eos of each reference, and counts of references.
@@ -66,8 +66,8 @@ class Seq2SeqMethod(Network):
         kept = [row if len(row) <= max_length else row[:0] for row in rows]
         lost = sum(not len(row) for row in kept)
         account = {"gold": len(rows), "kept": len(rows) - lost, "lost": lost}
-        labels, splits = join_rows(kept, np.int32)
-        return {"labels": labels}, splits, account
+        labels, row_splits = join_rows(kept, np.int32)
+        return {"labels": labels}, row_splits, account
 
     def items(self, features: Path, targets: Path, records: Iterable[Record]) -> Items:
         """One item per reference: `input_ids` of its truncated source, and its own `labels`.
@@ -75,18 +75,18 @@ class Seq2SeqMethod(Network):
         The shortest come first. Raises WxbError if all references are too long.
         """
         max_length = self.experiment.encoding.max_length
-        columns, splits = read_columns(features, ["ids"])
-        sources = [columns["ids"][start:end] for start, end in pairwise(splits)]
-        columns, splits = read_columns(targets, self.TARGETS)
+        columns, row_splits = read_columns(features, ["ids"])
+        sources = [columns["ids"][start:end] for start, end in pairwise(row_splits)]
+        columns, row_splits = read_columns(targets, self.TARGETS)
         repeated = [source for source, r in zip(sources, records, strict=True) for _ in r.gold]
         items = [
             {"input_ids": source[:max_length], "labels": columns["labels"][start:end]}
-            for source, (start, end) in zip(repeated, pairwise(splits), strict=True)
+            for source, (start, end) in zip(repeated, pairwise(row_splits), strict=True)
             if end > start
         ]
         if not items:
             raise WxbError(
-                f"all {len(splits) - 1} references of {targets} have more than"
+                f"all {len(row_splits) - 1} references of {targets} have more than"
                 f" {max_length} tokens; raise `encoding.max_length`"
             )
         # Validation batches keep this order: items of similar length need little padding.
@@ -107,10 +107,10 @@ class Seq2SeqMethod(Network):
 
     def settings(self, targets: Path) -> dict[str, Any]:
         """The network, special tokens and lengths; `longest` is that of the longest target."""
-        _, splits = read_columns(targets, ["labels"])
+        _, row_splits = read_columns(targets, ["labels"])
         return {
             "shape": self.experiment.model.model_dump(),
             "special": special_ids_and_size(self.tokenizer),
-            "longest": int(np.diff(splits).max()),
+            "longest": int(np.diff(row_splits).max()),
             **self.experiment.encoding.model_dump(),
         }

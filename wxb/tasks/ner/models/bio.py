@@ -50,40 +50,40 @@ def align(
     non_blank = np.flatnonzero(encoded.ends > encoded.starts)
     starts, ends = encoded.starts[non_blank], encoded.ends[non_blank]
     # One axis for all texts, far enough apart that no span reaches a token of the next text.
-    base = np.repeat(np.arange(len(gold)) * SPACING, np.diff(encoded.splits))[non_blank]
+    base = np.repeat(np.arange(len(gold)) * SPACING, np.diff(encoded.row_splits))[non_blank]
     firsts = np.searchsorted(ends + base, span_starts + rows * SPACING, side="right")
-    lasts = np.searchsorted(starts + base, span_ends + rows * SPACING, side="left")
-    tagged = np.flatnonzero((firsts < lasts) & (kinds >= 0))
-    tagged = tagged[_without_overlaps(firsts[tagged], lasts[tagged])]
-    firsts, lasts, kinds = firsts[tagged], lasts[tagged], kinds[tagged]
+    stops = np.searchsorted(starts + base, span_ends + rows * SPACING, side="left")
+    tagged = np.flatnonzero((firsts < stops) & (kinds >= 0))
+    tagged = tagged[_without_overlaps(firsts[tagged], stops[tagged])]
+    firsts, stops, kinds = firsts[tagged], stops[tagged], kinds[tagged]
 
     tags = np.full(len(encoded.ids), OUTSIDE, np.int16)
     first_flags, last_flags = np.zeros((2, len(tags)), np.int8)
-    lengths = lasts - firsts
+    lengths = stops - firsts
     covered = np.arange(lengths.sum()) + np.repeat(firsts - (np.cumsum(lengths) - lengths), lengths)
     tags[non_blank[covered]] = 2 + 2 * np.repeat(kinds, lengths)
     tags[non_blank[firsts]] -= 1
-    first_flags[non_blank[firsts]] = last_flags[non_blank[lasts - 1]] = 1
+    first_flags[non_blank[firsts]] = last_flags[non_blank[stops - 1]] = 1
     for values in (tags, first_flags, last_flags):
         values[encoded.ends <= encoded.starts] = IGNORED
 
-    exact = (starts[firsts] == span_starts[tagged]) & (ends[lasts - 1] == span_ends[tagged])
+    exact = (starts[firsts] == span_starts[tagged]) & (ends[stops - 1] == span_ends[tagged])
     whole = np.ones(len(tagged), bool)
     if windows:
-        whole = in_one_window(windows, non_blank[firsts], non_blank[lasts - 1] + 1)
+        whole = in_one_window(windows, non_blank[firsts], non_blank[stops - 1] + 1)
     statuses = np.full(len(flat), Status.LOST, np.int8)
     statuses[tagged] = np.select([~whole, exact], [Status.SPLIT, Status.KEPT], Status.REPAIRED)
     return Targets(tags, first_flags, last_flags), statuses
 
 
-def _without_overlaps(firsts: NDArray[np.int64], lasts: NDArray[np.int64]) -> NDArray[np.bool_]:
+def _without_overlaps(firsts: NDArray[np.int64], stops: NDArray[np.int64]) -> NDArray[np.bool_]:
     """Which of ascending token ranges to keep so that none overlaps a kept one before it."""
     kept = np.ones(len(firsts), bool)
-    for index in np.flatnonzero(firsts[1:] < lasts[:-1]) + 1:
+    for index in np.flatnonzero(firsts[1:] < stops[:-1]) + 1:
         previous = index - 1
         while not kept[previous]:
             previous -= 1
-        kept[index] = firsts[index] >= lasts[previous]
+        kept[index] = firsts[index] >= stops[previous]
     return kept
 
 

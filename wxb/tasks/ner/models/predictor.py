@@ -121,7 +121,9 @@ class Recognizer(SpanFinder):
         lengths = {name: self.settings[name] for name in ("max_length", "stride")}
         windows = text_windows(encoded, self.tokenizer, **lengths)
         inputs = WindowedTexts(texts, encoded, windows)
-        batches = batches_by_length(windows.lasts - windows.firsts, self.prediction.batch_size)
+        batches = batches_by_length(
+            windows.reads_to - windows.reads_from, self.prediction.batch_size
+        )
         window_counts = np.bincount(windows.rows, minlength=len(texts))
         outputs: dict[int, dict[int, Any]] = {}  # by text and window, of unfinished texts
         finished: dict[int, dict[int, Any]] = {}
@@ -177,6 +179,6 @@ def seqeval_f1(encoded: Encoded, gold: Spans, predicted: Spans) -> float:
     types = sorted({span.type for side in (gold, predicted) for row in side for span in row})
     names, labels = np.array(tag_names(types)), []  # of the tokens of each text, for both sides
     for side in (gold, predicted):
-        rows = np.split(align(encoded, None, side, types)[0].tags, encoded.splits[1:-1])
+        rows = np.split(align(encoded, None, side, types)[0].tags, encoded.row_splits[1:-1])
         labels.append([names[row[row != IGNORED]].tolist() for row in rows])
     return float(f1_score(*labels, mode="strict", scheme=IOB2, zero_division=0))

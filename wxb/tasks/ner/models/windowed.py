@@ -53,8 +53,8 @@ class WindowedMethod(Network):
         parts, statuses, start = [], [], 0
         for records in chunks:
             tokens = slice_texts(encoded, start, start + len(records))
-            columns, splits, status = self.align(tokens, self.windows(tokens), records)
-            parts.append((columns, splits))
+            columns, row_splits, status = self.align(tokens, self.windows(tokens), records)
+            parts.append((columns, row_splits))
             statuses.append(status)
             start += len(records)
         return *concatenate(parts), count_statuses(np.concatenate(statuses))
