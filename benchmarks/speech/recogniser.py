@@ -166,8 +166,8 @@ def fit(
         features, targets = work / f"{split}.arrow", work / split
         records = write_records(folder, recordings)
         encoding.encode([records], features, caption=f"tokenize: {name}")
-        columns, splits, _ = encoding.targets(features, [records])
-        write_columns(targets, columns, splits)
+        columns, row_splits, _ = encoding.targets(features, [records])
+        write_columns(targets, columns, row_splits)
         items[split] = method.items(features, targets, records)
     model, history = method.train(
         base,

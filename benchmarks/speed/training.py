@@ -102,8 +102,8 @@ def demo(folder: Path, count: int, experiment: str = "ner-encoder", **shape: Any
     labels = sorted({span.type for record in records for span in record.gold})
     method = tasks.method_of(block, labels, tokenizer)
     method.encode([records], folder / "features", caption="tokenize")
-    columns, splits, _ = method.targets(folder / "features", [records])
-    write_columns(folder / "targets", columns, splits)
+    columns, row_splits, _ = method.targets(folder / "features", [records])
+    write_columns(folder / "targets", columns, row_splits)
     items = method.items(folder / "features", folder / "targets", records)
     held_out = len(items) // 10
     return Demo(method, folder / "backbone", items[held_out:], items[:held_out], records)
