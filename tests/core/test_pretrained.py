@@ -152,7 +152,7 @@ def test_an_adapter_is_loaded_onto_the_model_beside_it_wherever_it_points(folder
         loaded = load_adapter(path)
         assert isinstance(loaded, PeftModel)
         assert Path(loaded.get_base_model().name_or_path) == folder
-    edit(adapter / "adapter_config.json", base_model_name_or_path="some/other")
+    edit(adapter / "base_model.json", folder="other")
     with pytest.raises(WxbError, match=r"adapter: its base model 'other' is not in .*/other"):
         load_adapter(adapter)
 

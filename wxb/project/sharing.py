@@ -123,7 +123,7 @@ def merge(experiment: str | Path, output: Path) -> None:
 
     folder = trained.find(experiment)
     if not (folder / ADAPTER).exists():
-        raise WxbError(f"{folder}: expected an adapter, with {ADAPTER}; this is a full model")
+        raise WxbError(f"{folder}: expected an adapter, with {ADAPTER}; found none")
     _require_new(output)
     model = trained.load(folder).model
     model.backbone = tuning.merge_adapter(model.backbone, folder)

@@ -19,6 +19,7 @@ from wxb.tasks.ner.models.tagger import Tagger
 from wxb.tasks.ner.params import Head
 from wxb.training.backbones import tuning
 from wxb.training.backbones.generator import Generator, language_model
+from wxb.training.backbones.native import Native
 from wxb.training.backbones.tuning import parameter_count
 from wxb.training.backbones.weights import load_backbone
 
@@ -249,6 +250,29 @@ def test_frozen_new_rows_are_saved_too(bases, trainable):
     inputs = {"input_ids": NEW_IDS, "attention_mask": MASK}
     with torch.inference_mode():
         assert torch.equal(loaded.backbone(**inputs).logits, model.backbone(**inputs).logits)
+
+
+@pytest.mark.parametrize("new", [[], NEW])
+def test_a_frozen_language_model_is_stored_once(bases, new):
+    frozen_settings = Tuning(frozen=True)
+    set_seed(1)
+    backbone = language_model(bases / "llama", tokens=VOCABULARY + len(new))
+    model = Generator(
+        tuning.adapt(backbone, frozen_settings, task_type=None), tuning=frozen_settings
+    )
+    folder = bases / f"frozen-{len(new)}"
+    folder.mkdir()
+    model.eval().save_pretrained(folder)
+    weights = {path.name for path in folder.rglob("*") if path.suffix == ".safetensors"}
+    assert weights == ({"model.safetensors"} if new else set())
+    loaded = Generator.from_pretrained(folder, tokens=VOCABULARY + len(new))
+    assert isinstance(loaded.backbone, Native)
+    assert parameter_count(loaded) == parameter_count(model)
+    with torch.inference_mode():
+        ids = NEW_IDS if new else IDS
+        expected = model.backbone(ids, attention_mask=MASK).logits[MASK.bool()]
+        own = loaded.backbone(ids, attention_mask=MASK).logits[MASK.bool()]
+    assert difference([own], [expected]) <= SINGLE
 
 
 # Gradient checkpointing

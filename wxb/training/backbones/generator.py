@@ -12,6 +12,7 @@ from torch import Tensor
 from torch.nn import functional as F  # noqa: N812
 
 from wxb.core.params.experiments import Tuning
+from wxb.core.pretrained import config
 from wxb.corpora.text.encoded import IGNORED
 from wxb.corpora.text.tokenizers import SavedTokenizer
 from wxb.models.decoding import Continuation, complete
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class Generator(tuning.BackboneModel):
-    """A causal language model; saved as a plain Hugging Face or peft folder."""
+    """A causal language model; saved as a plain Hugging Face or peft folder, unless frozen."""
 
     unpredicted_labels = 1  # the first label of a row has no token before it
 
@@ -48,6 +49,14 @@ class Generator(tuning.BackboneModel):
         """
         load = partial(language_model, tokens=tokens, four_bit=four_bit)
         return cls(load_trained(folder, load, generative=True)).eval()
+
+    def save_pretrained(self, folder: Path) -> None:
+        """Write the model; of a frozen one without new tokens, only the name of its backbone."""
+        backbone = Path(str(self.backbone.name_or_path))
+        if self.tuning.frozen and config(backbone).vocab_size == self.backbone.config.vocab_size:
+            tuning.save_reference(backbone, folder)
+        else:
+            super().save_pretrained(folder)
 
     def forward(
         self,

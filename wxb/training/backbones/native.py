@@ -53,12 +53,12 @@ class Native(nn.Module):
     def from_folder(cls, folder: Path, *, generative: bool = False) -> Native | None:
         """Load what `tuning.save` or transformers wrote, to predict.
 
-        `generative` keeps the head of a language model. None for an adapter, an unsupported
-        architecture, no file of weights, or a head of its own. Raises WxbError if the folder
+        `generative` keeps the head of a language model. None for an unsupported architecture, no
+        file of weights, such as for an adapter, or a head of its own. Raises WxbError if the folder
         requests custom code, or for missing, unexpected or non-finite weights.
         """
         file = pretrained.require_no_code(folder) / WEIGHTS
-        if (folder / ADAPTER).exists() or not file.is_file():
+        if not file.is_file():
             return None
         config = SimpleNamespace(**read_json(folder / CONFIG))
         try:
@@ -105,7 +105,9 @@ def load_trained(
 
     Importing transformers takes seconds.
     """
-    native = Native.from_folder(folder, generative=generative)
+    is_adapter = (folder / ADAPTER).exists()
+    base = folder if is_adapter else tuning.base_folder(folder)
+    native = Native.from_folder(base, generative=generative)
     return tuning.load(folder, load_backbone) if native is None else native
 
 

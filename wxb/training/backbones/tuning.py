@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from peft import PeftModel
     from transformers import PreTrainedModel
 
-BASE = "base_model.json"  # the hashes of the weights that an adapter was trained on
+BASE = "base_model.json"  # the folder of a backbone that is stored elsewhere, and its hashes
 
 GENERATION = "generation_config.json"
 
@@ -112,7 +112,13 @@ def save(backbone: Model, folder: Path) -> None:
     model = adapter.get_base_model()
     if generation := getattr(model, "generation_config", None):  # of training, not of the base
         generation.save_pretrained(str(folder))
-    write_json(folder / BASE, _weight_hashes(Path(config["base_model_name_or_path"])))
+    save_reference(Path(config["base_model_name_or_path"]), folder)
+
+
+def save_reference(backbone: Path, folder: Path) -> None:
+    """Write the name of a backbone's folder and the hashes of its weights, not the weights."""
+    content = {"folder": backbone.name, "sha256": _weight_hashes(backbone)}
+    write_json(folder / BASE, content)
 
 
 def _weight_hashes(folder: Path) -> dict[str, str]:
@@ -130,20 +136,21 @@ def _trains_new_rows(backbone: PeftModel) -> bool:
 
 
 def load(folder: Path, load_backbone: Callable[[Path], PreTrainedModel]) -> Model:
-    """Load what `save` wrote: a backbone, or an adapter onto the one that `base_folder` finds."""
+    """Load what `save` wrote: a backbone, or an adapter onto that of `base_folder`."""
     backbone = load_backbone(base_folder(folder))
     return pretrained.adapter(backbone, folder) if (folder / ADAPTER).exists() else backbone
 
 
 def base_folder(folder: Path) -> Path:
-    """The folder of a full backbone, or of the backbone that the adapter in a folder names.
+    """The folder itself, or that of the backbone that `save_reference` named in it.
 
     That backbone is inside `folder`, beside it, or beside the parent of a further seed's folder.
     Raises WxbError if it is not there, or has other weights than in training.
     """
-    if not (folder / ADAPTER).exists():
+    if not (folder / BASE).is_file():
         return folder
-    name = Path(str(read_json(folder / ADAPTER)["base_model_name_or_path"])).name
+    reference = read_json(folder / BASE)
+    name = reference["folder"]
     model = folder.parent if folder.name.startswith(paths.SEED) else folder
     backbone = folder / name if (folder / name).is_dir() else model.parent / name
     if not backbone.is_dir():
@@ -151,11 +158,10 @@ def base_folder(folder: Path) -> Path:
             f"{folder}: its base model {name!r} is not in {backbone}; run"
             f" `dvc repro pretrain@{name}`, or copy that model there"
         )
-    file = folder / BASE
-    if file.is_file() and read_json(file) != _weight_hashes(backbone):
+    if reference["sha256"] != _weight_hashes(backbone):
         raise WxbError(
             f"{folder}: found other weights in its base model {backbone} than in training; train"
-            " the adapter again, or restore that model"
+            " it again, or restore that model"
         )
     return backbone
 
