@@ -1,11 +1,14 @@
 """Folders of checkpoints: their names, and the detection of damaged checkpoints."""
 
 import json
+import sys
 from itertools import combinations
 
 import pytest
 
+from tests.lines import ROOT
 from wxb.tasks.ner.params import Head
+from wxb.training import checkpoints
 from wxb.training.checkpoints import FOLDER, STATE, SUMS, folder, last_complete, seal
 
 
@@ -51,14 +54,21 @@ def test_the_name_depends_on_settings_and_content(inputs):
 
 
 def test_the_name_depends_on_the_code(inputs, tmp_path, monkeypatch):
-    import wxb.tasks.ner.models.bio
-
-    paths = inputs("data")
+    paths, code = inputs("data"), tmp_path / "code"
+    code.mkdir()
+    monkeypatch.setattr(checkpoints, "CODE", (code,))
     before = folder("train@x", [1], paths)
-    changed = tmp_path / "align.py"
-    changed.write_text("# another way to align")
-    monkeypatch.setattr(wxb.tasks.ner.models.bio, "__file__", str(changed))
+    (code / "align.py").write_text("# another way to align")
     assert folder("train@x", [1], paths) != before
+
+
+@pytest.mark.parametrize("name", ["wxb.training.trainer", "wxb.tasks.ner.models.tagger"])
+def test_the_name_depends_on_modules_that_training_imports_later(name, inputs, monkeypatch):
+    hashed = []
+    monkeypatch.setattr(checkpoints, "sha256", lambda path: hashed.append(path) or "0")
+    monkeypatch.delitem(sys.modules, name, raising=False)
+    folder("train@x", [1], inputs("data"))
+    assert ROOT / f"{name.replace('.', '/')}.py" in hashed
 
 
 FILES = ["model.safetensors", "optimizer.pt", "scheduler.pt", "rng_state.pth", STATE]

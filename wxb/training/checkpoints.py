@@ -7,7 +7,6 @@ name has a hash of everything that the result depends on. If any of it changes, 
 import hashlib
 import json
 import shutil
-import sys
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -16,22 +15,24 @@ from pydantic import BaseModel
 from wxb.core.files import publish, read_json, sha256, write_json
 
 FOLDER = Path(".wxb/checkpoints")
-OWN = ("__main__", "stages", "wxb")  # top-level modules whose code affects the result
+# Folders of code that affects a result, also of modules that a stage imports later.
+WXB = Path(__file__).parents[1]
+PARTS = ("core", "corpora", "lessons", "models", "runtime", "tasks", "training")
+CODE = (WXB.with_name("stages"), *(WXB / part for part in PARTS))
 
 STATE = "trainer_state.json"  # in transformers/trainer.py, which takes seconds to import
 SUMS = "sha256.json"  # the hashes of the other files of a checkpoint; written last
 
 
 def folder(stage: str, settings: Iterable[BaseModel | int], inputs: Iterable[Path]) -> Path:
-    """The checkpoint folder of a stage, named by a hash of settings, inputs and loaded code.
+    """The checkpoint folder of a stage, named by a hash of settings, inputs and CODE.
 
     `inputs` are files or folders. All of them are read.
     """
     blocks = [block.model_dump() if isinstance(block, BaseModel) else block for block in settings]
     below = [[*path.rglob("*")] if path.is_dir() else [path] for path in inputs]
-    own = [m for name, m in sys.modules.items() if name.split(".")[0] in OWN]
-    code = [Path(file) for module in own if (file := getattr(module, "__file__", None))]
-    paths = [path for group in [*below, code] for path in group if path.is_file()]
+    code = [[*path.rglob("*.py")] for path in CODE]
+    paths = [path for group in [*below, *code] for path in group if path.is_file()]
     files = sorted((path.name, sha256(path)) for path in paths)
     digest = hashlib.sha256(json.dumps([blocks, files], sort_keys=True).encode()).hexdigest()
     return FOLDER / f"{stage}-{digest[:16]}"
