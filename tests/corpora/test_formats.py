@@ -138,6 +138,12 @@ def test_a_cell_may_be_long_and_rows_may_lack_or_add_cells(tmp_path):
     assert empty == {"review": "", "sentiment": ""}
 
 
+def test_a_cell_of_a_single_column_may_have_many_lines(tmp_path):
+    file, text = tmp_path / "letters.csv", "Dear Ann\nThank you\nSee you\nin May\nBob"
+    file.write_text(f'text\n"{text}"\nshort\n')
+    assert [raw.content for raw in raw_records(file)] == [{"text": text}, {"text": "short"}]
+
+
 def test_json_may_have_one_record_per_line_or_be_a_single_record(tmp_path):
     assert read(tmp_path / "a.json", b'{"text": "good"}\n{"text": "bad"}\n') == [
         {"text": "good"},

@@ -154,7 +154,7 @@ def _table(file: Path, parsed: str | None, columns: Sequence[str] | None) -> Ite
             if not any(cells[len(names) :]) and len(cells) > len(names):
                 detail += "; rows end with a delimiter, so add one to the header"
             content = RecordError("broken CSV", detail)
-        elif len(lines) > 1 and all(x.count(delimiter) == len(names) - 1 for x in lines):
+        elif len(lines) > 1 and all(x.count(delimiter) == len(names) - 1 > 0 for x in lines):
             rows = [line.strip("\r\n").split(delimiter) for line in lines]
             is_known = {r[0] for r in rows[1:]} <= first or {r[-1] for r in rows[:-1]} <= last
             if len(lines) > 4 or is_known:
