@@ -75,6 +75,7 @@ def test_a_record_is_read_with_sorted_spans(tmp_path):
         (raw(spans=[(3, 4, "NAME")]), "blank span", "3-4"),
         (raw(spans=[(0, 9, "A"), (4, 12, "B")]), "overlapping spans", "(0, 9, 'A')"),
         (raw(spans=[(0, 3, "A"), (0, 3, "B")]), "nested spans", "(0, 3, 'B')"),
+        (raw(spans=[(0, 12, "A"), (0, 3, "B")]), "nested spans", "(0, 3, 'B')"),
     ],
 )
 def test_an_unusable_record_is_rejected_with_its_reason(tmp_path, content, reason, detail):

@@ -64,7 +64,8 @@ class Reading(reading.Reading):
         unique = sorted({*spans})
         for left, right in pairwise(unique):
             if right.start < left.end:
-                kind = "nested spans" if right.end <= left.end else "overlapping spans"
+                is_nested = left.start == right.start or right.end <= left.end
+                kind = "nested spans" if is_nested else "overlapping spans"
                 raise RecordError(kind, f"{tuple(left)} and {tuple(right)}")
         repairs += ["repeated span"] * (len(spans) - len(unique))
         return tuple(unique), tuple(repairs)
