@@ -108,6 +108,7 @@ def test_every_combination_is_an_experiment(content):
         (["training.learning_rate"], WxbError, "expected a key of an experiment and its values"),
         (["training.learning_rat=1"], ParamsError, "did you mean 'learning_rate'"),
         (["study.name=1"], WxbError, "found 'rates' at study"),
+        (["model.head={"], ParamsError, "^--set model.head: not readable as YAML"),
     ],
 )
 def test_invalid_settings_are_errors(content, settings, error, message):

@@ -197,7 +197,7 @@ def parse_grid(settings: Sequence[str]) -> dict[str, list[Any]]:
                 f"--set: found {setting!r}; expected a key of an experiment and its values, such as"
                 " training.learning_rate=0.001,0.002"
             )
-        grid.setdefault(key, []).extend(parse_yaml(f"[{values}]"))
+        grid.setdefault(key, []).extend(parse_yaml(f"[{values}]", f"--set {key}"))
     return grid
 
 

@@ -89,12 +89,12 @@ def read_yaml(path: Path) -> Any:
         raise ParamsError(f"{path}: {error.strerror} in {Path.cwd()}{advice}") from None
 
 
-def parse_yaml(text: str | bytes, path: Path = PARAMS) -> Any:
-    """The content of a YAML text. Raises ParamsError, which names `path`, if it is not valid."""
+def parse_yaml(text: str | bytes, source: Path | str = PARAMS) -> Any:
+    """The content of a YAML text. Raises ParamsError, which names `source`, if it is not valid."""
     try:
         return YAML(typ="safe").load(text)
     except (YAMLError, ValueError) as error:  # ValueError: a number of thousands of digits
-        raise ParamsError(f"{path}: not readable as YAML\n{error}") from None
+        raise ParamsError(f"{source}: not readable as YAML\n{error}") from None
 
 
 def load(path: Path = PARAMS) -> Params:
