@@ -119,10 +119,15 @@ def test_published_f1_is_the_micro_average_of_the_published_types():
 
 def test_types_are_confused_in_shares_of_the_gold_type():
     gold = [Span(0, 1, "A"), Span(2, 3, "A"), Span(4, 5, "B")]
-    made = page.type_matrix([row(0, gold, [Span(0, 1, "A"), Span(2, 3, "B"), Span(6, 7, "B")])])
+    (made,) = page.type_matrix([row(0, gold, [Span(0, 1, "A"), Span(2, 3, "B"), Span(6, 7, "B")])])
     (chart,) = made.charts.values()
     assert chart.layout.yaxis.ticktext == ("A", "B", "–")
     assert [[*row] for row in chart.data[0].z] == [[0.5, 0.5, 0], [0, 0, 1], [0, 1, 0]]
+
+
+def test_test_records_may_have_no_spans():
+    study = study_of(Scorer(), {"x": [row(0, [], [])]})
+    assert [section.title for section in page.Page().sections(study)] == ["F1 by type", "Errors"]
 
 
 def test_a_higher_threshold_trades_recall_for_precision():

@@ -52,7 +52,7 @@ class Page(parts.Page):
                     parts.error_table("Outcomes", systems),
                     *thresholds(study),
                     *(
-                        Fold(name, [confusions(rows), type_matrix(rows), *examples(rows)])
+                        Fold(name, [confusions(rows), *type_matrix(rows), *examples(rows)])
                         for name, rows in study.predictions.items()
                     ),
                 ],
@@ -79,7 +79,7 @@ def confusions(rows: Sequence[PredictionRow]) -> Table:
     )
 
 
-def type_matrix(rows: Sequence[PredictionRow]) -> Charts:
+def type_matrix(rows: Sequence[PredictionRow]) -> list[Charts]:
     """The predicted types of the gold spans of each type, as shares; "–" if there is no span."""
     counts_by_pair = Counter(
         tuple(span.type if span else "–" for span in finding[1:])
@@ -87,9 +87,12 @@ def type_matrix(rows: Sequence[PredictionRow]) -> Charts:
         for finding in findings(row.gold, row.predicted)
     )
     types = sorted({t for pair in counts_by_pair for t in pair}, key=lambda t: (t == "–", t))
+    if not types:
+        return []
     counts = np.array([[counts_by_pair[gold, predicted] for predicted in types] for gold in types])
     shares = counts / np.maximum(1, counts.sum(axis=1, keepdims=True))
-    return Charts({"Confusions": figures.matrix(shares, types, types, names=("gold", "predicted"))})
+    chart = figures.matrix(shares, types, types, names=("gold", "predicted"))
+    return [Charts({"Confusions": chart})]
 
 
 def thresholds(study: Study) -> list[Charts]:
