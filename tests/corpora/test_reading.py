@@ -146,6 +146,18 @@ def test_an_id_that_looks_like_a_path_and_line_cannot_repeat(tmp_path):
     assert ids == ["test.jsonl:line 2", "valid.jsonl:line 1", "train.jsonl:line 1"]
 
 
+class Labels(reading.Reading):
+    def gold_and_repairs(self, raw, text, corpus):
+        return raw["label"], ()
+
+
+def test_only_the_labels_of_the_named_annotator_count_by_default(tmp_path):
+    rows = [{"input": name, "label": "x", "annotator": name} for name in ("Ann", "Bob")]
+    (tmp_path / "labels.json").write_text(json.dumps(rows))
+    record, reject = reading.read(tmp_path, corpus(annotator="Ann"), Labels())
+    assert (record.input, reject.reason) == ("Ann", "other annotator")
+
+
 def value_span(start, end, value, type_="NAME"):
     return {"start": start, "end": end, "type": type_, "value": value}
 

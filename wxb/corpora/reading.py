@@ -46,7 +46,7 @@ class Reading(ABC):
 
     def raw_records(self, file: Path, corpus: Any) -> Iterator[Raw]:
         """Yield the unchecked records of a raw file; its suffix names the format."""
-        return formats.raw_records(file)
+        return formats.raw_records(file, annotator=corpus.annotator)
 
     def input_of(self, raw: Mapping[str, Any], corpus: Any) -> str:
         """The input of a raw record, labelled or not. Raises RecordError if it has none."""
