@@ -12,7 +12,7 @@ BUDGET = {
     "wxb/corpora": 2628,
     "wxb/metrics": 526,
     "wxb/models": 2549,
-    "wxb/training": 1553,
+    "wxb/training": 1558,
     "wxb/tasks": 8987,
     "wxb/reporting": 1508,
     "wxb/project": 2883,

@@ -82,18 +82,26 @@ def fit(
         callbacks=[_ProgressCallback(caption, metric)],
     )
     trainer.remove_callback(transformers.PrinterCallback)  # ours prints the same
-    if not any(weight.requires_grad for weight in model.parameters()):
+    if any(weight.requires_grad for weight in model.parameters()):
+        _train(trainer, settings, checkpoints, metric)
+    else:
         trainer.evaluate()
-        # Remove the autocast of bf16: predictions are computed in float32, as after loading. As an
-        # attribute, `forward` would keep the model, and its GPU memory, until garbage is searched.
-        vars(trainer.accelerator.unwrap_model(model, keep_fp32_wrapper=False)).pop("forward", None)
-        return [{"step": 0, "epoch": 0.0, **_metrics_row(r)} for r in trainer.state.log_history]
+    # Remove the autocast of bf16: predictions are computed in float32, as after loading. As an
+    # attribute, `forward` would keep the model, and its GPU memory, until garbage is searched.
+    vars(trainer.accelerator.unwrap_model(model, keep_fp32_wrapper=False)).pop("forward", None)
+    return [{"step": 0, "epoch": 0.0, **_metrics_row(row)} for row in trainer.state.log_history]
+
+
+def _train(
+    trainer: "_Trainer", settings: Optimisation, checkpoints: Path, metric: str | None
+) -> None:
+    """Train the model of a trainer, from the last complete checkpoint; errors as in `fit`."""
     if isinstance(settings, Training):
         trainer.add_callback(transformers.EarlyStoppingCallback(settings.early_stopping_patience))
     with PartialState().main_process_first():  # it deletes incomplete checkpoints
         resumable = last_complete(checkpoints)
-    if processes.rank():
-        torch.manual_seed(seed + processes.rank())  # other dropout masks for other items
+    if processes.rank():  # other dropout masks for other items
+        torch.manual_seed(trainer.args.seed + processes.rank())
     if resumable:
         print(f"resuming from {resumable}", flush=True)
         state = TrainerState.load_from_json(str(resumable / TRAINER_STATE_NAME))
@@ -103,16 +111,13 @@ def fit(
     trainer.train(resume_from_checkpoint=None if resumable is None else str(resumable))
     if not all(bool(weight.isfinite().all()) for weight in trainer.trainable_weights().values()):
         raise WxbError("the last updates left weights that are no numbers; lower learning_rate")
-    if metric is not None:
-        step = trainer.state.best_global_step
-        # The Trainer would only warn, and end with the last weights.
-        if not (checkpoints / f"checkpoint-{step}" / SAFE_WEIGHTS_NAME).exists():
-            raise WxbError(
-                f"found no checkpoint with the best {metric} (step {step}): if it was never a"
-                " number, try a lower learning_rate; if the file was deleted, run the stage again"
-            )
-    vars(trainer.accelerator.unwrap_model(model, keep_fp32_wrapper=False)).pop("forward", None)
-    return [_metrics_row(row) for row in trainer.state.log_history]
+    step = trainer.state.best_global_step
+    # The Trainer would only warn, and end with the last weights.
+    if metric and not (checkpoints / f"checkpoint-{step}" / SAFE_WEIGHTS_NAME).exists():
+        raise WxbError(
+            f"found no checkpoint with the best {metric} (step {step}): if it was never a number,"
+            " try a lower learning_rate; if the file was deleted, run the stage again"
+        )
 
 
 def _arguments(settings: Any, train: Any, **options: Any) -> TrainingArguments:
