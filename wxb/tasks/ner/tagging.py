@@ -4,6 +4,7 @@ Functions that need a model import torch, so that the stages before training sta
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -110,23 +111,21 @@ def _merged_windows(
     The first of two windows stops where the next one begins to decide: at the token nearest to the
     middle of their overlap that continues no span in either, so that one window sees each span.
     """
-    parts, indices = [], list(outputs)
-    begin = windows.reads_from[indices[0]]
-    for window, following in zip(indices, [*indices[1:], None], strict=True):
-        first, stop = windows.reads_from[window], windows.predicts_to[window]
-        if following is not None:
-            left, right = max(begin, windows.reads_from[following]), windows.reads_to[window]
-            tags = [
-                outputs[w][0][left - windows.reads_from[w] : right - windows.reads_from[w]].argmax(
-                    axis=1
-                )
-                for w in (window, following)
-            ]
-            inside = np.any([(own % 2 == 0) & (own != OUTSIDE) for own in tags], axis=0)
-            free = left + np.flatnonzero(~inside)
-            stop = free[np.abs(free - stop).argmin()] if free.size else max(begin, stop)
-        parts.append([values[begin - first : stop - first] for values in outputs[window]])
-        begin = stop
+
+    def between(window: int, begin: int, end: int) -> list[NDArray[Any]]:
+        first = windows.reads_from[window]
+        return [values[begin - first : end - first] for values in outputs[window]]
+
+    indices = [*outputs]
+    cuts = [windows.reads_from[indices[0]]]
+    for left, right in pairwise(indices):
+        begin, end = max(cuts[-1], windows.reads_from[right]), windows.reads_to[left]
+        tags = np.array([between(w, begin, end)[0].argmax(axis=1) for w in (left, right)])  # (2, T)
+        is_free = ~((tags % 2 == 0) & (tags != OUTSIDE)).any(axis=0)
+        free, middle = begin + np.flatnonzero(is_free), windows.predicts_to[left]
+        cuts.append(free[np.abs(free - middle).argmin()] if free.size else max(cuts[-1], middle))
+    cuts.append(windows.predicts_to[indices[-1]])
+    parts = [between(w, *ends) for w, ends in zip(indices, pairwise(cuts), strict=True)]
     return tuple(np.concatenate(values) for values in zip(*parts, strict=True))
 
 
