@@ -76,29 +76,22 @@ class TaggingRecognizer(Recognizer):
     def merge_windows(self, inputs: WindowedTexts, outputs: Outputs) -> list[list[ScoredSpan]]:
         """The spans of the best tags of each text; each window decides on its own tokens."""
         texts, encoded, windows = inputs
-        decided = [_merged_windows(windows, parts) for parts in outputs.values()]
-        tokens = [slice(*encoded.row_splits[row : row + 2]) for row in outputs]
-        edges = [np.stack([encoded.starts[t], encoded.ends[t]]) for t in tokens]
-        kept = [np.flatnonzero(ends > starts) for starts, ends in edges]  # not blank
-        best = best_tags(
-            [tags[own] for (tags, _, _), own in zip(decided, kept, strict=True)],
-            [
-                words.continues_word(texts[row], *both[:, own])
-                for row, both, own in zip(outputs, edges, kept, strict=True)
-            ],
-        )
-        return [
-            [
-                ScoredSpan(
-                    Span(int(starts[own[first]]), int(ends[own[last - 1]]), self.types[kind]),
-                    float(max(p_start[own[first]], p_end[own[last - 1]])),
-                )
-                for first, last, kind in decode_tags(tags.tolist())
-            ]
-            for (_, p_start, p_end), (starts, ends), own, tags in zip(
-                decided, edges, kept, best, strict=True
-            )
-        ]
+        columns = []  # of the tokens of each text that are not blank
+        for row, parts in outputs.items():
+            tokens = slice(*encoded.row_splits[row : row + 2])
+            starts, ends = encoded.starts[tokens], encoded.ends[tokens]
+            values = (*_merged_windows(windows, parts), starts, ends)
+            columns.append([each[ends > starts] for each in values])
+        edges = zip(outputs, (each[3:] for each in columns), strict=True)
+        continues = [words.continues_word(texts[row], *ends) for row, ends in edges]
+        best = best_tags([tags for tags, *_ in columns], continues)
+        spans: list[list[ScoredSpan]] = []
+        for (_, p_start, p_end, starts, ends), tags in zip(columns, best, strict=True):
+            spans.append([])
+            for first, stop, kind in decode_tags(tags.tolist()):
+                span = Span(int(starts[first]), int(ends[stop - 1]), self.types[kind])
+                spans[-1].append(ScoredSpan(span, float(max(p_start[first], p_end[stop - 1]))))
+        return spans
 
     model_metrics = Recognizer.seqeval  # on tokens
 
