@@ -13,7 +13,7 @@ BUDGET = {
     "wxb/metrics": 526,
     "wxb/models": 2549,
     "wxb/training": 1558,
-    "wxb/tasks": 8979,
+    "wxb/tasks": 8980,
     "wxb/reporting": 1508,
     "wxb/project": 2883,
     "wxb/cli": 2483,
@@ -22,7 +22,7 @@ BUDGET = {
     "wxb/masking": 831,
     "demos": 2086,
     "benchmarks": 4435,
-    "tests": 27952,
+    "tests": 27957,
 }
 
 

@@ -68,7 +68,7 @@ def test_a_record_is_read_with_sorted_spans(tmp_path):
         (raw(language="\ud800"), "lone surrogate", "ud800"),
         (raw(language="en\x1b[31m"), "wrong type", "x1b"),
         (raw(spans=[(0, 3, "\ud800")]), "lone surrogate", "ud800"),
-        (raw(spans=[(0, 19, "NAME")]), "offsets out of range", "0-19 of 18"),
+        (raw(spans=[(0, 19, "NAME")]), "offsets out of range", "0-19 (characters) of 18"),
         (raw(spans=[(-1, 3, "NAME")]), "offsets out of range", "-1-3"),
         (raw(spans=[(3, 0, "NAME")]), "reversed offsets", "start 3, end 0"),
         (raw(spans=[(3, 3, "NAME")]), "reversed offsets", "start 3, end 3"),
@@ -144,6 +144,11 @@ def test_an_id_that_looks_like_a_path_and_line_cannot_repeat(tmp_path):
     assert items[1].reason == "duplicate id"
     ids = [item.id for item in items if isinstance(item, Record)]
     assert ids == ["test.jsonl:line 2", "valid.jsonl:line 1", "train.jsonl:line 1"]
+
+
+def test_offsets_inside_of_characters_are_reported_as_in_the_file(tmp_path):
+    reject = read_one(tmp_path, raw(text="👍👍 Ann", spans=[(1, 3, "NAME")]), offsets="utf-16")
+    assert (reject.reason, reject.detail[:12]) == ("offsets out of range", "1-3 (utf-16)")
 
 
 class Labels(reading.Reading):

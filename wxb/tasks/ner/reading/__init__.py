@@ -109,10 +109,11 @@ class Reading(reading.Reading):
 def _span(raw: Mapping[str, Any], start: int, end: int, text: str, corpus: Corpus) -> Span | None:
     """The checked span; None if `labels` maps its type to null."""
     fields = corpus.fields
+    if start < 0 or end < 0 or end > len(text):
+        place = f"{raw[fields.start]}-{raw[fields.end]} ({corpus.offsets})"
+        raise RecordError("offsets out of range", f"{place} of {len(text)} characters")
     if end <= start:
         raise RecordError("reversed offsets", f"start {start}, end {end}")
-    if start < 0 or end > len(text):
-        raise RecordError("offsets out of range", f"{start}-{end} of {len(text)} characters")
     mention = text[start:end]
     if fields.value is not None and spelling(raw.get(fields.value)) != spelling(mention):
         raise RecordError(
