@@ -13,7 +13,7 @@ BUDGET = {
     "wxb/metrics": 526,
     "wxb/models": 2549,
     "wxb/training": 1558,
-    "wxb/tasks": 8980,
+    "wxb/tasks": 8977,
     "wxb/reporting": 1508,
     "wxb/project": 2883,
     "wxb/cli": 2483,

@@ -189,16 +189,13 @@ def with_spans(raw: Raw, fields: Fields) -> Raw:
     content = raw.content
     if not isinstance(content, Mapping) or fields.input in content:
         return raw
-    name = next((name for name in TOKENS if _is_nonempty_list(content.get(name), str)), "")
-    tokens = content[name] if name else []
-    lists = [
-        n for n, v in content.items() if _is_nonempty_list(v, str | int) and len(v) == len(tokens)
-    ]
-    tag_field = next((field for field in (fields.spans, *TAGS) if field in lists), None)
+    name = next((name for name in TOKENS if _is_nonempty_list(content.get(name), str)), None)
+    lists = [n for n in (fields.spans, *TAGS) if _is_nonempty_list(content.get(n), str | int)]
+    if name is None or not lists:
+        return raw
+    tokens = content[name]
+    tag_field = next((field for field in lists if len(content[field]) == len(tokens)), None)
     if tag_field is None:
-        lists = [n for n in (fields.spans, *TAGS) if _is_nonempty_list(content.get(n), str | int)]
-        if not tokens or not lists:
-            return raw
         detail = f"found {len(tokens)} {name} and {len(content[lists[0]])} {lists[0]}"
         return raw._replace(content=RecordError("unequal lists", detail))
     tags = content[tag_field]
