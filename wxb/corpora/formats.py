@@ -23,6 +23,7 @@ from wxb.corpora.layout import DELIMITERS, FEATURES, LEGACY, TABLES, decode, dec
 from wxb.corpora.records import RecordError
 
 BATCH = 1000  # rows of Parquet: a repeated value is stored once, and unpacked for each row
+TURN = {"role", "from"}  # keys of messages
 DETAIL = 200  # characters of the details of a reject
 # The first line of tables for Excel.
 SEPARATOR = re.compile(r'"?sep=(.)"?(?=[\r\n])', re.IGNORECASE)
@@ -98,15 +99,13 @@ def _json(file: Path) -> Iterator[Raw]:
             " expected a list of records (for one record per line, use .jsonl)"
         )
     if isinstance(records, Mapping) and records:
-        is_by_id = len(records) > 1 and all(isinstance(r, Mapping) for r in records.values())
-        (first, *_), turns = records.values(), ({"role"}, {"from"})
-        if len(records) == 1 and isinstance(first, list) and first:  # a list under its name
-            is_list = all(
-                isinstance(r, Mapping) and not any(t <= {*r} for t in turns) for r in first
-            )
-            records = first if is_list else [records]
-        else:  # an object by ids, or a file for each document
-            records = [{"id": i, **r} for i, r in records.items()] if is_by_id else [records]
+        first, *others = records.values()
+        if others and all(isinstance(r, Mapping) for r in records.values()):  # by their ids
+            records = [{"id": i, **r} for i, r in records.items()]
+        else:  # a list under its name, but not one of turns; or a file for each document
+            rows = first if isinstance(first, list) and not others else []
+            is_list = rows and all(isinstance(r, Mapping) and not TURN & {*r} for r in rows)
+            records = rows if is_list else [records]
     if not isinstance(records, list):
         raise WxbError(f"{file}: found a JSON {type(records).__name__}; expected a list of records")
     for index, content in enumerate(records, start=1):
