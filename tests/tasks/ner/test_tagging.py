@@ -244,6 +244,8 @@ def test_a_loaded_predictor_predicts_the_same(kind, tmp_path):
     loaded = TaggingMethod.PREDICTOR.load(tmp_path)
     assert loaded.predict(TEXTS) == predictor.predict(TEXTS)
     assert loaded.settings == predictor.settings
+    loaded.save(tmp_path / "copy")
+    assert TaggingMethod.PREDICTOR.load(tmp_path / "copy").predict(TEXTS) == loaded.predict(TEXTS)
 
 
 def test_evaluation_decodes_as_the_predictor_does(tmp_path, monkeypatch):

@@ -12,7 +12,7 @@ from safetensors.torch import save_file
 from torch import Tensor, nn
 
 from wxb.core import pretrained
-from wxb.core.files import read_json
+from wxb.core.files import read_json, write_json
 from wxb.core.pretrained import ADAPTER, CONFIG, WEIGHTS
 from wxb.models import bert, gpt2, llama, whisper
 from wxb.training.backbones import tuning
@@ -92,7 +92,10 @@ class Native(nn.Module):
 
     def save_pretrained(self, folder: str | Path) -> None:
         """Write a folder that `AutoModel` loads."""
-        self.config.save_pretrained(str(folder))
+        if isinstance(self.config, SimpleNamespace):  # of `from_folder`
+            write_json(Path(folder, CONFIG), vars(self.config))
+        else:
+            self.config.save_pretrained(str(folder))
         # Shared weights are there once.
         weights = {n: w.data.contiguous() for n, w in self.backbone.named_parameters()}
         save_file(weights, Path(folder, WEIGHTS), metadata={"format": "pt"})
