@@ -168,6 +168,13 @@ def test_a_saved_tokenizer_is_the_same_without_transformers(trained, kind, has_p
         np.testing.assert_array_equal(ours, expected)
 
 
+def test_a_saved_tokenizer_keeps_its_chat_template(trained, tmp_path):
+    trained["byte-level-bpe"].save_pretrained(tmp_path / "one")
+    (tmp_path / "one/chat_template.jinja").write_text("{{ messages }}")
+    SavedTokenizer(tmp_path / "one").save_pretrained(tmp_path / "two")
+    assert SavedTokenizer(tmp_path / "two").chat_template == "{{ messages }}"
+
+
 @pytest.mark.parametrize("content", [None, "{", '{"version": "1.0"}'])
 def test_a_folder_without_a_tokenizer_is_named(content, tmp_path):
     if content:

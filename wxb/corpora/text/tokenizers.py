@@ -186,8 +186,9 @@ class SavedTokenizer:
     def save_pretrained(self, folder: Path) -> None:
         """Copy the files to another folder."""
         folder.mkdir(parents=True, exist_ok=True)
-        for name in ("tokenizer.json", CONFIG):
-            shutil.copyfile(Path(self.name_or_path, name), folder / name)
+        for name in ("tokenizer.json", CONFIG, CHAT_TEMPLATE):
+            if (file := Path(self.name_or_path, name)).is_file():
+                shutil.copyfile(file, folder / name)
 
     def __len__(self) -> int:
         """The size of the vocabulary, including added tokens."""
