@@ -13,7 +13,7 @@ BUDGET = {
     "wxb/metrics": 526,
     "wxb/models": 2549,
     "wxb/training": 1561,
-    "wxb/tasks": 8977,
+    "wxb/tasks": 8975,
     "wxb/reporting": 1508,
     "wxb/project": 2883,
     "wxb/cli": 2483,
@@ -22,7 +22,7 @@ BUDGET = {
     "wxb/masking": 831,
     "demos": 2086,
     "benchmarks": 4435,
-    "tests": 27966,
+    "tests": 27977,
 }
 
 

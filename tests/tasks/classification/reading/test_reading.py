@@ -5,6 +5,7 @@ import pytest
 
 from stages.preprocess import preprocess
 from tests.corpora.records import record, to_letters
+from wxb.cli.inputs import TextReader
 from wxb.core.errors import WxbError
 from wxb.core.files import read_json, read_jsonl
 from wxb.corpora.records import RecordError
@@ -55,6 +56,14 @@ def test_a_text_is_cleaned_as_a_browser_shows_it(text, shown):
     assert clean(text, html=True)[0] == shown
 
 
+def test_records_of_other_files_are_cleaned_like_those_of_the_corpus(tmp_path, monkeypatch):
+    monkeypatch.setattr(TextReader, "task", "classification")
+    monkeypatch.setattr(TextReader, "corpus", corpus(html="removed"))
+    (tmp_path / "new.jsonl").write_text('{"review": "so<br />good"}\n{"review": "<br />"}\n')
+    first, second = TextReader("x").read(tmp_path / "new.jsonl")
+    assert (first.input, second.input) == ("so\ngood", None)
+
+
 def test_repairs_are_listed_and_html_may_be_kept():
     assert len(clean(f"<b>a</b>{10**6 * ' '}b", html=True)[0]) == 10**6 + 2  # in linear time
     assert len(clean("<b>a</b> &amp; \x92", html=True)[1]) == 3
@@ -77,7 +86,8 @@ def test_repairs_are_listed_and_html_may_be_kept():
 )
 def test_labels_are_mapped_to_classes_ignoring_case(label, class_):
     labels = {"pos": "positive", "正面": "positive", "1": "positive", "0": "negative"}
-    found = reading.Reading().gold_and_repairs({"sentiment": label}, "", corpus(labels=labels))
+    raw = {"review": "plain", "sentiment": label}
+    found = reading.Reading().gold_and_repairs(raw, "", corpus(labels=labels))
     assert found == (class_, ())
 
 
@@ -93,6 +103,7 @@ def test_labels_are_mapped_to_classes_ignoring_case(label, class_):
     ],
 )
 def test_an_unusable_label_is_an_error(raw, reason):
+    raw = {"review": "plain", **raw}
     with pytest.raises(RecordError) as error:
         reading.Reading().gold_and_repairs(raw, "", corpus(labels={"unsup": None}))
     assert error.value.reason == reason

@@ -14,7 +14,7 @@ from wxb.core.params.section import JOINERS
 from wxb.corpora import formats, reading
 from wxb.corpora.formats import Raw
 from wxb.corpora.layout import decode, decode_table
-from wxb.corpora.records import Record, RecordError, required_field
+from wxb.corpora.records import Record, RecordError, required_field, required_text
 from wxb.tasks.classification.params import Corpus
 
 FASTTEXT = re.compile(r"\s*((?:__label__\S+\s+)+)(.*)")
@@ -36,37 +36,35 @@ class Reading(reading.Reading):
     """How texts with one class each are read."""
 
     def raw_records(self, file: Path, corpus: Corpus) -> Iterator[Raw]:
-        """The records of a file with cleaned texts, and with the class of the file, if any."""
+        """The records of a file, with the class of the file, if any."""
         if corpus.format:
-            file_class, rows = {}, _text_records(file, corpus)
-        else:
-            file_class = {CLASS: _class_of(file, corpus)} if corpus.classes else {}
-            rows = formats.raw_records(file, None, corpus.columns, corpus.annotator)
-        for raw in rows:
-            content, repaired = raw.content, raw.repaired
-            if isinstance(content, Mapping):
-                content = {**content, **file_class}
-                text = content.get(corpus.fields.input)
-                if isinstance(text, str):
-                    content[corpus.fields.input], repairs = clean(
-                        text, html=corpus.html == "removed"
-                    )
-                    repaired += repairs
-            yield raw._replace(content=content, repaired=repaired)
+            yield from _text_records(file, corpus)
+            return
+        file_class = {CLASS: _class_of(file, corpus)} if corpus.classes else {}
+        for raw in formats.raw_records(file, None, corpus.columns, corpus.annotator):
+            is_record = isinstance(raw.content, Mapping)
+            yield raw._replace(content={**raw.content, **file_class}) if is_record else raw
+
+    def input_of(self, raw: Mapping[str, Any], corpus: Corpus) -> str:
+        """The text of a raw record, as `clean` returns it."""
+        field = corpus.fields.input
+        text, _ = clean(required_text(raw, field), html=corpus.html == "removed")
+        return required_text({field: text}, field)
 
     def gold_and_repairs(
         self, raw: Mapping[str, Any], text: str, corpus: Corpus
-    ) -> tuple[Any, tuple[()]]:
-        """The class of a raw record, None if it has no label; nothing is repaired.
+    ) -> tuple[Any, tuple[str, ...]]:
+        """The class of a raw record, None if it has no label; and the repairs of its text.
 
         `labels` maps a label, a string, a whole number or a truth value, to its class, ignoring
         case; 5.0 is "5". Raises RecordError for a label of another type, and for one that
         `labels` maps to null.
         """
+        _, repairs = clean(raw[corpus.fields.input], html=corpus.html == "removed")
         field = corpus.fields.label or CLASS
         label = required_field(raw, field)
         if label in (None, []) or label != label or (isinstance(label, str) and not label.strip()):
-            return None, ()  # also for NaN, which is not equal to itself
+            return None, repairs  # also for NaN, which is not equal to itself
         if isinstance(label, float) and label.is_integer():
             label = int(label)  # tables with empty cells have such ratings
         if isinstance(label, bool):
@@ -82,7 +80,7 @@ class Reading(reading.Reading):
             raise RecordError("left out", f"`labels` has no class for {name!r}")
         if not class_.translate(JOINERS).isprintable():  # nor is a lone surrogate
             raise RecordError("wrong type", f"{field!r} is {class_!r}, expected a printable name")
-        return class_, ()
+        return class_, repairs
 
     def wording(self, record: Record) -> str:
         """The words of a text in lower case, 0 for each number; empty if they have no letter."""
