@@ -1,5 +1,6 @@
 """The defaults of methods and trained models."""
 
+from functools import partial
 from itertools import chain
 
 import numpy as np
@@ -14,6 +15,7 @@ from wxb.core.params.experiments import Encoding, Prediction, Tuning
 from wxb.corpora.records import Record
 from wxb.corpora.text import tokenizers
 from wxb.corpora.text.encoded import IGNORED, write_columns
+from wxb.corpora.text.windows import text_windows
 from wxb.tasks import method_of, methods
 
 TEXTS = ["one two three four five six", "two", "", "six five"]
@@ -77,6 +79,14 @@ def test_inputs_have_special_tokens_and_are_truncated(tokenizer, items):
     assert ids[0] == [*full[0][:4], full[0][-1]]
     assert ids[1:] == full[1:]
     assert len(ids[0]) == 5 < len(full[0])
+
+
+def test_special_tokens_alone_are_no_input(tokenizer):
+    encoded = tokenizers.encode(tokenizer, TEXTS)
+    for build in (methods.inputs, partial(text_windows, stride=1)):
+        with pytest.raises(WxbError, match="found 2; expected over 2"):
+            build(encoded, tokenizer, max_length=2)
+        build(encoded, tokenizer, max_length=3)
 
 
 def test_batches_have_each_item_once_sorted_by_length():

@@ -31,7 +31,7 @@ from wxb.corpora.text.encoded import (
     read_encoded,
     write_encoded,
 )
-from wxb.corpora.text.tokenizers import SavedTokenizer, special_tokens
+from wxb.corpora.text.tokenizers import SavedTokenizer, special_tokens, text_room
 
 Item = Mapping[str, NDArray[Any]]  # arrays by the names of the model's inputs
 Items = Sequence[Item]
@@ -382,7 +382,7 @@ def inputs(encoded: Encoded, tokenizer: Any, max_length: int, keep: str = "start
     `keep` is "start", or "ends" for a quarter from the start and the rest from the end.
     """
     before, after = special_tokens(tokenizer)
-    room = max_length - len(before) - len(after)
+    room = text_room(tokenizer, max_length)
     head = room // 4 if keep == "ends" else room
 
     def item(index: int) -> dict[str, NDArray[np.int32]]:

@@ -3,11 +3,9 @@
 from itertools import pairwise
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wxb.corpora.text.encoded import Encoded
 from wxb.corpora.text.tokenizers import encode, train
 from wxb.corpora.text.windows import (
     Windows,
@@ -112,9 +110,3 @@ def test_the_characters_of_windows_are_the_whole_text():
     assert parts[0][0] == 0
     assert parts[-1][1] == len(text)
     assert all(left[1] == right[0] for left, right in pairwise(parts))
-
-
-def test_a_window_without_room_is_refused():
-    encoded = Encoded(*(np.zeros(0, np.int32) for _ in range(3)), row_splits=np.array([0]))
-    with pytest.raises(ValueError, match="found 0"):
-        text_windows(encoded, train("wordpiece", 300, ["ab"]), max_length=2, stride=0)

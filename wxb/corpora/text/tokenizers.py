@@ -251,6 +251,16 @@ def special_tokens(tokenizer: AnyTokenizer) -> tuple[NDArray[np.int32], NDArray[
     return ids[: inner[0]], ids[inner[-1] + 1 :]
 
 
+def text_room(tokenizer: AnyTokenizer, max_length: int) -> int:
+    """How many tokens of a text fit beside the special ones. Raises WxbError if none does."""
+    special = sum(map(len, special_tokens(tokenizer)))
+    if max_length <= special:
+        raise WxbError(
+            f"max_length: found {max_length}; expected over {special}, the special tokens"
+        )
+    return max_length - special
+
+
 def token_ids(
     tokenizer: AnyTokenizer, texts: Sequence[str], *, special: bool = False
 ) -> list[NDArray[np.int32]]:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wxb.corpora.text.encoded import Encoded
-from wxb.corpora.text.tokenizers import AnyTokenizer, special_tokens
+from wxb.corpora.text.tokenizers import AnyTokenizer, text_room
 
 
 class Windows(NamedTuple):
@@ -32,10 +32,8 @@ def sliding_windows(row_splits: NDArray[np.int64], *, size: int, stride: int) ->
     """Windows of at most `size` tokens; neighbours share at least `stride` tokens.
 
     `row_splits` is that of `Encoded`. The last window of a text ends with the text and is full if
-    the text has `size` tokens or more. Raises ValueError if `size` is below 1.
+    the text has `size` tokens or more.
     """
-    if size < 1:
-        raise ValueError(f"a window needs room for a token, found {size}")
     lengths = np.diff(row_splits)
     step = max(1, size - stride)
     counts = 1 + -(-np.maximum(lengths - size, 0) // step)
@@ -56,8 +54,8 @@ def text_windows(
     encoded: Encoded, tokenizer: AnyTokenizer, *, max_length: int, stride: int
 ) -> Windows:
     """Windows of at most `max_length` tokens, including the tokenizer's special tokens."""
-    room = max_length - sum(map(len, special_tokens(tokenizer)))
-    return sliding_windows(encoded.row_splits, size=room, stride=stride)
+    size = text_room(tokenizer, max_length)
+    return sliding_windows(encoded.row_splits, size=size, stride=stride)
 
 
 def in_one_window(
