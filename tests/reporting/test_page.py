@@ -16,7 +16,7 @@ from wxb.core.params import load, read_yaml
 from wxb.lessons import Lesson
 from wxb.lessons import assemble as assemble_lesson
 from wxb.reporting import costs, figures, pairs, parts
-from wxb.reporting.page import assemble, differences, published, settings, write_index
+from wxb.reporting.page import assemble, differences, differing_settings, published, write_index
 
 SEVEN = ["ner-encoder", "ner-decoder", "ner-third", *(f"ner-{name}" for name in "abcd")]
 THREE, TWO = SEVEN[:3], SEVEN[:2]
@@ -229,7 +229,9 @@ def test_gold_that_training_lost_is_on_the_page(tree):
 
 def test_settings_differ_if_they_have_two_values_among_those_that_have_them():
     params = load(HOME / "params.yaml")
-    values = {key: row for key, *row in settings(params, ["ner-encoder", "ner-decoder"]).rows}
+    values = {
+        key: row for key, *row in differing_settings(params, ["ner-encoder", "ner-decoder"]).rows
+    }
     assert values["backbone.name"] == ["encoder", "decoder"]
     assert all(len({*row} - {"–"}) > 1 for row in values.values())
 

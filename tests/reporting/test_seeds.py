@@ -46,7 +46,7 @@ def test_the_study_of_several_seeds_is_kept_with_its_machine(tree):
     content["studies"]["ner"]["seed"] = [4, 5]
     write("params.yaml", content)
     write("reports/studies/ner.json", {**made.comparison, "seeds": [4, 5]})
-    found = provenance.results_of_seeds("ner")
+    found = provenance.comparison_with_machines("ner")
     assert found["seeds"] == [4, 5]
     assert found["made"]["machines"] == [{"device": "some machine"}]
 

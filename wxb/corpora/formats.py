@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 from wxb.core.errors import WxbError
 from wxb.core.files import read_json
 from wxb.corpora.adapters import adapt
-from wxb.corpora.layout import DELIMITERS, FEATURES, LEGACY, TABLES, decode, decode_table
+from wxb.corpora.layout import DELIMITERS, FEATURES, LEGACY, TABLES, decode, decode_legacy
 from wxb.corpora.records import RecordError
 
 BATCH = 1000  # rows of Parquet: a repeated value is stored once, and unpacked for each row
@@ -79,9 +79,9 @@ def _unconverted(file: Path, parsed: str | None, columns: Sequence[str] | None) 
         case ".jsonl" | ".ndjson":
             return _jsonl(file)
         case ".parquet":
-            return _batches(file, lambda: pq.ParquetFile(file).iter_batches(BATCH))
+            return _batch_rows(file, lambda: pq.ParquetFile(file).iter_batches(BATCH))
         case ".arrow":
-            return _batches(file, lambda: _open_arrow(file))
+            return _batch_rows(file, lambda: _open_arrow(file))
         case _:
             return _json(file)
 
@@ -124,7 +124,7 @@ def _table(file: Path, parsed: str | None, columns: Sequence[str] | None) -> Ite
 
     Tabs and bars may not be quoted: quotation marks are text unless they enclose whole cells.
     """
-    text, legacy = decode_table(file, LEGACY if file.suffix.lower() in TABLES else ())
+    text, legacy = decode_legacy(file, LEGACY if file.suffix.lower() in TABLES else ())
     repaired = (f"read as {legacy}",) if legacy else ()
     csv.field_size_limit(2**31 - 1)
     if mark := SEPARATOR.match(text):
@@ -147,7 +147,7 @@ def _table(file: Path, parsed: str | None, columns: Sequence[str] | None) -> Ite
             raise WxbError(
                 f"{file}: its first line is a header; leave --columns out, and name it .tsv or .csv"
             )
-        content: Any = _parse_cell(dict(zip(names, cells, strict=False)), parsed)
+        content: Any = _with_parsed_cell(dict(zip(names, cells, strict=False)), parsed)
         if len(cells) != len(names):
             detail = f"found {len(cells)} cells, expected {len(names)}"
             if not any(cells[len(names) :]) and len(cells) > len(names):
@@ -216,7 +216,7 @@ def _is_quoted(text: str, delimiter: str) -> bool:
         return False
 
 
-def _batches(file: Path, batches: Callable[[], Iterable[pa.RecordBatch]]) -> Iterator[Raw]:
+def _batch_rows(file: Path, batches: Callable[[], Iterable[pa.RecordBatch]]) -> Iterator[Raw]:
     """The rows of batches. Raises WxbError if the file is damaged."""
     try:
         rows = (row for batch in batches() for row in batch.to_pylist())
@@ -244,7 +244,7 @@ def _object_or_error(pairs: list[tuple[str, Any]]) -> Any:
     return next((value for value in inner if isinstance(value, RecordError)), content)
 
 
-def _parse_cell(row: dict[str, Any], column: str | None) -> Any:
+def _with_parsed_cell(row: dict[str, Any], column: str | None) -> Any:
     """Parse a cell of JSON or a Python literal in place; the row, or a RecordError."""
     if column in row:
         cell = row[column] or "null"

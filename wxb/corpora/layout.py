@@ -125,11 +125,11 @@ def refuse_unsupported(file: Path) -> None:
 
 def decode(file: Path) -> str:
     """The text of a UTF-8 file without its mark. Raises WxbError if empty or not UTF-8."""
-    text, _ = decode_table(file, legacy=())
+    text, _ = decode_legacy(file, legacy=())
     return text
 
 
-def decode_table(file: Path, legacy: Sequence[str] = LEGACY) -> tuple[str, str | None]:
+def decode_legacy(file: Path, legacy: Sequence[str] = LEGACY) -> tuple[str, str | None]:
     """The text of a file and its encoding, detected among `legacy`; None for UTF-8.
 
     Raises WxbError as `decode` does, also if no encoding gives plausible text.

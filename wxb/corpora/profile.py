@@ -59,10 +59,10 @@ def verbatim(
 ) -> dict[str, float | None]:
     """The shares of sentences, and of runs of five words, of test records that training has.
 
-    Compares `verbatim_text` of labelled records; None if there is no sentence or no run.
+    Compares `sentence_text` of labelled records; None if there is no sentence or no run.
     """
     texts, others = (
-        [task.verbatim_text(record) for record in records if record.gold is not None]
+        [task.sentence_text(record) for record in records if record.gold is not None]
         for records in (test, train)
     )
     shares = {}

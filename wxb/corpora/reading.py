@@ -98,7 +98,7 @@ class Reading(ABC):
         """
         return self.wording(record)
 
-    def verbatim_text(self, record: Record) -> str:
+    def sentence_text(self, record: Record) -> str:
         """The text whose sentences are searched in training; by default its leakage text."""
         return self.leakage_text(record)
 

@@ -138,24 +138,24 @@ def _left_out(groups: Groups, scores: Scores) -> dict[str, NDArray[np.float64]]:
 def _standard_error(
     sizes: NDArray[np.int64],
     left_out: NDArray[np.float64],
-    values: Sequence[NDArray[np.float64]],
-    excess: float = 0.0,
+    by_seed: Sequence[NDArray[np.float64]],
+    excess_kurtosis: float = 0.0,
 ) -> tuple[float, float]:
     """Standard error and degrees of freedom of a score, or of a difference of scores.
 
-    `left_out` has the score without each group (groups,), `values` the scores of each system's
-    seeds (seeds,). Groups of unequal sizes count as fewer (Kish), and so do those with an `excess`
-    of kurtosis (Cramér); the variances of groups and of seeds are added (Satterthwaite).
+    `left_out` has the score without each group (groups,), `by_seed` the scores of each system
+    (seeds,). Groups of unequal sizes count as fewer (Kish), and so do those with an
+    `excess_kurtosis` (Cramér); the variances of groups and of seeds are added (Satterthwaite).
     """
     count = len(sizes)
     df = max(1.0, float(sizes.sum() ** 2 / np.square(sizes).sum()) - 1)
     parts = [
         (
             (count - 1) / count * float(np.square(left_out - left_out.mean()).sum()),
-            max(1.0, 1 / (1 / df + excess / (2 * count))),
+            max(1.0, 1 / (1 / df + excess_kurtosis / (2 * count))),
         )
     ]
-    parts += [(float(v.var(ddof=1)) / len(v), len(v) - 1.0) for v in values if len(v) > 1]
+    parts += [(float(v.var(ddof=1)) / len(v), len(v) - 1.0) for v in by_seed if len(v) > 1]
     variance = sum(part for part, _ in parts)
     if variance <= np.square(1e-9 * max(1.0, np.abs(left_out).max())):  # of rounding alone
         return 0.0, parts[0][1]

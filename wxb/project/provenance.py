@@ -119,7 +119,7 @@ def set_seeds(study: str, path: Path = PARAMS) -> None:
     params_file.write(content, path)
 
 
-def results_of_seeds(study: str) -> dict[str, Any]:
+def comparison_with_machines(study: str) -> dict[str, Any]:
     """The comparison of a study that ran here with all its seeds, and its machines as `made`."""
     content = read_json(WorkingTree(), paths.study(study))
     return {**content, "made": from_costs(load(), study)}
@@ -134,4 +134,4 @@ if __name__ == "__main__":
     if action == "seeds":
         set_seeds(name)
     else:
-        print(json.dumps(results_of_seeds(name), ensure_ascii=False, indent=2))
+        print(json.dumps(comparison_with_machines(name), ensure_ascii=False, indent=2))

@@ -50,7 +50,7 @@ def assemble(study: Study, task: Page) -> str:
         notes=[
             f"Best scores: {'; '.join(best)}.",
             *(f"Check the data: {warning}." for warning in comparison.get("warnings", [])),
-            *changed_gold(study),
+            *alignment_changes(study),
         ],
         legend=study.chips,
         footer=f"Study {comparison['study']}.",
@@ -114,7 +114,7 @@ def data_text(study: Study) -> str:
     return f"{kind}: {', '.join(counts)}." if counts else ""
 
 
-def changed_gold(study: Study) -> Iterator[str]:
+def alignment_changes(study: Study) -> Iterator[str]:
     """The counts of training gold that alignment changed or lost, for each experiment with any."""
     for name, counts in study.alignments.items():
         rest = {formatting.words(k): n for k, n in counts.items() if k not in ("gold", "kept")}
@@ -264,7 +264,7 @@ def published(study: Study) -> list[Section]:
 def _reproduction(study: Study) -> list[Block]:
     comparison, params = study.comparison, study.params
     names = pairs.trained(comparison)
-    differing = settings(params, names)
+    differing = differing_settings(params, names)
     sets = pairs.test_sets(comparison).items()
     seeds = ", ".join(map(str, comparison["seeds"]))
     return [
@@ -277,7 +277,7 @@ def _reproduction(study: Study) -> list[Block]:
     ]
 
 
-def settings(params: Params, names: Sequence[str]) -> Table:
+def differing_settings(params: Params, names: Sequence[str]) -> Table:
     """The settings that have two values among the experiments (and backbones) with them."""
     columns = []
     for name in names:

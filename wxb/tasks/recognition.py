@@ -22,7 +22,7 @@ from wxb.core.params.section import Section
 from wxb.core.params.tasks import FOLDER, names
 from wxb.corpora.adapters import ANNOTATORS, OTHER, author, parsed
 from wxb.corpora.formats import raw_records
-from wxb.corpora.layout import SUFFIXES, decode, decode_table, has_records
+from wxb.corpora.layout import SUFFIXES, decode, decode_legacy, has_records
 from wxb.corpora.records import RecordError
 from wxb.tasks import get
 
@@ -101,7 +101,7 @@ class Files:
 
     def nonblank_lines(self, file: Path) -> Iterator[str]:
         """The lines of a file without fields that are not blank."""
-        text = decode_table(file)[0] if has_records(file) else decode(file)
+        text = decode_legacy(file)[0] if has_records(file) else decode(file)
         return filter(str.strip, text.split("\n"))
 
     def summary(self) -> str:

@@ -309,7 +309,7 @@ def _summary(trial: Contents, corpus: Corpus, seed: int) -> RenderableType:
     }
     for label, count in counts.items():
         if count:
-            rows.append((label.replace("_", " "), escaped(_format_count(count))))
+            rows.append((label.replace("_", " "), escaped(_format_counts(count))))
             names = [str(name) for name in count] if isinstance(count, Mapping) else []
             plain = {
                 n: " ".join(normalize("NFKC", n).casefold().removesuffix(".0").split())
@@ -332,7 +332,7 @@ def _summary(trial: Contents, corpus: Corpus, seed: int) -> RenderableType:
     return table((), rows)
 
 
-def _format_count(count: Any) -> str:
+def _format_counts(count: int | Mapping[str, int]) -> str:
     """Format a number, or the most frequent names with their counts: "good 12, bad 3"."""
     if not isinstance(count, Mapping):
         return f"{count:,}"

@@ -53,7 +53,7 @@ class TaggingRecognizer(Recognizer):
             folder,
             tags=len(tag_names(settings["types"])),
             settings=Head(**settings["head"]),
-            word_features=_word_features(settings),
+            word_features=_word_feature_settings(settings),
             bidirectional=settings["bidirectional"],
             four_bit=settings["four_bit"],
         )
@@ -63,7 +63,7 @@ class TaggingRecognizer(Recognizer):
         import torch
 
         windows, tokenizer = inputs.windows, self.tokenizer
-        word_features = _word_features(self.settings)
+        word_features = _word_feature_settings(self.settings)
         items = [_inputs(inputs, window, tokenizer, word_features) for window in indices]
         with torch.inference_mode():
             output = self.model(**self.batch(items))
@@ -122,7 +122,7 @@ def _merged_windows(
     return tuple(np.concatenate(values) for values in zip(*parts, strict=True))
 
 
-def _word_features(settings: Mapping[str, Any]) -> WordFeatures | None:
+def _word_feature_settings(settings: Mapping[str, Any]) -> WordFeatures | None:
     shape = settings["word_features"]
     return WordFeatures(**shape) if shape else None
 

@@ -23,7 +23,7 @@ def _statistics(features: NDArray[np.float32]) -> NDArray[np.float32]:
     return np.concatenate(moments, axis=1).round(DECIMALS)
 
 
-def _of_recording(path: str, encoding: Spectrograms) -> list[float]:
+def _recording_statistics(path: str, encoding: Spectrograms) -> list[float]:
     """The statistics of a recording, truncated to a window."""
     length = encoding.window * FRAMES
     features = to_window(log_mel(read(path), encoding.mel_bands, length), length)
@@ -47,7 +47,7 @@ class NearestMethod(baselines.BaselineMethod):
 
     def values(self, records: Sequence[Record], caption: str) -> dict[str, Any]:
         """The statistics and the transcript of each recording; shows progress."""
-        of_recording = partial(_of_recording, encoding=self.experiment.encoding)
+        of_recording = partial(_recording_statistics, encoding=self.experiment.encoding)
         paths = [record.input for record in records]
         return {
             "statistics": [*map_parallel(of_recording, paths, caption)],

@@ -13,7 +13,7 @@ from wxb.core.params.corpora import Split
 from wxb.core.params.section import JOINERS
 from wxb.corpora import formats, reading
 from wxb.corpora.formats import Raw
-from wxb.corpora.layout import decode, decode_table
+from wxb.corpora.layout import decode, decode_legacy
 from wxb.corpora.records import Record, RecordError, required_field, required_text
 from wxb.tasks.classification.params import Corpus
 
@@ -89,8 +89,8 @@ class Reading(reading.Reading):
             return ""
         return _DIGITS.sub("0", _MARKS.sub(" ", text)).strip()
 
-    def verbatim_text(self, record: Record) -> str:
-        """The text in lower case with its marks, which separate sentences."""
+    def sentence_text(self, record: Record) -> str:
+        """As `wording`, with the marks, which separate sentences."""
         return super().wording(record)
 
     def check_labels(self, splits: Mapping[str, Sequence[Record]], split: Split) -> None:
@@ -151,7 +151,7 @@ def _text_records(file: Path, corpus: Corpus) -> Iterator[Raw]:
     field = corpus.fields.input
     if corpus.format == "files":
         try:
-            text, legacy = decode_table(file)
+            text, legacy = decode_legacy(file)
         except WxbError as error:
             yield Raw("text", RecordError("no text", str(error)))
             return

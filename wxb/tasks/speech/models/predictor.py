@@ -131,14 +131,14 @@ def windows(samples: NDArray[np.float32], seconds: int, *, pause: float) -> list
     return ranges
 
 
-def _utterances(smooth: NDArray[np.float64], lowest: float) -> Iterator[tuple[int, int]]:
-    """Frame ranges of unbroken speech, MIN_SPEECH or longer, from loudness (F,) in dB.
+def _utterances(loudness: NDArray[np.float64], minimum: float) -> Iterator[tuple[int, int]]:
+    """Frame ranges of unbroken speech, MIN_SPEECH or longer, from the loudness (F,) in dB.
 
-    Speech is louder than `lowest` and than the noise around it: the minimum loudness within
+    Speech is louder than `minimum` and than the noise around it: the minimum loudness within
     NOISE_SPAN frames. Rooms are never silent, and their noise changes.
     """
-    noise = minimum_filter1d(smooth, NOISE_SPAN)
-    loud = np.flatnonzero(smooth >= np.maximum(noise + SPEECH_OVER_NOISE, lowest))
+    noise = minimum_filter1d(loudness, NOISE_SPAN)
+    loud = np.flatnonzero(loudness >= np.maximum(noise + SPEECH_OVER_NOISE, minimum))
     for frames in np.split(loud, np.flatnonzero(np.diff(loud) > MIN_PAUSE) + 1):
         if len(frames) >= MIN_SPEECH:
             yield int(frames[0]), int(frames[-1]) + 1
