@@ -8,21 +8,21 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 BUDGET = {
     "stages": 609,
-    "wxb/core": 2118,
-    "wxb/corpora": 2636,
+    "wxb/core": 2126,
+    "wxb/corpora": 2637,
     "wxb/metrics": 526,
     "wxb/models": 2549,
-    "wxb/training": 1561,
-    "wxb/tasks": 8975,
+    "wxb/training": 1566,
+    "wxb/tasks": 8993,
     "wxb/reporting": 1508,
-    "wxb/project": 2883,
-    "wxb/cli": 2483,
+    "wxb/project": 2888,
+    "wxb/cli": 2493,
     "wxb/lessons": 637,
     "wxb/runtime": 542,
     "wxb/masking": 831,
     "demos": 2086,
     "benchmarks": 4435,
-    "tests": 27981,
+    "tests": 27999,
 }
 
 

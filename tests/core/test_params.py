@@ -246,12 +246,18 @@ def test_parameters_are_a_mapping(content):
 
 
 @pytest.mark.parametrize(
-    "text", [b"a: [", b"a: 1\na: 2", b"\tseed: 1", b"seed: \xff", b"a: !!python/object:os.x y"]
+    "text", [b"a: [", b"\tseed: 1", b"seed: \xff", b"a: !!python/object:os.x y"]
 )
 def test_a_file_that_is_not_yaml_is_an_error(tmp_path, text):
     path = tmp_path / "params.yaml"
     path.write_bytes(text)
     with pytest.raises(ParamsError, match=rf"^{re.escape(str(path))}: not readable as YAML"):
+        load(path)
+
+
+def test_a_name_that_is_twice_in_the_file_is_an_error(tmp_path):
+    (path := tmp_path / "params.yaml").write_text("a: {x: 1,\n  x: 2}")
+    with pytest.raises(ParamsError, match=r'params.yaml, line 2: found duplicate key "x"'):
         load(path)
 
 

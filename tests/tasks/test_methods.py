@@ -131,22 +131,27 @@ def test_accuracy_excludes_ignored_labels():
 
 
 def test_labels_that_training_lacks_are_lost(tokenizer, tmp_path):
-    records = [Record(label, label, label, None, "") for label in "abc"]
+    texts = [TEXTS[0], "two", TEXTS[3]]  # the first has more than 3 tokens
+    records = [
+        Record(label, text, label, None, "") for label, text in zip("abc", texts, strict=True)
+    ]
     method, files = Method(Experiment, ["a", "c"], tokenizer), [tmp_path / "f", tmp_path / "t"]
     method.encode([records], files[0], caption="encode")
     columns, splits, counts = method.targets(files[0], [records[:2], records[2:]])
     write_columns(files[1], columns, splits)
     assert columns["labels"].tolist() == [0, IGNORED, 1]
     assert splits.tolist() == [0, 1, 2, 3]
-    assert counts == {"gold": 3, "kept": 2, "lost": 1}
+    assert counts == {"gold": 3, "kept": 2, "lost": 1, "text_truncated": 1}
     assert [item["labels"] for item in method.items(*files, records)] == [0, IGNORED, 1]
 
 
 def test_numbers_are_their_own_targets(tokenizer, tmp_path):
     records = [Record(str(n), "a", n, None, "") for n in (0.5, -100.0)]
-    columns, _, counts = Method(Experiment, [], tokenizer).targets(tmp_path, [records])
+    method = Method(Experiment, [], tokenizer)
+    method.encode([records], tmp_path / "f", caption="encode")
+    columns, _, counts = method.targets(tmp_path / "f", [records])
     assert columns["labels"].tolist() == [0.5, -100.0]
-    assert counts == {"gold": 2, "kept": 2, "lost": 0}
+    assert counts == {"gold": 2, "kept": 2, "lost": 0, "text_truncated": 0}
 
 
 def test_items_are_made_on_access():

@@ -182,7 +182,11 @@ def test_accumulated_batches_make_the_update_of_one_batch(tmp_path, llama, count
         set_seed(0)
         model = Generator(language_model(llama, tokens=40))
         settings = Training(
-            epochs=1, batch_size=size, gradient_accumulation=accumulation, learning_rate=RATE
+            epochs=1,
+            batch_size=size,
+            gradient_accumulation=accumulation,
+            learning_rate=RATE,
+            warmup_ratio=0.0,
         )
         folder = tmp_path / f"{size}"
         options = {"seed": 0, "checkpoints": folder, "caption": "fit", "metric": "loss"}
@@ -237,6 +241,11 @@ def test_training_without_the_best_checkpoint_is_an_error(tmp_path):
         fit_linear(tmp_path / "x", training(epochs=3), metrics)
     with pytest.raises(WxbError, match=r"best f1 \(step None\)"):
         fit_linear(tmp_path / "y", training(epochs=2), Scripted([float("nan")] * 2))
+
+
+def test_a_training_of_one_update_would_change_nothing(tmp_path):
+    with pytest.raises(WxbError, match=r"found 1 update \(\d+ items, batch_size 999\)"):
+        fit_linear(tmp_path, training(epochs=1, batch_size=999, warmup_ratio=0.1), Scripted([0.1]))
 
 
 def test_a_training_that_diverges_is_an_error(tmp_path):

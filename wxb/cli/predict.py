@@ -64,7 +64,9 @@ def predict(
     if suffixes := trained.predictor_class(experiment).file_suffixes:
         items, size = _files(sources, suffixes), FILES
     chunks = iter(lambda: list(islice(items, size)), [])
-    first = next(chunks, [])  # read before the model is loaded, as it may be unreadable
+    # Read before the model is loaded, as it may be unreadable.
+    if not (first := next(chunks, [])):
+        raise WxbError(f"{', '.join(arguments) or '-'}: found no records; expected one or more")
     predictor = trained.load(experiment, **options)
     if caveat := trained.generated_caveat(experiment):
         print(caveat, file=sys.stderr)

@@ -86,11 +86,12 @@ def _checkpoint_faults(folder: Path, config: Any, tokenizer: Any) -> Iterator[st
     elif tokenizer is not None:
         vocabulary, added = tokenizer.get_vocab(), tokenizer.get_added_vocab()
         special = {*tokenizer.all_special_tokens}
-        ids = [i for token, i in vocabulary.items() if token not in added or token in special]
+        ids = [i for token, i in vocabulary.items() if token not in added]
         cure = "copy tokenizer.json and tokenizer_config.json from the original checkpoint"
-        if max(ids) >= config.vocab_size or len(ids) < config.vocab_size / 2:
+        last = max(ids, default=-1)
+        if last >= config.vocab_size or len(ids) < config.vocab_size / 2:
             yield (
-                f"checkpoint: found a tokenizer with {len(ids)} tokens, ids up to {max(ids)}, and"
+                f"checkpoint: found a tokenizer with {len(ids)} tokens, ids up to {last}, and"
                 f" `vocab_size` {config.vocab_size}; expected equal vocabularies: {cure}"
             )
         file, backend = folder / "tokenizer.json", tokenizer.backend_tokenizer

@@ -1,6 +1,7 @@
 """List and decode the raw files of a corpus, and assign them to splits."""
 
 import re
+import shlex
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -151,7 +152,7 @@ def decode_legacy(file: Path, legacy: Sequence[str] = LEGACY) -> tuple[str, str 
             raise WxbError(
                 f"{file}: found byte {data[error.start]:#04x} at offset {error.start}; expected"
                 f" UTF-8{others}: unpack it, or convert it with"
-                f" `iconv -f {likeliest} -t UTF-8 {file.name} > new{file.suffix}`"
+                f" `iconv -f {likeliest} -t UTF-8 {shlex.quote(str(file))} > new{file.suffix}`"
             ) from None
         encoding = best.encoding
         text = data.decode(encoding)

@@ -67,6 +67,11 @@ def contents() -> dict[str, Any]:
     return {file.stem: parse_yaml(file.read_bytes() or b"{}", file) for file in files}
 
 
+def studies() -> set[str]:
+    """The names of the studies of all profiles."""
+    return {name for params in contents().values() for name in params.get("studies") or {}}
+
+
 def _blocks(params: Mapping[str, Any]) -> dict[tuple[str, ...], Any]:
     """The blocks of params.yaml by section and name, and its other values by their key."""
     blocks: dict[tuple[str, ...], Any] = {}

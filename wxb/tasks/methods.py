@@ -277,15 +277,15 @@ class Network(Method):
         write_encoded(path, (tokenizers.encode(self.tokenizer, chunk) for chunk in texts))
 
     def targets(self, path: Path, chunks: Chunks) -> Alignment:
-        """The index of each label, IGNORED and lost if training lacks it; or each number."""
-        gold = [record.gold for records in chunks for record in records]
-        if self.labels:
-            index_of = {label: index for index, label in enumerate(self.labels)}
-            gold = [index_of.get(label, IGNORED) for label in gold]
-        lost = gold.count(IGNORED) if self.labels else 0
-        counts = {"gold": len(gold), "kept": len(gold) - lost, "lost": lost}
-        dtype = np.int64 if self.labels else np.float32
-        return {"labels": np.array(gold, dtype)}, np.arange(len(gold) + 1), counts
+        """As `label_targets`; also counts the texts that the model reads truncated."""
+        columns, row_splits, counts = label_targets(self, chunks)
+        lengths = np.diff(read_encoded(path).row_splits)
+        truncated = int(np.count_nonzero(lengths > self.text_room()))
+        return columns, row_splits, {**counts, "text_truncated": truncated}
+
+    def text_room(self) -> int:
+        """How many tokens of a text the model reads."""
+        return text_room(self.tokenizer, self.experiment.encoding.max_length)
 
     def items(self, features: Path, targets: Path, records: Iterable[Record]) -> Any:
         """The `input_ids` and the index of the label of each record, whose texts are not read."""
@@ -374,6 +374,18 @@ class HeadMethod(Network):
     def model_settings(self, targets: Path) -> dict[str, Any]:
         """The settings of the head."""
         return {"head": self.experiment.model.model_dump()}
+
+
+def label_targets(method: Method, chunks: Chunks) -> Alignment:
+    """The index of each label, IGNORED and lost if training lacks it; or each number."""
+    gold = [record.gold for records in chunks for record in records]
+    if method.labels:
+        index_of = {label: index for index, label in enumerate(method.labels)}
+        gold = [index_of.get(label, IGNORED) for label in gold]
+    lost = gold.count(IGNORED) if method.labels else 0
+    counts = {"gold": len(gold), "kept": len(gold) - lost, "lost": lost}
+    dtype = np.int64 if method.labels else np.float32
+    return {"labels": np.array(gold, dtype)}, np.arange(len(gold) + 1), counts
 
 
 def inputs(encoded: Encoded, tokenizer: Any, max_length: int, keep: str = "start") -> LazyItems:

@@ -125,6 +125,11 @@ def _arguments(settings: Any, train: Any, **options: Any) -> TrainingArguments:
     if isinstance(settings, Training):
         accumulation = settings.gradient_accumulation
         steps = settings.epochs * -(-len(train) // (settings.batch_size * accumulation))
+        if steps == 1 and settings.warmup_ratio:
+            raise WxbError(
+                f"found 1 update ({len(train)} items, batch_size {settings.batch_size}), which has"
+                " a learning rate of 0, as it begins the warm-up; lower batch_size, or add epochs"
+            )
         options |= {
             "num_train_epochs": settings.epochs,
             "gradient_accumulation_steps": accumulation,

@@ -85,7 +85,8 @@ def test_the_language_of_weights_is_stated_never_guessed(
     assert studies.choose_pretrained("mine", corpus, language, trial)[0] == expected
 
 
-def test_every_combination_is_an_experiment(content):
+def test_every_combination_is_an_experiment(content, monkeypatch):
+    monkeypatch.chdir(ROOT)
     rates = ("training.learning_rate=0.001", "training.learning_rate=2.0e-3")
     grid = parse_grid([*rates, "tuning.lora.r=4,8"])
     add_sweep(content, "rates", "ner-decoder-lora", grid, (1, 2, 3), "Which?")
@@ -98,8 +99,9 @@ def test_every_combination_is_an_experiment(content):
     assert (last.training.learning_rate, last.tuning.lora.r) == (0.002, 8)
     assert last.tuning.lora.target_modules == copied.tuning.lora.target_modules
     assert copied == load(ROOT / PARAMS).experiments["ner-decoder-lora"]
-    with pytest.raises(WxbError, match=r"studies\.ner already exists"):
-        add_sweep(content, "ner", "ner-encoder", grid, (1,), "Which?")
+    for name, fault in (("ner", r"studies\.ner already exists"), ("reviews", "other records")):
+        with pytest.raises(WxbError, match=fault):
+            add_sweep(content, name, "ner-encoder", grid, (1,), "Which?")
 
 
 @pytest.mark.parametrize(

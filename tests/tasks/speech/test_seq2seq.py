@@ -114,7 +114,7 @@ def test_a_merged_adapter_keeps_the_generation_settings_of_training(project, tmp
     folder, records = project
     shutil.copytree(folder / "models/base", folder / "models/bare")
     (folder / "models/bare/generation_config.json").unlink()
-    brief = tones.experiment(model={"shape": None}, tuning=LORA, training={"epochs": 1})
+    brief = tones.experiment(model={"shape": None}, tuning=LORA, training={"epochs": 2})
     out, _, _ = fit(folder, records[:8], "bare-lora", "bare", brief)
     sharing.merge(out, tmp_path / "merged")
     settings = read_json(tmp_path / "merged/generation_config.json")

@@ -254,12 +254,7 @@ def test_frozen_new_rows_are_saved_too(bases, trainable):
 
 @pytest.mark.parametrize("new", [[], NEW])
 def test_a_frozen_language_model_is_stored_once(bases, new):
-    frozen_settings = Tuning(frozen=True)
-    set_seed(1)
-    backbone = language_model(bases / "llama", tokens=VOCABULARY + len(new))
-    model = Generator(
-        tuning.adapt(backbone, frozen_settings, task_type=None), tuning=frozen_settings
-    )
+    model = generator(bases, "full", new=new, frozen=True)
     folder = bases / f"frozen-{len(new)}"
     folder.mkdir()
     model.eval().save_pretrained(folder)

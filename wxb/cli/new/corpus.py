@@ -16,9 +16,11 @@ from wxb.core.params.corpora import Corpus
 from wxb.core.params.tasks import corpus_class
 from wxb.corpora.layout import data_files, has_records, is_description, refuse_unsupported
 from wxb.corpora.reading import Contents, read_prepared
+from wxb.reporting.formatting import shortened
 from wxb.tasks import recognition
 from wxb.tasks.recognition import NO_GROUP, SPLITS, Block, Files, FlagError, Flags
 
+MAX_FILES = 5  # of a message
 # The tasks of flags that others have no use for.
 OWN_FLAGS = dict.fromkeys(("tag", "offsets", "repair"), "ner") | {
     **dict.fromkeys(("start", "end"), "ner speech"),
@@ -162,9 +164,9 @@ def _with_published_splits(split: Block, folder: Path, files: Sequence[Path]) ->
     if "train" in patterns and (others or patterns.keys() == {"train", "valid"}):
         raise FlagError(
             f"{folder}: found the splits {' and '.join(patterns)}"
-            f"{', and beside them ' if others else ''}{', '.join(others)}; expected train, test and"
-            " perhaps valid alone: move or rename files; without names of splits, all records are"
-            " divided"
+            f"{', and beside them ' if others else ''}{shortened(others, MAX_FILES)}; expected"
+            " train, test and perhaps valid alone: move or rename files; without names of splits,"
+            " all records are divided"
         )
     if len(patterns) == len(SPLITS):
         return {"files": {name: patterns[name] for name in SPLITS}}

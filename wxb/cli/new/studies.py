@@ -20,6 +20,7 @@ from wxb.core.packages import is_installed
 from wxb.core.params import parse_yaml
 from wxb.core.params.corpora import Corpus
 from wxb.corpora.reading import Contents
+from wxb.project import profiles
 from wxb.tasks import recognition
 
 # Settings of every experiment; those that its template lacks are empty.
@@ -229,9 +230,14 @@ def _set_value(block: Content, keys: Sequence[str], value: Any) -> None:
 
 
 def add(content: Content, section: str, name: str, block: Content) -> Content:
-    """Add a block to a section. Raises WxbError if the section has a block of this name."""
+    """Add a block to a section.
+
+    Raises WxbError if the section has a block of this name, or params/ a study with scores.
+    """
     blocks = content[section] = content.get(section) or {}
     if name in blocks:
         raise WxbError(f"{section}.{name} already exists: choose another name, or other values")
+    if section == "studies" and paths.study(name).exists() and name in profiles.studies():
+        raise WxbError(f"{paths.study(name)} has scores of other records: choose another name")
     blocks[name] = block
     return block

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import Field, ValidationError
 from ruamel.yaml import YAML
+from ruamel.yaml.constructor import DuplicateKeyError
 from ruamel.yaml.error import YAMLError
 
 from wxb.core import paths
@@ -93,6 +94,9 @@ def parse_yaml(text: str | bytes, source: Path | str = PARAMS) -> Any:
     """The content of a YAML text. Raises ParamsError, which names `source`, if it is not valid."""
     try:
         return YAML(typ="safe").load(text)
+    except DuplicateKeyError as error:
+        line = error.problem_mark.line + 1
+        raise ParamsError(f"{source}, line {line}: {error.problem}; rename or remove one") from None
     except (YAMLError, ValueError) as error:  # ValueError: a number of thousands of digits
         raise ParamsError(f"{source}: not readable as YAML\n{error}") from None
 
@@ -237,7 +241,10 @@ def _study_errors(name: str, study: Study, experiments: Mapping[str, Experiment]
                 yield f"{key}: {member!r} says {trait} {found!r}, not {expected!r}"
     for member, experiment in experiments.items():
         if experiment.study == name and member not in study.experiments:
-            yield f"{key}: lacks {member!r}, whose block says study {name!r}; add it to the list"
+            yield (
+                f"{key}: lacks {member!r}, whose block says study {name!r}; add it to the list, or"
+                " remove its block"
+            )
     trained = [m for m in study.experiments if m in experiments and not experiments[m].is_baseline]
     if study.question and len({*study.question} & {*trained}) != 2:
         yield (

@@ -256,7 +256,7 @@ def text_room(tokenizer: AnyTokenizer, max_length: int) -> int:
     special = sum(map(len, special_tokens(tokenizer)))
     if max_length <= special:
         raise WxbError(
-            f"max_length: found {max_length}; expected over {special}, the special tokens"
+            f"encoding.max_length: found {max_length}; expected over {special}, the special tokens"
         )
     return max_length - special
 

@@ -91,6 +91,10 @@ class PromptMethod(Network):
     experiment: Prompt
     PREDICTOR = PromptClassifier
 
+    def text_room(self) -> int:
+        """As by default; `max_length` is without the tokens of the prompt."""
+        return self.experiment.encoding.max_length
+
     def items(self, features: Path, targets: Path, records: Iterable[Record]) -> Any:
         """One item per text: its prompt, without examples, and the index of its class."""
         texts, labels = [r.input for r in records], read_columns(targets, ["labels"])[0]["labels"]

@@ -17,7 +17,7 @@ from wxb.tasks.classification import params
 from wxb.tasks.classification.models.predictor import LogitClassifier
 from wxb.tasks.classification.models.regression import fit_regression
 from wxb.tasks.classification.models.tfidf import Tfidf
-from wxb.tasks.methods import History, Method, Network
+from wxb.tasks.methods import Alignment, Chunks, History, Method, label_targets
 
 
 class TfidfClassifier(LogitClassifier):
@@ -44,7 +44,9 @@ class TfidfMethod(Method):
     experiment: params.Tfidf
     PREDICTOR = TfidfClassifier
 
-    targets = Network.targets
+    def targets(self, path: Path, chunks: Chunks) -> Alignment:
+        """The index of each class; texts are not truncated."""
+        return label_targets(self, chunks)
 
     def items(self, features: Path, targets: Path, records: Iterable[Record]) -> Any:
         """Each text with the index of its class."""
