@@ -105,15 +105,15 @@ def on_tokens(tagger: Recognizer, texts: Sequence[str], spans: Spans) -> list[li
     tags = align(encoded, windows, spans, tagger.types)[0].tags
     return [
         [Span(first, last, tagger.types[kind]) for first, last, kind in decode_tags(row.tolist())]
-        for row in np.split(tags, encoded.splits[1:-1])
+        for row in np.split(tags, encoded.row_splits[1:-1])
     ]
 
 
 def truncate(tagger: Recognizer, texts: Sequence[str]) -> list[str]:
     """Texts truncated to their first LIMIT tokens."""
     encoded = encode(tagger.tokenizer, texts)
-    lasts = np.minimum(encoded.splits[:-1] + LIMIT, encoded.splits[1:]) - 1
-    lengths = np.diff(encoded.splits)
+    lasts = np.minimum(encoded.row_splits[:-1] + LIMIT, encoded.row_splits[1:]) - 1
+    lengths = np.diff(encoded.row_splits)
     return [
         text if length <= LIMIT else text[: encoded.ends[last]]
         for text, length, last in zip(texts, lengths, lasts, strict=True)
@@ -175,7 +175,7 @@ def generator_pairs(name: str, generator: Any, records: Sequence[Record]) -> Ite
 def single_window_records(generator: Recognizer, records: Sequence[Record]) -> list[Record]:
     """The records that fit into one window, with one prompt and one answer each."""
     room = generator.settings["max_length"] - sum(map(len, special_tokens(generator.tokenizer)))
-    lengths = np.diff(encode(generator.tokenizer, [r.input for r in records]).splits)
+    lengths = np.diff(encode(generator.tokenizer, [r.input for r in records]).row_splits)
     return [record for record, length in zip(records, lengths, strict=True) if length <= room]
 
 
@@ -191,7 +191,7 @@ def answer_texts(
     )
     prompts = [
         np.concatenate([before, ids, after, middle]).astype(np.int32)
-        for ids in np.split(encoded.ids, encoded.splits[1:-1])
+        for ids in np.split(encoded.ids, encoded.row_splits[1:-1])
     ]
     pad, end = tokenizer.pad_token_id, tokenizer.eos_token_id
     by_row: dict[int, Answer] = {}

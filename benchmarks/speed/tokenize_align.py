@@ -143,7 +143,7 @@ def _loop(
     starts, ends = encoded.starts.tolist(), encoded.ends.tolist()
     tags = []
     for row, spans in enumerate(gold):
-        tokens = range(encoded.splits[row], encoded.splits[row + 1])
+        tokens = range(encoded.row_splits[row], encoded.row_splits[row + 1])
         tags.append([0 if ends[token] > starts[token] else IGNORED for token in tokens])
         for span in spans:
             inside = False
