@@ -15,7 +15,7 @@ pytestmark = pytest.mark.slow
 RATE = 8000  # Hz
 ARGUMENTS = {
     "errata_models": "",
-    "errata": "ner-encoder ner-generative-neftune --records 20 --train-records 8 --seeds 1",
+    "errata": "ner-encoder ner-generative-neftune --records 20 --train-records 16 --seeds 1",
     "intervals": "--times 2",
     "reproduction": "--times 20",
     "spacy_ner": "--corpus pii --study ner --epochs 1",
