@@ -98,6 +98,7 @@ def test_predictions_go_to_standard_output_and_progress_does_not(predict, expect
     assert len(result.stdout.splitlines()) == len(many)
     span = next(row for row in expected if row["spans"])["spans"][0]
     assert f"[{span['text']}](NAME)" in result.stdout
+    assert "found no records" in predict("-", stdin="").stderr
     assert "predict:" in result.stderr
 
 

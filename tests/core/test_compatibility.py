@@ -110,6 +110,13 @@ def test_a_checkpoint_needs_its_own_tokenizer(copy, name):
         require(TAGGING, folder)
 
 
+def test_an_added_special_token_may_exceed_the_embedding(copy):
+    tokenizer = hf.AutoTokenizer.from_pretrained(folder := copy("llama"))
+    tokenizer.add_special_tokens({"pad_token": "[PADDING]"})
+    tokenizer.save_pretrained(folder)
+    require(CHAT, folder)
+
+
 def test_a_tokenizer_needs_padding_and_offsets(copy):
     folder = copy("llama")
     file, without = folder / "tokenizer_config.json", ("pad_token", "eos_token")

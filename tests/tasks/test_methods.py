@@ -132,9 +132,7 @@ def test_accuracy_excludes_ignored_labels():
 
 def test_labels_that_training_lacks_are_lost(tokenizer, tmp_path):
     texts = [TEXTS[0], "two", TEXTS[3]]  # the first has more than 3 tokens
-    records = [
-        Record(label, text, label, None, "") for label, text in zip("abc", texts, strict=True)
-    ]
+    records = [Record(key, text, key, None, "") for key, text in zip("abc", texts, strict=True)]
     method, files = Method(Experiment, ["a", "c"], tokenizer), [tmp_path / "f", tmp_path / "t"]
     method.encode([records], files[0], caption="encode")
     columns, splits, counts = method.targets(files[0], [records[:2], records[2:]])

@@ -181,13 +181,7 @@ def test_accumulated_batches_make_the_update_of_one_batch(tmp_path, llama, count
     for size, accumulation in ((16, 1), (8, 2), (4, 4)):
         set_seed(0)
         model = Generator(language_model(llama, tokens=40))
-        settings = Training(
-            epochs=1,
-            batch_size=size,
-            gradient_accumulation=accumulation,
-            learning_rate=RATE,
-            warmup_ratio=0.0,
-        )
+        settings = training(epochs=1, batch_size=size, gradient_accumulation=accumulation)
         folder = tmp_path / f"{size}"
         options = {"seed": 0, "checkpoints": folder, "caption": "fit", "metric": "loss"}
         history = fit(model, settings, items, items, collate=partial(collate, pad=0), **options)
