@@ -99,7 +99,7 @@ def test_every_combination_is_an_experiment(content, monkeypatch):
     assert (last.training.learning_rate, last.tuning.lora.r) == (0.002, 8)
     assert last.tuning.lora.target_modules == copied.tuning.lora.target_modules
     assert copied == load(ROOT / PARAMS).experiments["ner-decoder-lora"]
-    for name, fault in (("ner", r"studies\.ner already exists"), ("reviews", "other records")):
+    for name, fault in (("ner", r"studies\.ner already exists"), ("reviews", "our own study")):
         with pytest.raises(WxbError, match=fault):
             add_sweep(content, name, "ner-encoder", grid, (1,), "Which?")
 

@@ -232,12 +232,14 @@ def _set_value(block: Content, keys: Sequence[str], value: Any) -> None:
 def add(content: Content, section: str, name: str, block: Content) -> Content:
     """Add a block to a section.
 
-    Raises WxbError if the section has a block of this name, or params/ a study with scores.
+    Raises WxbError if the section has a block of this name, or a profile a scored study.
     """
     blocks = content[section] = content.get(section) or {}
     if name in blocks:
         raise WxbError(f"{section}.{name} already exists: choose another name, or other values")
     if section == "studies" and paths.study(name).exists() and name in profiles.studies():
-        raise WxbError(f"{paths.study(name)} has scores of other records: choose another name")
+        raise WxbError(
+            f"{paths.study(name)} has scores of our own study {name!r}: choose another name"
+        )
     blocks[name] = block
     return block

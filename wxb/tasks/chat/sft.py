@@ -55,20 +55,20 @@ class SftMethod(Network):
             turns = [*deserialize(record.input), message("assistant", record.gold["text"])]
             kept = self.template.truncate(turns, self.experiment.encoding.max_length)
             rows.append(kept.tokens or Tokens(np.zeros(0, np.int32), np.zeros(0, np.bool_)))
-        ids, splits = join_rows([row.ids for row in rows], np.int32)
+        ids, row_splits = join_rows([row.ids for row in rows], np.int32)
         generated, _ = join_rows([row.generated for row in rows], np.int8)
-        return {"ids": ids, "generated": generated}, splits
+        return {"ids": ids, "generated": generated}, row_splits
 
     def targets(self, path: Path, chunks: Chunks) -> Alignment:
         """The tokens with loss as labels, the others IGNORED, and counts of conversations.
 
         `shortened` conversations lost their oldest turns, `lost` ones have no tokens.
         """
-        columns, splits = read_columns(path, ["ids", "generated"])
+        columns, row_splits = read_columns(path, ["ids", "generated"])
         on_all = self.experiment.encoding.loss == "all" and path.stem == TRAIN
         counts = {"gold": 0, "kept": 0, "shortened": 0, "lost": 0}
         records = (record for chunk in chunks for record in chunk)
-        for record, (start, end) in zip(records, pairwise(splits.tolist()), strict=True):
+        for record, (start, end) in zip(records, pairwise(row_splits.tolist()), strict=True):
             answers = 1 + sum(turn["role"] == "assistant" for turn in deserialize(record.input))
             kept = np.count_nonzero(np.diff(columns["generated"][start:end], prepend=0) == 1)
             status = "kept" if kept == answers else "shortened" if end > start else "lost"
@@ -81,20 +81,20 @@ class SftMethod(Network):
             )
         has_loss = on_all | (columns["generated"] == 1)
         labels = np.where(has_loss, columns["ids"], IGNORED).astype(np.int32)
-        return {"labels": labels}, splits, counts
+        return {"labels": labels}, row_splits, counts
 
     def items(self, features: Path, targets: Path, records: Iterable[Record]) -> Items:
         """One item per conversation that is not too long. Raises WxbError if there is none."""
-        inputs, splits = read_columns(features, ["ids"])
+        inputs, row_splits = read_columns(features, ["ids"])
         labels, _ = read_columns(targets, self.TARGETS)
         items = [
             {"input_ids": inputs["ids"][start:end], "labels": labels["labels"][start:end]}
-            for start, end in pairwise(splits.tolist())
+            for start, end in pairwise(row_splits.tolist())
             if end > start
         ]
         if not items:
             raise WxbError(
-                f"{features}: all {len(splits) - 1} conversations are longer than"
+                f"{features}: all {len(row_splits) - 1} conversations are longer than"
                 f" encoding.max_length ({self.experiment.encoding.max_length}); raise it"
             )
         return items

@@ -140,15 +140,15 @@ class WhisperMethod(Network):
                 account["gold"] += 1
                 account[status] += 1
                 labels.append(ids if status == "kept" else ids[:0])
-        values, splits = join_rows(labels, np.int32)
-        return {"labels": values}, splits, account
+        values, row_splits = join_rows(labels, np.int32)
+        return {"labels": values}, row_splits, account
 
     def items(self, features: Path, targets: Path, records: Iterable[Record]) -> Items:
         """Recordings with `labels` (T,) and `input_features` (window, bands), read on access."""
         table = pa.ipc.open_file(pa.memory_map(str(features))).read_all()
         recordings, bands = table["frames"], int(table.schema.metadata[b"bands"])
-        columns, splits = read_columns(targets, ["labels"])
-        labels = [columns["labels"][start:stop] for start, stop in pairwise(splits)]
+        columns, row_splits = read_columns(targets, ["labels"])
+        labels = [columns["labels"][start:stop] for start, stop in pairwise(row_splits)]
 
         def item(recording: int) -> dict[str, NDArray[Any]]:
             frames = recordings[recording].values.to_numpy().reshape(-1, bands)
