@@ -120,7 +120,8 @@ def train(params: Params, name: str, form: Form, limit: int, seed: int) -> Any:
         experiment = experiment.model_copy(update={"tuning": tuning_settings})
     backbone, targets = paths.MODELS / experiment.backbone, paths.TARGETS / name
     labels = read_json(targets / paths.LABELS)
-    method: Any = tasks.method_of(experiment, labels, load_tokenizer(backbone))
+    method_class: Any = tasks.get(experiment.task).method(experiment.method)
+    method = method_class(experiment, labels, load_tokenizer(backbone))
     set_seed(seed)
     model = method.model(backbone)
     items = {}

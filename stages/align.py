@@ -18,7 +18,7 @@ def main(params: Params, name: str) -> None:
     corpus, features = paths.CLEAN / experiment.corpus, paths.FEATURES / name
     labels = read_json(corpus / paths.PROFILE)["labels"]
     tokenizer = SavedTokenizer(paths.TOKENIZERS / experiment.backbone)
-    method = tasks.method_of(experiment, labels, tokenizer)
+    method = task.method(experiment.method)(experiment, labels, tokenizer)
     accounts = {}
     with publish(paths.TARGETS / name) as (out,):
         out.mkdir()

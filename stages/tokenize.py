@@ -15,7 +15,7 @@ def main(params: Params, name: str) -> None:
     task, corpus = tasks.get(experiment.task), paths.CLEAN / experiment.corpus
     tokenizer = SavedTokenizer(paths.TOKENIZERS / experiment.backbone)
     labels = read_json(corpus / paths.PROFILE)["labels"]
-    method = tasks.method_of(experiment, labels, tokenizer)
+    method = task.method(experiment.method)(experiment, labels, tokenizer)
     with publish(paths.FEATURES / name) as (out,):
         out.mkdir()
         for split in clean.splits(corpus):

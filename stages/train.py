@@ -23,12 +23,12 @@ def main(params: Params, name: str) -> None:
     features, targets = paths.FEATURES / name, paths.TARGETS / name
     # A baseline does not need transformers, whose import takes seconds.
     tokenizer = SavedTokenizer(backbone) if experiment.is_baseline else load(backbone)
-    method = tasks.method_of(experiment, read_json(targets / paths.LABELS), tokenizer)
+    task, labels = tasks.get(experiment.task), read_json(targets / paths.LABELS)
+    method = task.method(experiment.method)(experiment, labels, tokenizer)
     compatibility.require(params, experiment.backbone, backbone)
-    labelling = tasks.get(experiment.task).record
 
     def records(split: str) -> Iterator[Record]:
-        return clean.read_labelled(corpus / f"{split}.parquet", labelling)
+        return clean.read_labelled(corpus / f"{split}.parquet", task.record)
 
     train, valid = (
         method.items(features / f"{split}.arrow", targets / f"{split}.arrow", records(split))

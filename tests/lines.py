@@ -13,7 +13,7 @@ BUDGET = {
     "wxb/metrics": 526,
     "wxb/models": 2549,
     "wxb/training": 1566,
-    "wxb/tasks": 8993,
+    "wxb/tasks": 8985,
     "wxb/reporting": 1508,
     "wxb/project": 2888,
     "wxb/cli": 2495,
@@ -21,8 +21,8 @@ BUDGET = {
     "wxb/runtime": 542,
     "wxb/masking": 831,
     "demos": 2086,
-    "benchmarks": 4435,
-    "tests": 27999,
+    "benchmarks": 4436,
+    "tests": 28002,
 }
 
 

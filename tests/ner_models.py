@@ -55,7 +55,7 @@ def trained(folder, name):
     """The predictor of a case after three steps of training."""
     settings = experiment(name)
     backbone = folder / settings.backbone
-    method = tasks.method_of(settings, TYPES, load(backbone))
+    method = tasks.get("ner").method(settings.method)(settings, TYPES, load(backbone))
     set_seed(1)
     model = method.model(backbone).train()
     optimizer = torch.optim.AdamW([p for p in model.parameters() if p.requires_grad], lr=1e-2)

@@ -15,12 +15,12 @@ def main(params: Params, name: str) -> None:
     experiment = params.block("experiments", name)
     features, targets = paths.FEATURES / name, paths.TARGETS / name
     tokenizer = SavedTokenizer(paths.TOKENIZERS / experiment.backbone)
-    method = tasks.method_of(experiment, read_json(targets / paths.LABELS), tokenizer)
-    labelling = tasks.get(experiment.task).record
+    task, labels = tasks.get(experiment.task), read_json(targets / paths.LABELS)
+    method = task.method(experiment.method)(experiment, labels, tokenizer)
     for split in ("train", "valid"):
         files = (folder / f"{split}.arrow" for folder in (features, targets))
         path = paths.CLEAN / experiment.corpus / f"{split}.parquet"
-        for _ in method.items(*files, clean.read_labelled(path, labelling)):
+        for _ in method.items(*files, clean.read_labelled(path, task.record)):
             pass
 
 

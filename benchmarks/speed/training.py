@@ -100,7 +100,7 @@ def demo(folder: Path, count: int, experiment: str = "ner-encoder", **shape: Any
     initial_model(backbone, tokenizer).save_pretrained(folder / "backbone")
     tokenizer.save_pretrained(folder / "backbone")
     labels = sorted({span.type for record in records for span in record.gold})
-    method = tasks.method_of(block, labels, tokenizer)
+    method = tasks.get(block.task).method(block.method)(block, labels, tokenizer)
     method.encode([records], folder / "features", caption="tokenize")
     columns, row_splits, _ = method.targets(folder / "features", [records])
     write_columns(folder / "targets", columns, row_splits)

@@ -62,7 +62,7 @@ def train(folder, case, records):
     """Train as the stages do; returns the predictor, and the same after saving and loading."""
     experiment = block(case.task, case.kind)
     tokenizer = tokenizers.train("words", 100, ["some words"])
-    method = tasks.method_of(experiment, case.labels, tokenizer)
+    method = tasks.get(case.task).method("baseline")(experiment, case.labels, tokenizer)
     predictor, history, counts = training_steps.train(method, folder, records, folder)
     assert history == [{"step": 0, "epoch": 0}]
     assert counts == {"gold": len(records), "kept": len(records)}

@@ -9,6 +9,7 @@ import torch
 from torch import nn
 
 from tests import checkpoints
+from wxb import tasks
 from wxb.core.errors import WxbError
 from wxb.core.files import read_json
 from wxb.core.params.experiments import Encoding, Prediction, Tuning
@@ -16,7 +17,7 @@ from wxb.corpora.records import Record
 from wxb.corpora.text import tokenizers
 from wxb.corpora.text.encoded import IGNORED, write_columns
 from wxb.corpora.text.windows import text_windows
-from wxb.tasks import method_of, methods
+from wxb.tasks import methods
 
 TEXTS = ["one two three four five six", "two", "", "six five"]
 BATCH = 3
@@ -166,5 +167,6 @@ def test_items_are_made_on_access():
 @pytest.mark.parametrize("method", ["ner/generation", "chat/sft"])
 def test_a_decoder_needs_an_end_of_text(method):
     experiment = checkpoints.settings(method, "some/name").experiments["e"]
+    method_class = tasks.get(experiment.task).method(experiment.method)
     with pytest.raises(WxbError, match="backbone 'b' has no end of text"):
-        method_of(experiment, [], checkpoints.tokenizer("[CLS] $A [SEP]"))
+        method_class(experiment, [], checkpoints.tokenizer("[CLS] $A [SEP]"))

@@ -12,16 +12,13 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar, cast
 from wxb.core.params.tasks import has_module, module, names
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from wxb.core.params.experiments import Experiment
     from wxb.corpora.reading import Reading
     from wxb.corpora.records import Labelling
     from wxb.metrics.scorer import Scorer
     from wxb.reporting.parts import Page  # imports plotly
     from wxb.tasks.methods import Method
 
-__all__ = ["Part", "Task", "get", "method_of", "names"]
+__all__ = ["Part", "Task", "get", "names"]
 
 T = TypeVar("T")
 
@@ -65,8 +62,3 @@ class Task:
 def get(name: str) -> Task:
     """The task of this name; an unknown name fails when a part is first used."""
     return Task(name)
-
-
-def method_of(experiment: Experiment, labels: Sequence[str], tokenizer: Any) -> Method:
-    """The method of an experiment for the labels of its training records; adds its tokens."""
-    return get(experiment.task).method(experiment.method)(experiment, labels, tokenizer)

@@ -79,7 +79,8 @@ def train(experiment, folder: Path, kind="wordpiece"):
     if kind == "byte-level-bpe":
         size = len(SavedTokenizer(backbone))
         tiny.llama(backbone, vocab_size=size, max_position_embeddings=256)
-    classifier = tasks.method_of(experiment, LABELS, tokenizers.load(backbone))
+    method = tasks.get("classification").method(experiment.method)
+    classifier = method(experiment, LABELS, tokenizers.load(backbone))
     predictor, history, counts = training_steps.train(classifier, backbone, RECORDS, folder)
     assert {"step", "epoch"} <= {*history[-1]}
     assert (counts["gold"], counts["kept"], counts["lost"]) == (len(RECORDS), len(RECORDS), 0)
