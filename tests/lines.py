@@ -15,14 +15,14 @@ BUDGET = {
     "wxb/training": 1566,
     "wxb/tasks": 8985,
     "wxb/reporting": 1508,
-    "wxb/project": 2888,
+    "wxb/project": 2891,
     "wxb/cli": 2495,
     "wxb/lessons": 637,
     "wxb/runtime": 542,
     "wxb/masking": 831,
     "demos": 2086,
     "benchmarks": 4436,
-    "tests": 28002,
+    "tests": 28004,
 }
 
 

@@ -18,6 +18,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from functools import cached_property
+from itertools import groupby
 from pathlib import PurePath
 from statistics import fmean, variance
 from typing import Annotated, Any, NamedTuple
@@ -292,10 +293,10 @@ def compare_command(
         as_dicts = [score._asdict() for score in scores]
         show_json({**versions, "outside": is_outside, "scores": as_dicts})
     else:
-        rows = [_row(score, study) for score in scores if score.verdict is not Verdict.NOT_RUN]
-        if rows and not brief:
-            header = ["result", "metric", "before", "after", "range", "verdict"]
-            show(table(header, rows), "")
+        run = [score for score in scores if score.verdict is not Verdict.NOT_RUN and not brief]
+        for result, own in groupby(run, key=lambda score: score.result):
+            header = [result, "before", "after", "range", "verdict"]
+            show(table(header, _rows(own)), "")
         show(f"{study}, compared with {before.tree.name}: {_summary(scores)}")
     if exit_code and is_outside:
         raise typer.Exit(1)
@@ -315,10 +316,12 @@ def _summary(scores: Sequence[Score]) -> str:
     return ", ".join(parts)
 
 
-def _row(score: Score, study: str) -> Iterator[str]:
-    is_clear = score.result in (study, score.name)
-    yield score.name if is_clear else f"{score.result}/{score.name}"
-    yield score.metric
-    yield from ("–" if value is None else f"{value:.4f}" for value in (score.before, score.after))
-    yield f"{score.range.low:.4f} to {score.range.high:.4f}" if score.range else "–"
-    yield score.verdict.value
+def _rows(scores: Iterable[Score]) -> Iterator[list[str]]:
+    """Rows of the metrics of one result, below one with the name of their experiment."""
+    for name, own in groupby(scores, key=lambda score: score.name):
+        yield [name]
+        for score in own:
+            values = (score.before, score.after)
+            formatted = ["–" if value is None else f"{value:.4f}" for value in values]
+            limits = f"{score.range.low:.4f} to {score.range.high:.4f}" if score.range else "–"
+            yield [f"  {score.metric}", *formatted, limits, score.verdict.value]
