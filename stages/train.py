@@ -55,14 +55,17 @@ def main(params: Params, name: str) -> None:
             model, history = method.train(
                 backbone, train, valid, seed=seed, checkpoints=folder, caption=caption
             )
-            if processes.rank():  # only the first process saves the model, which all have
-                continue
             last = history[-1]
             counts = {"updates": int(last["step"]), "examples": round(last["epoch"] * len(train))}
-            predictor = method.predictor(model, targets / "train.arrow", **counts)
-            predictor.calibrate([*records("valid")], caption=f"{caption}: calibrate")
-            predictor.save(models / study.seed_subfolder(seed))
-            write_curves(curves_folder / study.seed_subfolder(seed), history)
+            untrained = experiment.tuning.frozen and not counts["updates"]
+            if processes.rank() == 0:  # only it saves the model, which all processes have
+                predictor = method.predictor(model, targets / "train.arrow", **counts)
+                predictor.calibrate([*records("valid")], caption=f"{caption}: calibrate")
+                for own in study.seeds if untrained else [seed]:
+                    predictor.save(models / study.seed_subfolder(own))
+                    write_curves(curves_folder / study.seed_subfolder(own), history)
+            if untrained:  # the model is the same with each seed
+                break
     for folder in checkpoint_folders.values() if processes.rank() == 0 else ():
         shutil.rmtree(folder, ignore_errors=True)  # some methods write no checkpoints
 

@@ -3,6 +3,7 @@
 import json
 import shutil
 import weakref
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from wxb.core.errors import WxbError
 from wxb.core.files import read_json, sha256, write_json
 from wxb.core.params import check, read_yaml
 from wxb.metrics import evaluation
+from wxb.tasks import methods
 from wxb.tasks.ner import metrics as scorer
 from wxb.tasks.ner.record import Span
 from wxb.tasks.ner.tagging import TaggingRecognizer
@@ -35,15 +37,30 @@ BACKBONE = {
         "max_position_embeddings": 32,
     },
 }
+DECODER = {
+    **BACKBONE,
+    "tokenizer": {"kind": "byte-level-bpe", "vocabulary": 400},
+    "architecture": {**BACKBONE["architecture"], "model_type": "llama"},
+}
+PROMPT = {
+    "method": "generation",
+    "backbone": "decoder",
+    "encoding": {"max_length": 24, "stride": 8},
+    "model": {},
+    "tuning": {"frozen": True},
+}
 
 NEARNESS = ("within_one_word", "within_two_words")  # of test records to training
 
 
-def params_of(seed):
+def params_of(seed, **changes):
     content = read_yaml(ROOT / "params.yaml")
-    experiment = {**content["experiments"]["ner-encoder"], **SETTINGS}
+    experiment = {**content["experiments"]["ner-encoder"], **SETTINGS, **changes}
     study = {"task": "ner", "title": "?", "seed": seed, "experiments": ["ner-encoder"]}
-    content |= {"backbones": {"encoder": BACKBONE}, "experiments": {"ner-encoder": experiment}}
+    content |= {
+        "backbones": {"encoder": BACKBONE, "decoder": DECODER},
+        "experiments": {"ner-encoder": experiment},
+    }
     content |= {"studies": {"ner": study}}
     return check(content)
 
@@ -57,7 +74,7 @@ def project(tmp_path_factory):
         splits = {"train": RECORDS[:16], "valid": RECORDS[16:], "test": RECORDS, "new": RECORDS[:5]}
         write_corpus(Path("data/clean/pii"), splits)
         params = params_of([3, 5])
-        for stage, name in ((tokenizer, "encoder"), (pretrain, "encoder")):
+        for stage, name in product((tokenizer, pretrain), ("encoder", "decoder")):
             stage.main(params, name)
         for stage in (tokenize, align, train):
             stage.main(params, "ner-encoder")
@@ -119,19 +136,26 @@ def test_scores_of_all_seeds_are_in_one_study(project, monkeypatch):
     assert "mean ± SD of 2 seeds" in Path("reports/studies/ner.md").read_text()
 
 
-def test_a_model_that_is_the_same_with_each_seed_predicts_once(project, monkeypatch):
+def test_a_frozen_model_is_the_same_with_each_seed(project, monkeypatch):
     monkeypatch.chdir(project)
-    model = Path("models/ner-encoder")
-    for file in (model / "seed-5").iterdir():
-        shutil.copyfile(model / file.name, file)
-    counts = evaluate.main(params_of([3, 5]), "ner-encoder")
+    params, model, seeds = params_of([3, 5], **PROMPT), Path("models/ner-encoder"), []
+    fit = methods.Network.train
+
+    def record(*arguments, **named):
+        return seeds.append(named["seed"]) or fit(*arguments, **named)
+
+    monkeypatch.setattr(methods.Network, "train", record)
+    for stage in (tokenize, align, train):
+        stage.main(params, "ner-encoder")
+    assert seeds == [3]
+    counts = evaluate.main(params, "ner-encoder")
     assert counts["inputs"] == len(RECORDS) + 5
     for made in evaluation.load(Path("reports/predictions/ner/ner-encoder")).values():
         first, second = made.scores["f1_by_run"]
         assert first == second
     # One other byte, and both models predict.
     (model / "seed-5/wxb.json").write_text((model / "wxb.json").read_text() + " ")
-    assert evaluate.main(params_of([3, 5]), "ner-encoder")["inputs"] == 2 * (len(RECORDS) + 5)
+    assert evaluate.main(params, "ner-encoder")["inputs"] == 2 * (len(RECORDS) + 5)
 
 
 def run(correct):
