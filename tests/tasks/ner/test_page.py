@@ -134,6 +134,6 @@ def test_a_higher_threshold_trades_recall_for_precision():
     gold, wrong = [Span(0, 1, "A"), Span(2, 3, "A")], Span(4, 5, "A")
     scored = row(0, gold, [*gold, wrong])._replace(scores=(0.9, 0.4, 0.5))
     study = study_of(Scorer(), {"x": [scored], "y": [row(0, gold, gold)]})
-    ((line,),) = [[*chart.data] for chart in page.thresholds(study)[0].charts.values()]
+    ((line,),) = [[*chart.data] for chart in page.precision_recall_curves(study)[0].charts.values()]
     assert [*zip(line.x, line.y, strict=True)] == [(1, 2 / 3), (0.5, 0.5), (0.5, 1)]
     assert line.text == ("threshold 0.40", "threshold 0.50", "threshold 0.90")

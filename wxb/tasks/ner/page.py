@@ -50,7 +50,7 @@ class Page(parts.Page):
                 [
                     note,
                     parts.error_table("Outcomes", systems),
-                    *thresholds(study),
+                    *precision_recall_curves(study),
                     *(
                         Fold(name, [confusions(rows), *type_matrix(rows), *examples(rows)])
                         for name, rows in study.predictions.items()
@@ -61,7 +61,7 @@ class Page(parts.Page):
 
 
 def confusions(rows: Sequence[PredictionRow]) -> Table:
-    """The most frequent errors of one kind between two types, with mentions of each."""
+    """The most frequent errors by gold type, predicted type ("–": none) and kind, with examples."""
     mentions: dict[tuple[str, str, str], list[str]] = defaultdict(list)
     for row in rows:
         for finding in findings(row.gold, row.predicted):
@@ -95,8 +95,8 @@ def type_matrix(rows: Sequence[PredictionRow]) -> list[Charts]:
     return [Charts({"Confusions": chart})]
 
 
-def thresholds(study: Study) -> list[Charts]:
-    """Precision against recall by threshold; recall below half of the best is left out."""
+def precision_recall_curves(study: Study) -> list[Charts]:
+    """One chart with a curve by threshold for each system that reaches half of the best recall."""
     lines = []
     for series, (name, rows) in enumerate(study.predictions.items()):
         scores = np.array([score for row in rows for score in row.scores])
