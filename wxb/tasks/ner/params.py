@@ -50,7 +50,7 @@ class Corpus(corpora.Corpus):
     labels: dict[str, Label | None] = Field(default={})
 
     def advice(self, reason: str) -> str:
-        """As the base class; `repair: by-value` if offsets are wrong and spans have values."""
+        """As the base class, with advice on wrong offsets, and on spans that overlap."""
         wrong_offsets = reason in ("value differs", "offsets out of range", "reversed offsets")
         if wrong_offsets and self.fields.value and self.repair is None:
             return "set `repair: by-value` in the corpus, which finds each span by its value"

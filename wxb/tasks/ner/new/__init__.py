@@ -14,7 +14,7 @@ from wxb.corpora.records import RecordError
 from wxb.tasks import recognition
 from wxb.tasks.ner.params import Fields, Offsets
 from wxb.tasks.ner.reading import conll, offset
-from wxb.tasks.ner.reading.repair import count_word_edges, spelling, to_characters
+from wxb.tasks.ner.reading.repair import count_word_edges, folded, to_characters
 from wxb.tasks.recognition import Block, FieldNames, Files, FlagError, Flags, Row
 
 # Known keys of spans, by the key of `fields` in params.yaml.
@@ -140,7 +140,7 @@ def _fit(text: str, start: int, end: int, value: Any) -> tuple[int, int]:
         mention = text[max(0, start) : max(0, end)]
         before, after = (len(mention) - len(strip(mention)) for strip in (str.lstrip, str.rstrip))
         return count_word_edges(text, start + before, end - after)
-    return (2, 0) if spelling(text[max(0, start) : max(0, end)]) == spelling(value) else (0, 2)
+    return (2, 0) if folded(text[max(0, start) : max(0, end)]) == folded(value) else (0, 2)
 
 
 def _tag_block(files: Files, field_names: FieldNames, flags: Flags) -> Block | None:

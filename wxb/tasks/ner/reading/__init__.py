@@ -14,7 +14,7 @@ from wxb.corpora.formats import Raw
 from wxb.corpora.records import Record, RecordError, check_encodable, required_field
 from wxb.tasks.ner.params import Corpus
 from wxb.tasks.ner.reading import conll
-from wxb.tasks.ner.reading.repair import count_word_edges, repair_offsets, spelling, to_characters
+from wxb.tasks.ner.reading.repair import count_word_edges, folded, repair_offsets, to_characters
 from wxb.tasks.ner.record import Span, bracketed
 
 _DIGITS = re.compile(r"\d+")
@@ -38,10 +38,10 @@ class Reading(reading.Reading):
     def gold_and_repairs(
         self, raw: Mapping[str, Any], text: str, corpus: Corpus
     ) -> tuple[tuple[Span, ...] | None, tuple[str, ...]]:
-        """The spans of a raw record, sorted and without overlaps, and one text for each repair.
+        """The sorted spans of a raw record without repeated ones, and the kind of each repair.
 
         The spans are None if unlabelled; their types are mapped by `labels`, and their offsets
-        exclude outer white space. Raises RecordError for spans that do not fit the text.
+        exclude outer white space. Raises RecordError for spans that overlap or do not fit the text.
         """
         fields = corpus.fields
         if (raw_spans := required_field(raw, fields.spans)) is None:
@@ -102,12 +102,12 @@ class Reading(reading.Reading):
         }
 
     def preview(self, record: Record) -> str:
-        """The text with spans in brackets, each before its type."""
+        """The text with its spans marked as `[mention](TYPE)`."""
         return bracketed(record.input, record.gold or ())
 
 
 def _span(raw: Mapping[str, Any], start: int, end: int, text: str, corpus: Corpus) -> Span | None:
-    """The checked span; None if `labels` maps its type to null."""
+    """The span without outer white space; None if `labels` drops its type. Raises RecordError."""
     fields = corpus.fields
     if start < 0 or end < 0 or end > len(text):
         place = f"{raw[fields.start]}-{raw[fields.end]} ({corpus.offsets})"
@@ -115,7 +115,7 @@ def _span(raw: Mapping[str, Any], start: int, end: int, text: str, corpus: Corpu
     if end <= start:
         raise RecordError("reversed offsets", f"start {start}, end {end}")
     mention = text[start:end]
-    if fields.value is not None and spelling(raw.get(fields.value)) != spelling(mention):
+    if fields.value is not None and folded(raw.get(fields.value)) != folded(mention):
         raise RecordError(
             "value differs", f"{start}-{end} is {mention!r}, not {raw.get(fields.value)!r}"
         )

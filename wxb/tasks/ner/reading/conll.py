@@ -137,7 +137,7 @@ def cells(line: str) -> list[str]:
 
 
 def parse_tag(name: str, place: str = "") -> Tag:
-    """The tag of a name. Raises RecordError for one that is unknown or nested; `place` precedes."""
+    """The tag of a name. Raises RecordError, with the `place`, for an unknown or nested one."""
     prefix, _, type_ = name.partition("-")
     if name == "O":
         return OUTSIDE

@@ -42,8 +42,8 @@ def to_characters(
     return [(index.get(start, -1), index.get(end, -1)) for start, end in offsets]
 
 
-def spelling(value: Any) -> Any:
-    """A value without the differences that tools make: Unicode forms, white space and case."""
+def folded(value: Any) -> Any:
+    """A text without case, Unicode forms and white space, to compare; other values unchanged."""
     if not isinstance(value, str):
         return value
     text = unicodedata.normalize("NFKC", value.replace("\\n", " ")).casefold()
