@@ -38,8 +38,8 @@ EDGE = ""  # the word before the first and after the last
 def word_features(words: Sequence[str], settings: params.CrfModel) -> list[list[str]]:
     """The features of each word of a text.
 
-    They are the lower-case word and the shape of it and of `window` words on either side, pairs of
-    adjacent words in that range, and the word's first and last letters (up to `affixes`).
+    They are a bias, the lower-case form and shape of the word and of `window` words on either side,
+    pairs of adjacent words in that range, and the word's prefixes and suffixes up to `affixes`.
     """
     window, count = settings.window, len(words)
     padding = [EDGE] * window
@@ -80,7 +80,7 @@ class CRF:
         transitions: Mapping[tuple[int, int], float],
         tags: int,
     ) -> Self:
-        """A CRF from weights by (feature, tag) and by (tag, next tag).
+        """A CRF from weights by (feature, tag) and by (tag, next tag); drops features without one.
 
         A tag without a weight is never predicted. `I` follows only `B` or `I` of its type.
         """
@@ -119,7 +119,7 @@ class CRF:
         return np.array(sums).reshape(-1, len(self.first))
 
     def best_tags(self, scores: NDArray[np.float64]) -> NDArray[np.int64]:
-        """The tags (T,) with the highest score in all (Viterbi 1967), for scores (T, K)."""
+        """The tags (T,) with the highest total score (Viterbi 1967), for scores (T, K), T > 0."""
         total = scores[0] + self.first
         previous = []  # the best tag before each tag
         for row in scores[1:]:

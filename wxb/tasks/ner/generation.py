@@ -39,7 +39,7 @@ def _shifted(spans: Iterable[Span], offset: int) -> list[Span]:
 def _alignment_status(
     span: Span, readings: Sequence[tuple[set[Span], set[Span]]], types: Sequence[str]
 ) -> Status:
-    """The alignment status of a gold span.
+    """LOST if its type is unknown, SPLIT if no window has it, REPAIRED if not always located.
 
     `readings` are, for each window of its text, the gold spans that it holds whole, and the spans
     that `locate` returns for its answer.
@@ -112,7 +112,7 @@ class GenerativeRecognizer(GeneratorPredictor, Recognizer):
     """A generator. A span's score is the geometric mean probability of its answer's tokens."""
 
     def predict_windows(self, inputs: WindowedTexts, indices: Sequence[int]) -> list[Any]:
-        """Generate the answers to one batch of windows, and locate their mentions in the texts."""
+        """The spans, by offsets in the texts, of the generated answers to one batch of windows."""
         texts, encoded, windows = inputs
         instruction, examples = (self.settings.get(name) for name in ("instruction", "examples"))
         pad, end = self.tokenizer.pad_token_id, _end_id(self.tokenizer, instruction)
@@ -137,7 +137,7 @@ class GenerativeRecognizer(GeneratorPredictor, Recognizer):
         return outputs
 
     def calibrate(self, records: Sequence[Record], *, caption: str) -> None:
-        """Take the few-shot examples from the records, and set the threshold by the others."""
+        """Set the few-shot examples to the first records with spans, the threshold by the rest."""
         examples = [record for record in records if record.gold][: self.settings.get("shots", 0)]
         if examples:
             self.settings["examples"] = [

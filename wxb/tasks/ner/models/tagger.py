@@ -41,7 +41,7 @@ class WordEmbedding(nn.Module):
         self.projection = nn.Linear(columns * settings.width, hidden_size)
 
     def forward(self, words: Tensor) -> Tensor:  # (B, T, F)
-        """Vectors (B, T, H) of feature ids."""
+        """Vectors (B, T, H) of tokens from the ids of their features."""
         return F.gelu(self.projection(self.dropout(self.table(words).flatten(2))))
 
 

@@ -45,7 +45,7 @@ class WindowedMethod(Network):
 
     @abstractmethod
     def align(self, encoded: Encoded, windows: Windows, records: Sequence[Record]) -> SpanAlignment:
-        """Align some records."""
+        """The targets of records, where each begins, and the status of every gold span."""
 
     def targets(self, path: Path, chunks: Chunks) -> Alignment:
         """The targets of all records, by `align`, chunk by chunk; counts gold spans by status."""
