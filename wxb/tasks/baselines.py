@@ -72,11 +72,11 @@ class BaselineMethod(Method):
         return {"texts": [record.input for record in records], "gold": gold}
 
     def gold(self, record: Record) -> Any:
-        """The gold of a record as a prediction has it."""
+        """The gold of a record in the form of a prediction; by default unchanged."""
         return record.gold
 
     def train(
         self, backbone: Path, train: Any, valid: Any, *, seed: int, checkpoints: Path, caption: str
     ) -> tuple[Any, History]:
-        """The model after no update, and a history without scores."""
+        """The `values` of the training records, and a history of one row without scores."""
         return self.values(train, caption), [{"step": 0, "epoch": 0}]

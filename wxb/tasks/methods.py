@@ -144,7 +144,7 @@ class Predictor(ABC):
         return str(getattr(prediction, "text", prediction))
 
     def outputs(self, items: Items, *, caption: str) -> list[dict[str, NDArray[Any]]]:
-        """The outputs of a network for each item, in padded batches by length; shows progress."""
+        """Outputs of a network by name, for each item in order; pads batches, shows progress."""
         import torch
 
         lengths = [len(item["input_ids"]) for item in items]
@@ -234,7 +234,7 @@ class Method(ABC):
         """
 
     def settings(self, targets: Path) -> dict[str, Any]:
-        """The settings of a predictor; `targets` is the file of the training targets."""
+        """Settings of a predictor, by default labels and encoding; `targets`: file of targets."""
         return {"labels": list(self.labels), **self.experiment.encoding.model_dump()}
 
     def model_settings(self, targets: Path) -> dict[str, Any]:
@@ -277,7 +277,7 @@ class Network(Method):
         write_encoded(path, (tokenizers.encode(self.tokenizer, chunk) for chunk in texts))
 
     def targets(self, path: Path, chunks: Chunks) -> Alignment:
-        """As `label_targets`; also counts the texts that the model reads truncated."""
+        """The index of each record's label, as `label_targets`; also counts truncated texts."""
         columns, row_splits, counts = label_targets(self, chunks)
         lengths = np.diff(read_encoded(path).row_splits)
         truncated = int(np.count_nonzero(lengths > self.text_room()))
@@ -377,7 +377,7 @@ class HeadMethod(Network):
 
 
 def label_targets(method: Method, chunks: Chunks) -> Alignment:
-    """The index of each label, IGNORED and lost if training lacks it; or each number."""
+    """The index of each record's label, IGNORED if not in training; without labels, the number."""
     gold = [record.gold for records in chunks for record in records]
     if method.labels:
         index_of = {label: index for index, label in enumerate(method.labels)}
@@ -407,7 +407,7 @@ def inputs(encoded: Encoded, tokenizer: Any, max_length: int, keep: str = "start
 
 
 def batches_by_length(lengths: Sequence[int] | NDArray[np.int64], size: int) -> list[list[int]]:
-    """Batches of `size` indices of items, sorted by length, so that little is padded."""
+    """Batches of `size` indices of items, the shortest first, so that little is padded."""
     order: list[int] = np.argsort(lengths, kind="stable").tolist()
     return [order[start : start + size] for start in range(0, len(order), size)]
 

@@ -71,7 +71,7 @@ class Files:
 
     @property
     def has_fields(self) -> bool:
-        """Whether the files hold records with fields."""
+        """Whether the files hold records with fields, by the suffix of the first, or `columns`."""
         return bool(self.columns) or self.members[0].suffix.lower() in SUFFIXES
 
     @cached_property
@@ -153,7 +153,7 @@ class FieldNames(Section):
         fields: dict[str, Any] = dict.fromkeys(self.unused)
         fields |= {key: names[0] for key, names in known.items() if len(names) == 1}
         for key, usual in (("id", IDS), ("language", LANGUAGES)):
-            names = matching_fields(_others(rows, fields), usual)
+            names = matching_fields(_other_fields(rows, fields), usual)
             if key == "id":
                 unique = [n for n in names if len({*map(str, values(rows, n))}) == len(rows)]
                 fields |= {} if unique or "id" not in names else {"id": None}  # else the default
@@ -167,7 +167,7 @@ class FieldNames(Section):
         """The fields that may be each key. Case, spaces, `_` and `-` of names are ignored."""
         keys = {"input": self.input, "gold": self.gold}
         flags = {keys.get(flag, flag): name for flag, name in flags.items()}
-        names = _others(rows, flags)
+        names = _other_fields(rows, flags)
         known = {}
         for key, usual in self.fields.items():
             fields = [flags[key]] if key in flags else matching_fields(names, usual)
@@ -186,7 +186,7 @@ class FieldNames(Section):
         Raises FlagError for a field of published splits, unless --group is given.
         """
         group = flags.get("group")
-        names = [n for n in _others(rows, fields) if normalized(n).endswith(SPLIT_FIELDS)]
+        names = [n for n in _other_fields(rows, fields) if normalized(n).endswith(SPLIT_FIELDS)]
         for name in () if group else names:
             found = sorted({str(value) for value in values(rows, name)})
             if len(found) > 1 and any(map(is_named_as_split, [name, *found])):
@@ -198,7 +198,7 @@ class FieldNames(Section):
             return SHARES
         if group:
             return {"by": None if group == NO_GROUP else group, **SHARES}
-        names = matching_fields(_others(rows, fields), GROUPS)
+        names = matching_fields(_other_fields(rows, fields), GROUPS)
         if self.groups:
             names = [fields[key] for key in self.groups if key in fields]
         names = [name for name in names if all(name in row for row in rows)]
@@ -235,7 +235,7 @@ def template(task: str) -> str:
 
 
 def only(flag: str, names: Sequence[Any], hint: str = "") -> Any:
-    """The only one of some names. Raises FlagError for several: the flag names one."""
+    """The only one of `names`, which are not empty. Raises FlagError for several: name one."""
     if len(names) > 1:
         raise FlagError(f"--{flag}: found {' and '.join(map(_repr, names))}; choose one{hint}")
     return names[0]
@@ -263,11 +263,11 @@ def values(rows: Sequence[Row], name: str) -> list[Any]:
 
 
 def is_named_as_split(name: str) -> bool:
-    """Whether a file or folder is named as a published split."""
+    """Whether the name of a file or field contains that of a published split, such as `train`."""
     return any(pattern.search(name) for pattern in SPLITS.values())
 
 
-def _others(rows: Sequence[Row], fields: Block | Flags) -> list[str]:
+def _other_fields(rows: Sequence[Row], fields: Block | Flags) -> list[str]:
     return [name for name in fields_of(rows) if name not in fields.values()]
 
 
