@@ -67,7 +67,7 @@ class Source:
         return WxbError(f"{self.name}: line {line}: {fault}")
 
     def blocks(self) -> Iterator[Block]:
-        """The blocks of the input. Raises WxbError if it is not in its format, or not UTF-8."""
+        """Blocks of the input and their texts. Raises WxbError if not in its format or UTF-8."""
         blocks = self._read()
         first = next(blocks, Block("", 1))
         mark = first.content[: first.content.startswith("\ufeff")]
@@ -81,7 +81,7 @@ class Source:
             yield from _csv_blocks(self, blocks)
         for block in blocks:
             if self.format in ("json", "jsonl"):
-                texts = [*_json(self, block)]
+                texts = [*_json_texts(self, block)]
             elif self.by_line:
                 texts = [(*line.span(), line[0]) for line in LINE.finditer(block.content)]
             else:
@@ -158,7 +158,7 @@ def _leaves(tokens: Iterable[re.Match[str]]) -> Iterator[tuple[str, re.Match[str
             yield path, token
 
 
-def _json(source: Source, block: Block) -> Iterator[tuple[int, int, str]]:
+def _json_texts(source: Source, block: Block) -> Iterator[tuple[int, int, str]]:
     """The strings of JSON values, or the strings and numbers of the fields that a source names.
 
     An empty list or null may stand instead of a text, or of an object with texts.
@@ -190,7 +190,7 @@ def _json(source: Source, block: Block) -> Iterator[tuple[int, int, str]]:
 
 
 def _csv_blocks(source: Source, blocks: Iterable[Block]) -> Iterator[Block]:
-    """The cells of rows that follow RFC 4180, by their names in the first row."""
+    """Whole rows (RFC 4180), with the cells of named columns as texts; sets `source.delimiter`."""
     header: list[str] = []
     rest = Block("", 1)  # a row without its end
     for block in blocks:

@@ -108,7 +108,7 @@ class Masker:
         return sorted(edits)
 
     def _cover_whole_values(self, text: str, spans: Iterable[Range]) -> Iterator[Range]:
-        """Disjoint ranges that cover spans, and the whole of known values that they are a part of.
+        """Disjoint ranges of spans, and of whole known values with a span in them, if not allowed.
 
         Those that overlap, and adjacent ones of a type, are one range of the type of the first.
         """
@@ -133,20 +133,20 @@ class Check:
 
     def __init__(self, masker: Masker) -> None:
         self.masker, self.values, self.words = masker, Values(), set[str]()
-        self._add([*masker.mapping.values.values(), *masker.mapping.fakes.values()])
+        self._add_values([*masker.mapping.values.values(), *masker.mapping.fakes.values()])
         self.file = TemporaryFile("w+", encoding="utf-8")  # noqa: SIM115
 
-    def _add(self, values: Iterable[str]) -> None:
-        for value in values:
-            if len(value) > 2 or not value.isascii():  # else a word or a number
-                self.values.add(value)
-                words = (w for w in WORD.findall(value) if len(w) > 2 and w[0].isupper())
-                self.words.update(map(folded, words))
+    def _add_values(self, values: Iterable[str]) -> None:
+        """Add values to search for, without short ASCII ones, and their capitalized words."""
+        for value in (v for v in values if len(v) > 2 or not v.isascii()):
+            self.values.add(value)
+            words = (w for w in WORD.findall(value) if len(w) > 2 and w[0].isupper())
+            self.words.update(map(folded, words))
 
     def add(self, source: Source, block: Block, rows: Sequence[list[Edit]]) -> None:
         """Add a block of a file and the edits of its texts."""
         for (_, _, text), row in zip(block.texts, rows, strict=True):
-            self._add(text[edit.start : edit.end] for edit in row)
+            self._add_values(text[edit.start : edit.end] for edit in row)
         hidden = ([edit._replace(new=HIDDEN) for edit in row] for row in rows)
         clear = source.edited(block, hidden)
         if source.format in ("json", "jsonl"):
@@ -154,7 +154,7 @@ class Check:
         self.file.write(json.dumps([source.name, block.line, clear]) + "\n")
 
     def report(self) -> Iterator[str]:
-        """Yield what is left unmasked: a count, then lines by file and kind. Call once."""
+        """Yield the number of values in clear, if any, and lines by file and kind. Call once."""
         left: defaultdict[str, list[str]] = defaultdict(list)
         self.file.seek(0)
         for name, line, content in map(json.loads, self.file):

@@ -103,7 +103,7 @@ class Placeholders:
         return known or self._add(label, self._last.get(_folded(label), 0) + 1, value)
 
     def escape(self, text: str, spans: Iterable[tuple[int, int, str]]) -> Iterator[Edit]:
-        """Edits of the strings like placeholders between (start, end, type) spans."""
+        """Yield edits that replace strings like placeholders outside of spans by LITERAL ones."""
         edges = [0, *(edge for span in spans for edge in span[:2]), len(text)]
         narrow = _narrow(text)
         for gap in zip(edges[::2], edges[1::2], strict=True):
@@ -112,7 +112,7 @@ class Placeholders:
                 yield Edit(start, end, self.placeholder(LITERAL, text[start:end]))
 
     def restore(self, texts: Iterable[str]) -> Iterator[list[Edit]]:
-        """Yield the edits of each text that replace placeholders by values."""
+        """Yield the edits of each text that replace placeholders by values, and count them."""
         for text in texts:
             edits, narrow = [], _narrow(text)
             for match in self._whole.finditer(narrow):
@@ -129,7 +129,7 @@ class Placeholders:
         return self._by_name.get((_folded(label), int(number)))
 
     def save(self) -> None:
-        """Replace the file atomically if it lacks something; only its owner may read it."""
+        """Write the values to the file, if any are new, atomically; only its owner may read it."""
         size = len(self.values) + len(self.fakes)
         if self.path and self._saved != size:
             with publish(self.path) as (draft,):

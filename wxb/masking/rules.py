@@ -81,7 +81,7 @@ def find_values(text: str) -> Iterator[tuple[int, int, str]]:
 class ValuePatterns:
     """Values, `/regular expressions/`, and files `@PATH` with one of them per line.
 
-    Values match as whole words. Raises WxbError for an unreadable file or expression.
+    Values match whole words of the same case. Raises WxbError for an unreadable file or expression.
     """
 
     def __init__(self, items: Iterable[str]) -> None:
@@ -109,7 +109,7 @@ class ValuePatterns:
         return known or any(pattern.fullmatch(value) for pattern in self.patterns)
 
     def find(self, text: str) -> Iterator[tuple[int, int]]:
-        """Yield start and end of what matches in a text."""
+        """Yield start and end of each match in a text; matches may overlap."""
         spans = [(start, end) for start, end, _ in self.values.find(text)]
         yield from (span for span in spans if text[slice(*span)] in self)
         for pattern in self.patterns:
