@@ -26,7 +26,7 @@ NAMES = (*OFFSETS, "first")
 
 
 def run(params: Params, name: str) -> Lesson:
-    """Run a trained model on a sentence, and show the attention of its heads."""
+    """Run a trained model on a sentence; the page has the attention of heads of the last layers."""
     settings: AttentionLesson = params.block("lessons", name)
     tokens, weights = attention_weights(Path(settings.path), settings.sentence)
     layers, heads = weights.shape[:2]
@@ -91,7 +91,7 @@ def attention_weights(folder: Path, sentence: str) -> tuple[list[str], Floats]:
 
 
 def attention_by_target(weights: Floats) -> dict[str, float]:
-    """The shares of one head's attention (T, T) to the tokens of NAMES, and to others."""
+    """The shares of a head's attention (T, T) to `before`, `itself`, `after`, `first`, `others`."""
     length = len(weights)
     shares = {
         name: float(np.trace(weights, offset=offset)) / length for name, offset in OFFSETS.items()

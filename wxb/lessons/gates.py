@@ -27,11 +27,11 @@ DecisionFunction = Callable[[Floats], Floats]  # of a trained model: (N, 2) -> (
 
 
 def run(params: Params, name: str) -> Lesson:
-    """Train every model on every gate."""
+    """Train every model on every gate, and MLPs of each width on XOR from many random weights."""
     settings: GatesLesson = params.block("lessons", name)
     trained = {gate: _train_models(np.array(y), settings, params.seed) for gate, y in GATES.items()}
     accuracy = {
-        gate: {model: _right(gate, score) / len(INPUTS) for model, score in scores.items()}
+        gate: {model: _correct_count(gate, score) / len(INPUTS) for model, score in scores.items()}
         for gate, scores in trained.items()
     }
     success = {width: _success_rate(width, settings) for width in settings.widths}
@@ -116,7 +116,7 @@ def run(params: Params, name: str) -> Lesson:
     )
 
 
-def _right(gate: str, score: DecisionFunction) -> int:
+def _correct_count(gate: str, score: DecisionFunction) -> int:
     return int(((score(INPUTS) > 0) == GATES[gate]).sum())
 
 
@@ -165,7 +165,7 @@ def _section(
     """The section of one model, with a figure of its decision regions for each gate."""
     scores = {gate: by_model[model] for gate, by_model in trained.items()}
     charts = {
-        f"{gate}: {_right(gate, score)} of 4 right": regions(score, INPUTS, GATES[gate])
+        f"{gate}: {_correct_count(gate, score)} of 4 right": regions(score, INPUTS, GATES[gate])
         for gate, score in scores.items()
     }
     return Section(model.replace(" ", "-"), title, [text, Charts(charts)])

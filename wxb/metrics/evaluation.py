@@ -78,14 +78,14 @@ def metrics(scorer: Scorer, evaluation: Evaluation) -> dict[str, float]:
 def compare(
     scorer: Scorer, systems: Mapping[str, Mapping[str, Evaluation]], baselines: Collection[str] = ()
 ) -> dict[str, Any]:
-    """The scores of each system on `test`, tests of all pairs by the headline; `further` test sets.
+    """Scores of systems and tests of their pairs on `test`, and by further test set as `further`.
 
     `systems` has the results of each on the same test sets. `baselines` are marked, and in no
-    pair. P values are corrected for the pairs of all test sets. Raises WxbError unless all systems
-    were scored on the same records.
+    pair. P values are of the headline, corrected for the pairs of all test sets. Raises WxbError
+    unless all systems were scored on the same records.
     """
     by_set = {
-        test_set: _on_test_set(
+        test_set: _test_set_comparison(
             scorer, {name: each[test_set] for name, each in systems.items()}, baselines
         )
         for test_set in next(iter(systems.values()))
@@ -97,7 +97,7 @@ def compare(
     return {**by_set.pop(TEST), "further": by_set}
 
 
-def _on_test_set(
+def _test_set_comparison(
     scorer: Scorer, systems: Mapping[str, Evaluation], baselines: Collection[str]
 ) -> dict[str, Any]:
     first, *_ = systems
