@@ -123,7 +123,7 @@ def _correct_count(gate: str, score: DecisionFunction) -> int:
 def _train_models(
     targets: Classes, settings: GatesLesson, seed: int
 ) -> dict[str, DecisionFunction]:
-    """Train every model on one gate; scores by name of the model."""
+    """Train every model on one gate; returns decision functions by name of the model."""
     epochs, rate = settings.epochs, settings.learning_rate
     by_steps, _ = train_by_steps(INPUTS, targets, epochs=epochs)
     by_descent, _ = train_by_descent(INPUTS, targets, epochs=epochs, rate=rate)

@@ -92,7 +92,7 @@ class Operator(BaseModel, extra="forbid", frozen=True):
         return placeholders.placeholder(type_, value)
 
     @validator(mode="after")
-    def _check(self) -> Self:
+    def _check_options(self) -> Self:
         if unknown := self.model_fields_set - OPTIONS.get(self.operator, set()) - {"operator"}:
             raise ValueError(f"{self.operator} has no option {min(unknown)!r}")
         if self.operator == "hash" and len(self.salt) < SALT_SIZE:  # else guesses find values

@@ -284,7 +284,7 @@ class Network(Method):
         return columns, row_splits, {**counts, "text_truncated": truncated}
 
     def text_room(self) -> int:
-        """How many tokens of a text the model reads."""
+        """The maximum number of tokens of a text, without special tokens."""
         return text_room(self.tokenizer, self.experiment.encoding.max_length)
 
     def items(self, features: Path, targets: Path, records: Iterable[Record]) -> Any:

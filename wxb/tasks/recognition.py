@@ -143,7 +143,7 @@ class FieldNames(Section):
         return self.block(files.rows, flags, files.columns) if files.has_fields else None
 
     def block(self, rows: Sequence[Row], flags: Flags, columns: Sequence[str] = ()) -> Block | None:
-        """As `recognize`, for records."""
+        """The block for records, None if they lack fields. Raises FlagError if several fit one."""
         known = self._candidates(rows, flags)
         form = next((form for form in self.forms if all(known.get(key) for key in form)), None)
         if form is None:
@@ -164,7 +164,7 @@ class FieldNames(Section):
         return {**content, "fields": fields, "split": self._split(rows, fields, flags)}
 
     def _candidates(self, rows: Sequence[Row], flags: Flags) -> dict[str, list[str]]:
-        """The fields that may be each key. Case, spaces, `_` and `-` of names are ignored."""
+        """The possible fields by key, also for other case, spaces, `_` and `-` in known names."""
         keys = {"input": self.input, "gold": self.gold}
         flags = {keys.get(flag, flag): name for flag, name in flags.items()}
         names = _other_fields(rows, flags)
@@ -222,7 +222,7 @@ def field_names(task: str) -> FieldNames:
 
 
 def recognize(task: str, files: Files, flags: Flags) -> Any:
-    """As `FieldNames.recognize`, by the task's hook if it has one; None if it has no `new/`."""
+    """The block for a task's files, else None, by the task's own `recognize` if it has one."""
     if task not in supported_tasks():
         return None
     own, known = get(task).new, field_names(task)
