@@ -238,7 +238,7 @@ class CrfMethod(Method):
     encode = Network.encode
 
     def targets(self, path: Path, chunks: Chunks) -> Alignment:
-        """The tag of every word; counts gold spans."""
+        """The tag of every word; counts gold spans by status."""
         encoded = read_encoded(path)
         gold = [record.gold for records in chunks for record in records]
         targets, statuses = align(encoded, None, gold, self.labels)

@@ -146,7 +146,7 @@ class GenerativeRecognizer(GeneratorPredictor, Recognizer):
         super().calibrate([r for r in records if r not in examples], caption=caption)
 
     def merge_windows(self, inputs: WindowedTexts, outputs: Outputs) -> list[list[ScoredSpan]]:
-        """The spans whose middle character their window decides on."""
+        """The spans whose middle character is in the part that their window predicts."""
         texts, encoded, windows = inputs
         kept: list[list[ScoredSpan]] = []
         for row, parts in outputs.items():
@@ -228,7 +228,7 @@ class GenerationMethod(WindowedMethod):
         return Generator.from_backbone(backbone, self.experiment.tuning, tokens=len(self.tokenizer))
 
     def settings(self, targets: Path) -> dict[str, Any]:
-        """Those of all windowed methods, and the instruction with the number of examples."""
+        """Settings of windowed methods, with instruction and number of shots if there are any."""
         encoding = self.experiment.encoding
         prompt = {"instruction": encoding.instruction, "shots": encoding.shots}
         return {**super().settings(targets), **(prompt if encoding.instruction else {})}

@@ -125,7 +125,7 @@ class Tagging(Experiment):
 
     @property
     def traits(self) -> list[str]:
-        """What sets the model apart, for tables: bidirectional, word features."""
+        """Names of the features that the model has, for tables: bidirectional, word features."""
         traits = {
             "bidirectional": self.model.bidirectional,
             "word features": self.model.word_features,

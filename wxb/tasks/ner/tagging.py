@@ -74,7 +74,7 @@ class TaggingRecognizer(Recognizer):
         return [(tags[i, real], starts[i, real], ends[i, real]) for i, real in enumerate(inner)]
 
     def merge_windows(self, inputs: WindowedTexts, outputs: Outputs) -> list[list[ScoredSpan]]:
-        """The spans of the best tags of each text; each window decides on its own tokens."""
+        """The spans of the best tags of each text, of which windows predict disjoint parts."""
         texts, encoded, windows = inputs
         columns = []  # of the tokens of each text that are not blank
         for row, parts in outputs.items():
@@ -101,8 +101,8 @@ def _merged_windows(
 ) -> tuple[NDArray[Any], ...]:
     """The outputs for all tokens of a text, from those of its windows.
 
-    The first of two windows stops where the next one begins to decide: at the token nearest to the
-    middle of their overlap that continues no span in either, so that one window sees each span.
+    Of two windows, the next one begins to predict at the token nearest to the middle of their
+    overlap that continues no span in either, so that one window sees each span.
     """
 
     def between(window: int, begin: int, end: int) -> list[NDArray[Any]]:

@@ -179,9 +179,9 @@ names = st.just("O") | st.builds("{}-{}".format, prefixes, st.sampled_from(["A",
 
 
 @given(st.lists(names, max_size=12))
-def test_chunks_of_any_tags_are_those_of_seqeval(names):
-    chunks = [(type_, first, end - 1) for first, end, type_ in conll.chunks(tags(names))]
-    assert chunks == get_entities(names)
+def test_spans_of_any_tags_are_those_of_seqeval(names):
+    spans = [(type_, first, end - 1) for first, end, type_ in conll.token_spans(tags(names))]
+    assert spans == get_entities(names)
 
 
 odd = st.sampled_from("\u3000\xa0\u2028\x85 \r\x0b") | st.characters(

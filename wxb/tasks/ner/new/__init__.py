@@ -135,7 +135,7 @@ def _offset_unit(files: Files, fields: Mapping[str, str]) -> Block:
 
 
 def _fit(text: str, start: int, end: int, value: Any) -> tuple[int, int]:
-    """As `count_word_edges`, for a span whose value may be known."""
+    """How many ends of a span fit, by its value, or else at edges of words, and how many do not."""
     if value is None:
         mention = text[max(0, start) : max(0, end)]
         before, after = (len(mention) - len(strip(mention)) for strip in (str.lstrip, str.rstrip))
@@ -193,12 +193,12 @@ def _conll_block(files: Files, flags: Flags) -> Block | None:
     if len(tags) > 1 and "tag" not in flags:
         shown = [f"{c} ({', '.join(x for x, _ in names[c].most_common(4))})" for c in tags]
         raise FlagError(f"--tag: found {' and '.join(shown)}; choose one")
-    tag = _index("tag", flags) if "tag" in flags else tags[0]
+    tag = _column_index("tag", flags) if "tag" in flags else tags[0]
     if nested := next(filter(conll.NESTED.search, names.get(tag, ())), None):
         raise FlagError(f"--tag: {nested!r} joins the tags of several layers; keep one in the file")
     # The first column may number the tokens of a sentence.
     others = (c for c in columns if c not in tags and not all(x.isdigit() for x in names[c]))
-    token = _index("input", flags) if "input" in flags else next(others, None)
+    token = _column_index("input", flags) if "input" in flags else next(others, None)
     if token is None:
         return None
     tokens = [*names[token].elements()]
@@ -210,7 +210,7 @@ def _conll_block(files: Files, flags: Flags) -> Block | None:
     return {"conll": block, "split": {"by": None, **recognition.SHARES}}
 
 
-def _index(flag: str, flags: Flags) -> int:
+def _column_index(flag: str, flags: Flags) -> int:
     if not flags[flag].isdecimal():
         raise FlagError(f"--{flag}: found {flags[flag]!r}; expected a column, counted from 0")
     return int(flags[flag])

@@ -155,28 +155,28 @@ def to_record(sentences: Sequence[Sentence], join: str) -> dict[str, Any]:
     texts, spans, begin = [], [], 0
     for tokens, tags in sentences:
         starts = [*accumulate((len(token) + len(join) for token in tokens), initial=begin)]
-        for first, end, type_ in chunks(tags):
+        for first, end, type_ in token_spans(tags):
             spans.append({"start": starts[first], "end": starts[end] - len(join), "type": type_})
         texts.append(join.join(tokens))
         begin += len(texts[-1]) + 1
     return {"input": "\n".join(texts), "spans": spans}
 
 
-def chunks(tags: Sequence[Tag]) -> list[tuple[int, int, str]]:
-    """(first token, one past the last token, type) of every chunk, in any scheme of tags.
+def token_spans(tags: Sequence[Tag]) -> list[tuple[int, int, str]]:
+    """(first token, one past the last token, type) of every span, in any scheme of tags.
 
-    A chunk begins by its prefix, or if no chunk of its type is open.
+    A span begins by its prefix, or if no span of its type is open.
     """
-    chunks: list[tuple[int, int, str]] = []
+    spans: list[tuple[int, int, str]] = []
     previous = OUTSIDE
     for index, tag in enumerate(tags):
         is_open = previous.type == tag.type and previous.prefix not in ENDING
         if tag != OUTSIDE and (tag.prefix in BEGINNING or not is_open):
-            chunks.append((index, index + 1, tag.type))
+            spans.append((index, index + 1, tag.type))
         elif tag != OUTSIDE:
-            chunks[-1] = chunks[-1][0], index + 1, tag.type
+            spans[-1] = spans[-1][0], index + 1, tag.type
         previous = tag
-    return chunks
+    return spans
 
 
 def with_spans(raw: Raw, fields: Fields) -> Raw:
