@@ -144,7 +144,7 @@ class Check:
             self.words.update(map(folded, words))
 
     def add(self, source: Source, block: Block, rows: Sequence[list[Edit]]) -> None:
-        """Add a block of a file and the edits of its texts."""
+        """Keep a block with its edits applied, and search for the values that they replace."""
         for (_, _, text), row in zip(block.texts, rows, strict=True):
             self._add_values(text[edit.start : edit.end] for edit in row)
         hidden = ([edit._replace(new=HIDDEN) for edit in row] for row in rows)

@@ -76,7 +76,7 @@ class Files:
 
     @cached_property
     def rows(self) -> list[Row]:
-        """The objects in files with fields. Raises FlagError if unnamed annotators differ."""
+        """The objects in files with fields. Raises FlagError for several annotators, none named."""
         rows = [content for content in self._record_contents if isinstance(content, Mapping)]
         authors = {name for row in rows if (name := author(row))}
         strings = ([x for x in row.values() if isinstance(x, str)] for row in rows if author(row))

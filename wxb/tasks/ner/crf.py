@@ -137,7 +137,7 @@ class CRF:
         tags: NDArray[np.int64],
         spans: Iterable[tuple[int, int, int]],
     ) -> list[float]:
-        """The probability of each span of tags (T,), whatever the other tags are.
+        """The marginal probability of each span of tags (T,), for scores (T, K).
 
         `spans` have the first token, one past the last, and a type, as `decode_tags` yields them.
         Forward and backward sums are scaled to 1 at each word (Rabiner 1989).
