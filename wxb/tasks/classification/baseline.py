@@ -20,7 +20,7 @@ GROUPS = 20  # groups of training records with a word of the lexicon, at least
 
 
 def signed_words(text: str) -> Iterator[tuple[str, int]]:
-    """The words of a text, with -1 after a negation up to the end of the sentence, else 1."""
+    """The lower-case words of a text, with -1 from a negation to the sentence's end, else 1."""
     sign = 1
     for word in WORD.findall(text.lower()):
         sign = 1 if word in END else -1 if NEGATION.fullmatch(word) else sign
@@ -62,12 +62,15 @@ class BaselineMethod(baselines.BaselineMethod):
         """The share of each class; by kind also texts and their classes, or weights of words."""
         counts, total = Counter(record.gold for record in records), len(records)
         shares = {name: float(f"{counts[name] / total:.{PROBABILITY}g}") for name in self.labels}
-        kinds = {"nearest": super().values, "lexicon": self._log_odds}
+        kinds = {"nearest": super().values, "lexicon": self._lexicon}
         further = kinds.get(self.experiment.model.kind)
         return {"shares": shares, **(further(records, caption) if further else {})}
 
-    def _log_odds(self, records: Sequence[Record], caption: str) -> dict[str, Any]:
-        """The log odds of the second class for each word; a negated one counts for the other."""
+    def _lexicon(self, records: Sequence[Record], caption: str) -> dict[str, Any]:
+        """`lexicon`: the log odds of the second of two classes, for words in GROUPS or more groups.
+
+        A negated word counts for the other class. Raises WxbError unless there are two classes.
+        """
         if len(self.labels) != 2:
             raise WxbError(f"a lexicon needs two classes; found {', '.join(self.labels)}")
         counts: defaultdict[str, list[int]] = defaultdict(lambda: [1, 1])
@@ -77,6 +80,4 @@ class BaselineMethod(baselines.BaselineMethod):
                 counts[word][self.labels.index(record.gold) ^ (sign < 0)] += 1
                 groups[word].add(record.group)
         words = sorted(word for word in groups if len(groups[word]) >= GROUPS)
-        return {
-            "lexicon": {word: round(log(counts[word][1] / counts[word][0]), 4) for word in words}
-        }
+        return {"lexicon": {w: round(log(counts[w][1] / counts[w][0]), 4) for w in words}}

@@ -94,7 +94,7 @@ class EncoderMethod(Network):
         model, words = self.model(backbone), self.experiment.model.words
         splits = {"train": train, "valid": valid}
         labels = {s: np.array([item["labels"] for item in items]) for s, items in splits.items()}
-        states = {split: self._pooled(model, items, caption) for split, items in splits.items()}
+        states = {s: self._pooled_states(model, items, caption) for s, items in splits.items()}
         length = np.linalg.norm(states["train"], axis=1).mean()
         ngrams: dict[str, Any] = {}
         if words:
@@ -125,7 +125,7 @@ class EncoderMethod(Network):
             model.words.coef, model.words.intercept = best.coef[:, size:], np.zeros(len(best.coef))
         return model, history
 
-    def _pooled(self, model: Any, items: Items, caption: str) -> NDArray[np.float64]:
+    def _pooled_states(self, model: Any, items: Items, caption: str) -> NDArray[np.float64]:
         """The pooled hidden states (N, C) of N items."""
         from torch.nn import Identity
 
@@ -138,5 +138,5 @@ class EncoderMethod(Network):
         return np.array(rows, np.float64).reshape(len(rows), -1)
 
     def model_settings(self, targets: Path) -> dict[str, Any]:
-        """The shape of the model."""
+        """The experiment's `model` settings, as `shape`."""
         return {"shape": self.experiment.model.model_dump(exclude_none=True)}

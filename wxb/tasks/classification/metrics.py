@@ -42,7 +42,7 @@ class Scorer(scorer.Scorer):
         return {"predicted": prediction.label, "probabilities": dict(prediction.probabilities)}
 
     def statistics(self, rows: Sequence[PredictionRow]) -> Sums:
-        """Whether records are of each class, predicted as it, and both (N, K), as fast floats."""
+        """Indicators (N, K) of the `gold` class, the `predicted` class, and both (`correct`)."""
         classes = np.array(classes_of(rows))
         gold = np.array([row.gold for row in rows])[:, None] == classes
         predicted = np.array([row.predicted for row in rows])[:, None] == classes
@@ -50,7 +50,7 @@ class Scorer(scorer.Scorer):
         return {name: values.astype(float) for name, values in columns.items()}
 
     def scores(self, sums: Sums) -> dict[str, NDArray[Any]]:
-        """The METRICS (...) of sums (..., K); macro F1 is over classes with any record."""
+        """The METRICS (...) of sums (..., K); macro F1 is over gold and predicted classes."""
         correct, gold, predicted = sums["correct"], sums["gold"], sums["predicted"]
         f1 = ratio(2 * correct, gold + predicted)
         return {

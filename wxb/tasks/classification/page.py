@@ -31,7 +31,7 @@ class Page(parts.Page):
                 [
                     "Rows are gold classes, columns predicted classes; then errors of the test.",
                     *(
-                        Fold(name, [confusion_table("gold", counts[name]), *_errors(rows)])
+                        Fold(name, [confusion_table("gold", counts[name]), *_first_errors(rows)])
                         for name, rows in study.predictions.items()
                     ),
                 ],
@@ -39,9 +39,8 @@ class Page(parts.Page):
         ]
 
 
-def _errors(rows: Any) -> Iterator[Example]:
+def _first_errors(rows: Any) -> Iterator[Example]:
     for row in [row for row in rows if row.gold != row.predicted][:ERRORS]:
         predicted = f"{row.predicted} ({row.probabilities[row.predicted]:.2f})"
-        text = row.input[:MAX_CHARACTERS]
-        lines = [("gold", row.gold), ("predicted", predicted), ("text", text)]
-        yield Example(row.id, lines)
+        text = ("text", row.input[:MAX_CHARACTERS])
+        yield Example(row.id, [("gold", row.gold), ("predicted", predicted), text])

@@ -123,7 +123,7 @@ class Encoder(experiments.Experiment):
 
     @property
     def traits(self) -> list[str]:
-        """The pooling, and what the linear layer is and reads, if it is not trained in steps."""
+        """The pooling, and "TF-IDF" and "logistic regression" if used."""
         regression = ["logistic regression"] if isinstance(self.training, Regression) else []
         words = ["TF-IDF"] if self.model.words else []
         return [f"{self.model.pooling} pooling", *words, *regression]

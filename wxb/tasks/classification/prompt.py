@@ -26,7 +26,7 @@ def _add_template(tokenizer: Any) -> Template:
 
 
 def truncate(encoded: Any, row: int, text: str, settings: Mapping[str, Any]) -> str:
-    """The first `max_length` tokens of a text; with `ends`, three quarters are its last ones."""
+    """The first `max_length` tokens of a text; or, with `ends`, a quarter, GAP, and last ones."""
     first, last = map(int, encoded.row_splits[row : row + 2])
     room = settings["max_length"]
     if last - first <= room:
@@ -73,7 +73,7 @@ class PromptClassifier(LogitClassifier):
         return self.outputs(items, caption=caption)
 
     def calibrate(self, records: Sequence[Record], *, caption: str) -> None:
-        """Take the examples from the records, of each class in turn; the others calibrate."""
+        """Set `shots` examples, one of each class in turn; other records set the temperature."""
         of_class = [[r for r in records if r.gold == label] for label in self.labels]
         in_turn = filter(None, chain.from_iterable(zip_longest(*of_class)))
         examples = [*islice(in_turn, self.settings["shots"])]

@@ -64,7 +64,7 @@ class Classifier(Headed):
         return {"loss": F.cross_entropy(logits, labels, ignore_index=IGNORED), "logits": logits}
 
     def save_heads(self, folder: Path) -> None:
-        """Write the heads, or merge them into the weights of a full BERT with a pooler."""
+        """Write TF-IDF weights and heads; those of a full BERT with a pooler join its weights."""
         if self.words:
             self.words.save_pretrained(folder / WORDS)
         file = folder / CONFIG  # an adapter has none

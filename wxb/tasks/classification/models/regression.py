@@ -83,5 +83,5 @@ def fit_regression(
 
 
 def weights_per_class(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Weights of scikit-learn by class (K, ...); for two classes it keeps their difference only."""
+    """Weights (K, ...) by class; of two classes, scikit-learn keeps only the difference."""
     return values if len(values) > 1 else np.concatenate([-values / 2, values / 2])
