@@ -53,7 +53,7 @@ class Words(NamedTuple):
 
 
 def words(text: str) -> list[str]:
-    """The words of a text in lower case, without punctuation."""
+    """Lower-case words of a text, without punctuation; a Chinese or Japanese character is one."""
     return [word.casefold() for word in _WORD.findall(text)]
 
 
@@ -113,7 +113,7 @@ class Scorer(scorer.Scorer):
         characters = (
             CHRF()._extract_corpus_statistics(predicted, bleu.streams(gold)) if rows else []
         )
-        edits = [_edits(row.predicted, row.gold) for row in rows]
+        edits = [_ter_statistics(row.predicted, row.gold) for row in rows]
         return {
             "bleu": bleu.bleu_statistics(predicted, gold),
             "chrf": np.array(characters, float).reshape(-1, 3 * CHRF.CHAR_ORDER),
@@ -155,8 +155,8 @@ class Scorer(scorer.Scorer):
 
 
 @cache
-def _edits(predicted: str, references: tuple[str, ...]) -> list[float]:
-    """TER's edits and words of the references; cached, as TER is the slowest metric.
+def _ter_statistics(predicted: str, references: tuple[str, ...]) -> list[float]:
+    """TER's edits and mean number of reference words; cached, as TER is the slowest metric.
 
     For references without spaces a character is a word; sacrebleu knows this of Chinese only.
     """

@@ -100,7 +100,7 @@ def select_examples(
 
 
 def attention_maps(rows: Sequence[PredictionRow]) -> dict[str, figures.go.Figure]:
-    """Heatmaps of the attention of some sentences: rows are target tokens, columns source ones."""
+    """Heatmaps of target tokens by source tokens, for the rows that have attention."""
     return {
         f"{row.input} → {row.predicted}": figures.matrix(
             np.array(row.attention["weights"]),

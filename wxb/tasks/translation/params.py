@@ -10,7 +10,7 @@ from wxb.core.params import corpora, experiments
 from wxb.core.params.section import Fraction, Section
 
 
-def _is_script(name: str) -> str:
+def _check_script(name: str) -> str:
     import regex
 
     try:
@@ -20,7 +20,7 @@ def _is_script(name: str) -> str:
     return name
 
 
-Script = Annotated[str, AfterValidator(_is_script)]
+Script = Annotated[str, AfterValidator(_check_script)]
 
 
 class Fields(corpora.Fields):
@@ -137,7 +137,7 @@ class Experiment(experiments.Network, experiments.Untuned):
     prediction: Prediction = Prediction()
 
     def checkpoint_faults(self, config: Any, generation: Mapping[str, Any]) -> Iterable[str]:
-        """A translation model: its weights would not be used."""
+        """An encoder-decoder is a fault: its weights would not be used."""
         if config.is_encoder_decoder:
             yield (
                 f"method: found {self.method!r}, which trains a new network, and the weights of"

@@ -32,7 +32,7 @@ class Seq2SeqMethod(Network):
     PREDICTOR = Translator
 
     def __post_init__(self) -> None:
-        """Add none. Raises WxbError if the tokenizer lacks an eos, bos or pad token."""
+        """Raise WxbError if the tokenizer lacks an eos or bos token, or a pad token of its own."""
         tokenizer = self.tokenizer
         required = {
             "eos": tokenizer.eos_token_id is not None,

@@ -51,7 +51,7 @@ class Replier(GeneratorPredictor, Responder):
     prediction = Prediction()
 
     def calibrate(self, records: Sequence[Record], *, caption: str) -> None:
-        """Set the few-shot examples: the shortest single question of each kind, by record id."""
+        """Set the few-shot examples: the shortest single question of each kind, sorted by id."""
         single = [r for r in records if [m["role"] for m in deserialize(r.input)] == ["user"]]
         by_length = sorted(single, key=lambda r: (len(r.input) + len(r.gold["text"]), r.id))
         # Reversed, so that the shortest of a kind replaces the others.
@@ -94,8 +94,8 @@ class Replier(GeneratorPredictor, Responder):
         return positions(self.model.backbone.config) or sys.maxsize
 
     def count_dropped(self, conversation: Sequence[Message]) -> int:
-        """The number of oldest messages that do not fit and will not be read."""
-        kept = self.truncate(_read(conversation))
+        """The number of oldest messages that will not be read; 0 if not even the last one fits."""
+        kept = self.truncate(_conversation(conversation))
         return 0 if kept.tokens is None else kept.dropped
 
     # One reply
@@ -111,7 +111,7 @@ class Replier(GeneratorPredictor, Responder):
 
         from wxb.models.decoding import DecoderState, decoder_step
 
-        kept, longest = self.truncate(_read(conversation)), self.prediction.max_new_tokens
+        kept, longest = self.truncate(_conversation(conversation)), self.prediction.max_new_tokens
         if kept.tokens is None:
             raise WxbError(
                 f"the last message is too long: {kept.length} tokens in all, at most"
@@ -147,12 +147,12 @@ class Replier(GeneratorPredictor, Responder):
     # Many replies
 
     def predictions(self, texts: Sequence[str], /, *, caption: str) -> list[Reply]:
-        """The reply to each conversation, empty to a blank one. Raises WxbError if one is wrong."""
+        """The reply to each conversation, empty to blank ones. Raises WxbError for invalid ones."""
         replies = [Reply("", ended=True) for _ in texts]
         prompts: dict[int, NDArray[np.int32]] = {}
         for index, text in enumerate(texts):
             if text.strip():
-                kept = self.truncate(_read(text))
+                kept = self.truncate(_conversation(text))
                 replies[index] = Reply("", ended=False)
                 if kept.tokens is not None:
                     replies[index] = Reply("", ended=False, dropped=kept.dropped)
@@ -219,7 +219,7 @@ class Replier(GeneratorPredictor, Responder):
         return {"loss": mean, "perplexity": math.exp(min(mean, 700)), "scored": len(items)}
 
 
-def _read(source: str | Sequence[Message]) -> list[Message]:
+def _conversation(source: str | Sequence[Message]) -> list[Message]:
     """The conversation of a text or of messages. Raises WxbError unless it ends with a question."""
     try:
         return deserialize(source) if isinstance(source, str) else validate_question([*source])

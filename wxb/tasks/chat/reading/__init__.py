@@ -37,7 +37,7 @@ class Reading(reading.Reading):
         if value is None and instruction is None and fields.text:
             return required_text(raw, fields.text)
         if value is None:
-            return serialize(validate(_with_system(_question(raw, corpus), raw, corpus)))
+            return serialize(validate(_with_system(_question_messages(raw, corpus), raw, corpus)))
         messages = validate(_with_system(value, raw, corpus))
         return serialize(messages[:-1] if messages[-1]["role"] == "assistant" else messages)
 
@@ -102,7 +102,7 @@ def _split_answer(content: Mapping[str, Any], corpus: Corpus) -> dict[str, Any]:
         return {**content, **dict.fromkeys([fields.messages, fields.instruction, fields.output])}
     messages = content.get(fields.messages)
     if messages is None:
-        question, answer = _question(content, corpus), content.get(fields.output)
+        question, answer = _question_messages(content, corpus), content.get(fields.output)
         if answer is None or (isinstance(answer, str) and not answer.strip()):
             detail = f"{fields.output!r} is {answer!r}, expected text"
             raise RecordError("missing answer", detail)
@@ -118,8 +118,8 @@ def _split_answer(content: Mapping[str, Any], corpus: Corpus) -> dict[str, Any]:
     return {**content, fields.messages: question, fields.output: last["content"]}
 
 
-def _question(content: Mapping[str, Any], corpus: Corpus) -> list[Message]:
-    """The messages before the answer: an instruction, whose input follows on the next line."""
+def _question_messages(content: Mapping[str, Any], corpus: Corpus) -> list[Message]:
+    """The messages before the answer: the history, then the instruction and input in one."""
     fields = corpus.fields
     material = None if fields.input == fields.instruction else content.get(fields.input)
     parts = [required_field(content, fields.instruction), material]

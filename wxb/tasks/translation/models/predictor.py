@@ -63,7 +63,7 @@ class Translator(TranslationPredictor):
         ids = source_ids(self.tokenizer, texts)
         max_length = self.settings["max_length"]
         nonblank = [index for index, text in enumerate(texts) if text.strip()]
-        mapped = {*_medium_length(nonblank, ids, self.prediction.maps)}
+        mapped = {*_of_medium_length(nonblank, ids, self.prediction.maps)}
         if long := [index for index in nonblank if len(ids[index]) > max_length]:
             print(
                 f"{len(long)} of {len(texts)} texts have more than {max_length} tokens (the first"
@@ -131,10 +131,10 @@ def special_ids_and_size(tokenizer: Any) -> dict[str, int]:
     }
 
 
-def _medium_length(indices: Sequence[int], ids: Sequence[NDArray[Any]], count: int) -> list[int]:
-    """The first texts with a length from the median to the 90th percentile, at most `count`.
+def _of_medium_length(indices: Sequence[int], ids: Sequence[Any], count: int) -> list[int]:
+    """The first `indices` with a length from the median to the 90th percentile, at most `count`.
 
-    They depend on no model, so that the pages show the same ones for every system.
+    No model influences the choice, so the pages show the same texts for every system.
     """
     lengths = sorted(len(ids[index]) for index in indices)
     if not lengths:

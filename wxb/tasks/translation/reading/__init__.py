@@ -33,7 +33,7 @@ class Reading(reading.Reading):
         repairs. Records that share a reference have the same `document`.
         """
         if corpus.parallel:
-            rows = _parallel(file, corpus.parallel)
+            rows = _parallel_lines(file, corpus.parallel)
         else:
             rows = formats.raw_records(file, None, corpus.columns, corpus.annotator)
         source, target = corpus.fields.input, corpus.fields.target
@@ -74,7 +74,7 @@ class Reading(reading.Reading):
         }
 
 
-def _parallel(file: Path, languages: Sequence[str]) -> Iterator[Raw]:
+def _parallel_lines(file: Path, languages: Sequence[str]) -> Iterator[Raw]:
     """The lines of a file and of its partner in the other language; none for the partner.
 
     `languages` are the suffixes of both. Raises WxbError if the partner is missing, or has another

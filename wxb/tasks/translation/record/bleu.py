@@ -17,7 +17,7 @@ NO_SPACES = regex.compile(
 
 
 def tokenizer_of(text: str) -> str:
-    """sacrebleu's tokenizer for the script of a text."""
+    """The name of sacrebleu's tokenizer for the script of a text."""
     if NO_SPACES.search(text):
         return CHARACTERS
     return CHINESE if HAN.search(text) else SPACED
