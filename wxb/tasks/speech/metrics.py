@@ -69,7 +69,7 @@ class Scorer(scorer.Scorer):
         }
 
     def statistics(self, rows: Sequence[PredictionRow]) -> Sums:
-        """EDITS and `length` of the reference in characters, `words` and their edits (records,)."""
+        """EDITS and `characters` of the reference, then edits of words and `words` (records,)."""
         counts = [
             [
                 *_edits(jiwer.process_characters, row.reference, row.hypothesis),
@@ -94,8 +94,8 @@ class Scorer(scorer.Scorer):
             **{edit: int(sums[edit]) for edit in EDITS},
             "support": int(sums["characters"]),
             "seconds": round(sum(row.seconds for row in rows), 3),
-            "by_seconds": self._binned(rows, [row.seconds for row in rows], DURATION_EDGES),
-            "by_snr": self._binned(rows, [row.snr for row in rows], SNR_EDGES),
+            "by_seconds": self._cer_by_bin(rows, [row.seconds for row in rows], DURATION_EDGES),
+            "by_snr": self._cer_by_bin(rows, [row.snr for row in rows], SNR_EDGES),
             "confusions": [[*pair, count] for pair, count in confusions(rows)],
         }
 
@@ -104,10 +104,10 @@ class Scorer(scorer.Scorer):
         for row in select_clips(rows):
             shutil.copyfile(row.input, folder / clip_name(row))
 
-    def _binned(
+    def _cer_by_bin(
         self, rows: Sequence[PredictionRow], values: Sequence[float], edges: Sequence[float]
     ) -> list[dict[str, Any]]:
-        """CER of the rows in each bin of their values, without empty bins."""
+        """CER and number of the rows whose values are in each bin, without empty bins."""
         bins, bounds, table = np.digitize(values, edges), [None, *edges, None], []
         for index in sorted({*bins.tolist()}):
             members = [row for row, bin_ in zip(rows, bins, strict=True) if bin_ == index]
@@ -122,7 +122,7 @@ def clip_name(row: PredictionRow) -> str:
 
 
 def select_clips(rows: Sequence[PredictionRow]) -> list[PredictionRow]:
-    """The rows of the recordings that a page plays: CLIPS at most, the same for every system."""
+    """The rows that a page plays: at most CLIPS short recordings, at equal distances."""
     short = [row for row in rows if row.seconds <= CLIP_SECONDS]
     return short[:: max(1, len(short) // CLIPS)][:CLIPS]
 

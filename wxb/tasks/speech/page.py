@@ -52,7 +52,7 @@ class Page(parts.Page):
                     Table("Character errors by kind", ["experiment", *EDITS], edits),
                     *(_bins(title, systems, key) for key, title in BINS.items()),
                     *(
-                        Fold(name, [_confusions(system["confusions"][:SHOWN])])
+                        Fold(name, [_confusions_table(system["confusions"][:SHOWN])])
                         for name, system in systems.items()
                     ),
                 ],
@@ -76,7 +76,7 @@ def _bins(title: str, systems: Mapping[str, Any], key: str) -> Table:
     return Table(title, [title, *bounds], rows)
 
 
-def _confusions(rows: Any) -> Table:
+def _confusions_table(rows: Any) -> Table:
     cells = [[reference or "–", hypothesis or "–", f"{n:,}"] for reference, hypothesis, n in rows]
     return Table("Confusions", ["reference", "transcript", "count"], cells)
 
@@ -95,15 +95,15 @@ def clips(study: Study) -> Iterator[Example]:
 
 
 def pieces(row: PredictionRow) -> list[tuple[str, str, str]]:
-    """The hypothesis with the deleted characters of the reference, coloured by kind of edit."""
-    aligned = [(_edit(*pair), pair[1] or pair[0]) for pair in character_alignment(row)]
+    """The hypothesis with deletions: text, colour and kind of edit of each piece."""
+    aligned = [(_kind_of_edit(*pair), pair[1] or pair[0]) for pair in character_alignment(row)]
     return [
         ("".join(character for _, character in group), COLOURS.get(kind, ""), kind)
         for kind, group in groupby(aligned, key=itemgetter(0))
     ]
 
 
-def _edit(reference: str, hypothesis: str) -> str:
+def _kind_of_edit(reference: str, hypothesis: str) -> str:
     if reference == hypothesis:
         return ""
     if not reference:

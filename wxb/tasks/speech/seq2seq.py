@@ -69,7 +69,7 @@ class Seq2SeqRecogniser(Recogniser):
         """Write the folder, with the files that transformers' speech pipeline needs."""
         super().save(folder)
         settings = {key: self.settings[key] for key in Encoding.model_fields}
-        complete_folder(folder, Encoding(**settings))
+        write_pipeline_files(folder, Encoding(**settings))
 
     def transcribe(self, features: NDArray[np.float32]) -> list[str]:
         """The transcript of each window (B, frames, bands)."""
@@ -144,7 +144,7 @@ class WhisperMethod(Network):
         return {"labels": values}, row_splits, account
 
     def items(self, features: Path, targets: Path, records: Iterable[Record]) -> Items:
-        """Recordings with `labels` (T,) and `input_features` (window, bands), read on access."""
+        """Recordings that have `labels` (T,), with lazily read `input_features` (window, bands)."""
         table = pa.ipc.open_file(pa.memory_map(str(features))).read_all()
         recordings, bands = table["frames"], int(table.schema.metadata[b"bands"])
         columns, row_splits = read_columns(targets, ["labels"])
@@ -230,7 +230,7 @@ def random_whisper(shape: Shape, encoding: Encoding, tokenizer: Any, prompt: Seq
 
 
 def set_generation(whisper: Any, tokenizer: Any, encoding: Encoding) -> None:
-    """Make transformers' `generate` use the prompt of training: language, no timestamps."""
+    """Make transformers' `generate` greedy, with the prompt of training and no timestamps."""
     settings, language = whisper.generation_config, encoding.language
     token_to_id = tokenizer.backend_tokenizer.token_to_id
     settings._from_model_config = False  # else loading recreates it from the configuration
@@ -249,7 +249,7 @@ def set_generation(whisper: Any, tokenizer: Any, encoding: Encoding) -> None:
         settings.task_to_id = {"transcribe": token_to_id(TASK)}
 
 
-def complete_folder(folder: Path, encoding: Encoding) -> None:
+def write_pipeline_files(folder: Path, encoding: Encoding) -> None:
     """Set Whisper's tokenizer class, and write the extractor of transformers' speech pipeline."""
     from transformers import WhisperFeatureExtractor
 

@@ -110,7 +110,7 @@ def windows(samples: NDArray[np.float32], seconds: int, *, pause: float) -> list
     levels = audio.frame_levels(samples)
     if levels.max(initial=-np.inf) < audio.SILENT:
         return []
-    start, end = audio.audible_samples(levels, TOP_DB)
+    start, end = audio.audible_range(levels, TOP_DB)
     end, longest = min(end, len(samples)), seconds * RATE
     if end - start <= longest:
         return [(start, end)]

@@ -163,8 +163,8 @@ class Reading(reading.Reading):
     def statistics(self, records: Sequence[Record]) -> dict[str, Any]:
         """Hours, recordings by speaker, clipped ones, and spreads of the labelled recordings.
 
-        Spreads are those of transcripts (characters), duration (seconds), loudness (dB of full
-        scale) and signal-to-noise ratio (dB).
+        Spreads (lowest, median, highest) are those of duration (seconds), loudness (dB of full
+        scale) and signal-to-noise ratio (dB); of transcripts (characters) `length_quantiles`.
         """
         golds = [record.gold for record in records]
         speakers = Counter(g["speaker"] for g in golds if g["speaker"] is not None)
@@ -173,7 +173,7 @@ class Reading(reading.Reading):
             "hours": round(sum(g["seconds"] for g in golds) / 3600, 4),
             "speakers": dict(sorted(speakers.items())),
             "clipped": sum(g["clipped"] > 0 for g in golds),
-            **{name: _spread([g[name] for g in golds]) for name in ("seconds", "loudness", "snr")},
+            **{k: _quantiles([g[k] for g in golds]) for k in ("seconds", "loudness", "snr")},
         }
 
 
@@ -198,7 +198,7 @@ def _time_fragment(row: Mapping[str, Any], fields: Fields) -> str:
         return f"{audio.TIME_FRAGMENT}{values}"  # which is rejected as it is read
 
 
-def _spread(values: Sequence[float]) -> dict[str, float]:
+def _quantiles(values: Sequence[float]) -> dict[str, float]:
     shares = (("lowest", 0.0), ("median", 0.5), ("highest", 1.0))
     values = values or [0.0]
     return {name: round(float(np.quantile(values, share)), 2) for name, share in shares}

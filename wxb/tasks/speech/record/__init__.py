@@ -47,14 +47,14 @@ def words(text: str) -> list[str]:
     return "".join(spaced).split()
 
 
-def _punctuation(text: str) -> str:
+def _replace_punctuation(text: str) -> str:
     """Replace punctuation and symbols by spaces; delete apostrophes."""
     kept = [c if unicodedata.category(c)[0] not in "PS" else "" if c in "'’" else " " for c in text]
     return "".join(kept)
 
 
 @cache
-def _converter() -> Any:
+def _simplifier() -> Any:
     try:
         import opencc
     except ModuleNotFoundError:
@@ -67,6 +67,6 @@ def _converter() -> Any:
 RULES: dict[str, Callable[[str], str]] = {
     "width": partial(unicodedata.normalize, "NFKC"),
     "case": str.casefold,
-    "punctuation": _punctuation,
-    "simplified": lambda text: str(_converter().convert(text)),
+    "punctuation": _replace_punctuation,
+    "simplified": lambda text: str(_simplifier().convert(text)),
 }

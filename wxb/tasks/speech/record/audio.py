@@ -123,7 +123,7 @@ def trim(
     levels = frame_levels(samples)
     if levels.max(initial=-np.inf) < SILENT:
         raise RecordError("silent", f"nothing above {SILENT:g} dB of full scale")
-    start, end = audible_samples(levels, top_db)
+    start, end = audible_range(levels, top_db)
     kept = samples[start:end]
     seconds = len(kept) / RATE
     if seconds < shortest:
@@ -141,7 +141,7 @@ def trim(
     return kept, measures
 
 
-def audible_samples(levels: NDArray[np.float64], top_db: float) -> tuple[int, int]:
+def audible_range(levels: NDArray[np.float64], top_db: float) -> tuple[int, int]:
     """Start and end, in samples, of the part between silent ends, with a margin.
 
     `levels` (F,) is the loudness of each 10 ms. The end may be beyond the last sample.
