@@ -7,5 +7,5 @@ to `wxb.runtime.command.run`.
 from wxb.runtime import kernels, signals
 
 # This package is imported before the modules of stages, and so before torch.
-kernels.prepare()
+kernels.set_environment()
 signals.exit_during_imports()

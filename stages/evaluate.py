@@ -82,7 +82,7 @@ def main(params: Params, name: str) -> dict[str, float]:
 
 
 def _has_same_files(model: Path, first: Path) -> bool:
-    """Whether `first`, which also has the folders of further seeds, has all files of `model`."""
+    """Whether `first` has a copy of every file of `model`; it may have more files."""
     files = [str(file.relative_to(model)) for file in model.rglob("*") if file.is_file()]
     return filecmp.cmpfiles(first, model, files, shallow=False)[0] == files
 

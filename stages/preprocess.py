@@ -35,7 +35,7 @@ def preprocess(
     if unread_files:
         print(f"{caption}: not read: {', '.join(unread_files)}", file=Progress.console)
     if rejects and not records:
-        raise WxbError(f"{folder}: all {_cause(rejects, corpus)}")
+        raise WxbError(f"{folder}: all {_summary(rejects, corpus)}")
     try:
         splits, surplus = divide(records, corpus.split, limit=corpus.max_records, seed=seed)
     except SplitError as error:
@@ -44,7 +44,7 @@ def preprocess(
             raise
         listed = paths.log(f"{caption}.rejects").with_suffix(".jsonl")
         write_jsonl(listed, (reject._asdict() for reject in rejects))
-        raise WxbError(f"{folder}: {_cause(rejects, corpus)} ({listed}). So {error}") from None
+        raise WxbError(f"{folder}: {_summary(rejects, corpus)} ({listed}). So {error}") from None
     rejects += surplus
     task.check_labels(splits, corpus.split)
     statistics = profile(splits, rejects, task)
@@ -69,7 +69,7 @@ def _drain(records: list[Record]) -> Iterator[Record]:
         yield records.pop()
 
 
-def _cause(rejects: Sequence[Reject], corpus: Corpus) -> str:
+def _summary(rejects: Sequence[Reject], corpus: Corpus) -> str:
     """How many records were rejected, the most frequent reason with an example, and what to do."""
     ((reason, count),) = Counter(reject.reason for reject in rejects).most_common(1)
     example = next(reject for reject in rejects if reject.reason == reason)

@@ -16,7 +16,7 @@ from wxb.training.curves import write_curves
 
 
 def main(params: Params, name: str) -> None:
-    """Write the models of the experiment `name`, one per seed of its study."""
+    """Write models and curves of the experiment `name` for each seed, and its tokenizer."""
     experiment = params.block("experiments", name)
     study = params.studies[experiment.study]
     backbone, corpus = paths.MODELS / experiment.backbone, paths.CLEAN / experiment.corpus

@@ -23,7 +23,7 @@ def reserve(count: int) -> Iterator[None]:
     nvidia-smi unless CUDA_VISIBLE_DEVICES is set. Leaves the choice to torchrun's LOCAL_RANK.
     Raises WxbError if this machine has GPUs, but fewer than `count`, or a torch without CUDA.
     """
-    gpus, chosen = [] if "WORLD_SIZE" in os.environ else _visible(), list[str]()
+    gpus, chosen = [] if "WORLD_SIZE" in os.environ else _visible_gpus(), list[str]()
     cure = "use the CPU with `CUDA_VISIBLE_DEVICES=`"
     if gpus and (version := metadata.version("torch")).endswith("+cpu"):
         raise WxbError(f"torch {version} uses no GPU: install a build for CUDA, or {cure}")
@@ -46,8 +46,8 @@ def reserve(count: int) -> Iterator[None]:
         yield
 
 
-def _visible() -> list[str]:
-    """CUDA's names of the GPUs that this process may use; runs nvidia-smi."""
+def _visible_gpus() -> list[str]:
+    """The GPUs in CUDA_VISIBLE_DEVICES; if unset, those that nvidia-smi lists."""
     names, tool = os.environ.get("CUDA_VISIBLE_DEVICES"), shutil.which("nvidia-smi")
     if names is None and tool:
         query = [tool, "--query-gpu=uuid", "--format=csv,noheader"]

@@ -35,13 +35,13 @@ def read(stage: str) -> Inputs:
     values = {"key": name, **{f"item.{key}": str(value) for key, value in item.items()}}
     block = block.get("do", block)
 
-    def resolved(text: str) -> str:
+    def resolve(text: str) -> str:
         return VARIABLE.sub(lambda match: values.get(match[1], match[0]), text)
 
     result: dict[str, Any] = {}
-    for key in map(resolved, block.get("params", ())):
+    for key in map(resolve, block.get("params", ())):
         result[f"{PARAMS}: {key}"] = _get(params, *key.split("."))
-    for path in map(resolved, block.get("deps", ())):
+    for path in map(resolve, block.get("deps", ())):
         for file in _files(Path(path)):
             result[str(file)] = _fingerprint(file)
     return result
@@ -74,7 +74,7 @@ def _files(path: Path) -> Iterator[Path]:
 
 
 def _fingerprint(file: Path) -> str:
-    """The hash of a small file, else its times, size and inode: models have gigabytes."""
+    """The hash of a small file, else modification time, size and inode; "absent" without one."""
     try:
         status = file.stat()
         if status.st_size <= HASHED:

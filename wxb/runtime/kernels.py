@@ -23,8 +23,8 @@ PORTABLE = {
 }
 
 
-def prepare() -> None:
-    """Set environment variables of numerical libraries; call this before they are imported."""
+def set_environment() -> None:
+    """Set threads and kernels by params.yaml, if valid, before numerical libraries are imported."""
     try:
         params = load()
     except WxbError:

@@ -31,7 +31,7 @@ def exit_during_imports() -> None:
 
 def raise_interrupts() -> None:
     """Make Ctrl-C raise KeyboardInterrupt and SIGTERM raise Terminated."""
-    signal.signal(signal.SIGTERM, _terminate)
+    signal.signal(signal.SIGTERM, _raise_terminated)
     restore_keyboard_interrupt()
 
 
@@ -62,5 +62,5 @@ def _exit_immediately(signal_number: int, frame: object) -> NoReturn:
     os._exit(130)
 
 
-def _terminate(signal_number: int, frame: object) -> NoReturn:
+def _raise_terminated(signal_number: int, frame: object) -> NoReturn:
     raise Terminated
