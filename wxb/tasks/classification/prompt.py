@@ -105,7 +105,7 @@ class PromptMethod(Network):
         )
 
     def model(self, backbone: Path) -> Any:
-        """The decoder of a backbone."""
+        """The decoder of a backbone, which chooses among the tokens `answers`."""
         from wxb.tasks.classification.models.answerer import Answerer
 
         tuning, tokens = self.experiment.tuning, len(self.tokenizer)

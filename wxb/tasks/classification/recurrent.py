@@ -6,7 +6,7 @@ from wxb.tasks.classification.models.predictor import ScratchMethod
 
 
 def lstm(words: int, classes: int, **sizes: Any) -> Any:
-    """An LSTM with random weights."""
+    """A bidirectional LSTM classifier with random weights."""
     from wxb.models.lstm import LSTMClassifier
 
     return LSTMClassifier(words, classes, **sizes)

@@ -146,7 +146,7 @@ class Seq2Seq(experiments.Network):
 
     @property
     def weights(self) -> Any:  # type: ignore[override]
-        """A Whisper, unless the model is new."""
+        """`whisper`, or None for a new model with random weights."""
         return None if self.model.shape else "whisper"
 
     @property

@@ -45,7 +45,7 @@ def mel_filters(bands: int) -> NDArray[np.float64]:
     return np.ascontiguousarray(filters.T, np.float64)
 
 
-def to_window(frames: NDArray[Any], window: int) -> NDArray[np.float32]:
-    """The features (F, bands) of `log_mel`, padded with silence to (window, bands)."""
-    silence = np.repeat(frames[-1:], window - len(frames), axis=0)
+def to_window(frames: NDArray[Any], length: int) -> NDArray[np.float32]:
+    """The features (F, bands) of `log_mel`, padded with silence to (length, bands)."""
+    silence = np.repeat(frames[-1:], length - len(frames), axis=0)
     return np.concatenate([frames, silence]).astype(np.float32, copy=False)
