@@ -9,7 +9,7 @@ from wxb.runtime.kernels import cpu_model
 
 
 def process_cost(seconds: float) -> dict[str, object]:
-    """The cost of this process: `seconds`, its duration, peak memory, time (UTC), and device.
+    """The cost of this process, which took `seconds`: peak memory, end (UTC), CPU and device.
 
     If torch is imported, also its version and the CPU's capability. If the process used a GPU, also
     its name and peak memory.

@@ -63,7 +63,7 @@ def _get(content: Any, *keys: str) -> Any:
 
 
 def _files(path: Path) -> Iterator[Path]:
-    """A file, or the files of a folder; not those that DVC ignores."""
+    """A file, or the files of a folder without hidden files and `__pycache__`, as in DVC."""
     if not path.is_dir():
         yield path
         return
