@@ -33,7 +33,7 @@ class Item(NamedTuple):
 
 
 def standard_input() -> Iterator[Item]:
-    """The lines of standard input."""
+    """The lines of standard input; one that is not UTF-8 is an item with an error."""
     for number, line in enumerate(sys.stdin.buffer, start=1):
         try:
             text = line.decode("utf-8-sig" if number == 1 else "utf-8")
@@ -81,7 +81,7 @@ class TextReader:
         return trained.corpus_of(self.experiment)
 
     def _corpus_settings(self, file: Path) -> Corpus | None:
-        """The block that reads a file without records; None if its lines are texts.
+        """The settings to read a file that is no JSON or table; None if its lines are texts.
 
         Raises WxbError for a format of another task, such as columns.
         """

@@ -43,7 +43,7 @@ def overview(
     for section, header, cell in (
         ("lessons", ["lesson", "metric (95% interval)", "state"], _headline_metrics),
         ("backbones", ["backbone", "on held-out texts", "state"], _backbone_metrics),
-        ("corpora", ["corpus", "labelled records by split", "state"], _records),
+        ("corpora", ["corpus", "labelled records by split", "state"], _labelled_records),
     ):
         if rows := [(name, facts, cell(facts)) for name, facts in blocks[section].items()]:
             yield _blocks(header, rows)
@@ -75,7 +75,7 @@ def details(name: str, section: str, facts: Facts, why_unknown: str) -> Iterator
         title_ = f"Corpus, of {profile['records']['raw']:,} raw records{''.join(names)}"
         by = facts["settings"].get("split.by")
         title_ += f"; groups by {by}" if by else ""
-        yield _split_table(title_, {key: _split(split) for key, split in profile["splits"].items()})
+        yield _split_table(title_, {k: _split_counts(s) for k, s in profile["splits"].items()})
         for key in ("nearness", "verbatim"):
             if shares := profile.get(key):
                 yield _split_table(f"{key.title()}: shares that training has", shares)
@@ -104,7 +104,7 @@ def _by_test_set(metrics: Mapping[str, float]) -> dict[str, dict[str, float]]:
 
 
 def metrics_table(title: str, metrics: Mapping[str, float]) -> RenderableType:
-    """Metrics under a title."""
+    """A table of metrics: headline ones with their intervals, numbers of parameters rounded."""
     rows = []
     main = headlines(metrics)
     for key, value in metrics.items():
@@ -119,7 +119,7 @@ def metrics_table(title: str, metrics: Mapping[str, float]) -> RenderableType:
 
 
 def state(facts: Facts) -> str:
-    """The status of a block: running, not run, its missing outputs, stale, or up to date."""
+    """The state of a block: running, not run, missing outputs, stale, up to date, else exists."""
     if facts["running"]:
         return f"running: {', '.join(stage.partition('@')[0] for stage in facts['running'])}"
     outputs = {key: facts[key] for key in ("cleaned", *MISSING) if key in facts}
@@ -185,7 +185,7 @@ def _backbone_metrics(backbone: Facts) -> str:
     return f"{perplexity}{formatting.amount(metrics['parameters'])} parameters"
 
 
-def _records(corpus: Facts) -> str:
+def _labelled_records(corpus: Facts) -> str:
     return ", ".join(f"{name} {count:,}" for name, count in corpus["labelled"].items()) or "–"
 
 
@@ -215,8 +215,8 @@ def _by_first_stage(changes: Sequence[Mapping[str, str]]) -> list[tuple[str, str
     return [(stage, ", ".join(sorted(texts))) for stage, texts in by_stage.items()]
 
 
-def _split(split: Facts) -> dict[str, int]:
-    """Counts of a split: records, gold as its task counts it, groups and characters."""
+def _split_counts(split: Facts) -> dict[str, int]:
+    """Numbers of records, gold items and groups of a split, and lengths of its texts."""
     counts = {
         key: sum(by_name.values())
         for key, by_name in split.items()

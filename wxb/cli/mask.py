@@ -94,9 +94,9 @@ def mask(
     """
     from wxb.masking.masker import Check, Masker
 
-    secrets = [operators if Path(operators or "").is_file() else None]
-    secrets += [item[1:] for item in (*(allow or ()), *(deny or ())) if item.startswith("@")]
-    sources = _sources(context, [mapping, *secrets])
+    option_files = [mapping, operators if Path(operators or "").is_file() else None]
+    option_files += [item[1:] for item in (*(allow or ()), *(deny or ())) if item.startswith("@")]
+    sources = _sources(context, option_files)
     if mapping:
         context.with_resource(write_lock(mapping.resolve().with_name(f"{mapping.name} in use")))
     recognizer: Any = wxb.load(experiment)
@@ -150,11 +150,11 @@ def unmask(
         raise typer.Exit(int(strict))
 
 
-def _sources(context: typer.Context, secrets: list[Any]) -> list[Source]:
+def _sources(context: typer.Context, option_files: list[Any]) -> list[Source]:
     """The inputs of a text, file, folder or standard input, each with its output file.
 
     Files of a folder have the same relative path in the output. Raises typer's usage error for
-    options that no input uses, and if the input, the output or a secret is in another one.
+    options that no input uses, and if input, output or one of `option_files` is in another one.
     """
     options = context.params
     argument, output, format_ = options["source"], options["output"], options["format_"]
@@ -184,7 +184,7 @@ def _sources(context: typer.Context, secrets: list[Any]) -> list[Source]:
         if options[option] and formats.isdisjoint(each.format or "text" for each in sources):
             fault = f"no input has the format {' or '.join(sorted(formats))}; --format?"
             usage_error(f"--{option}", fault)
-    own = [Path(name).resolve() for name in (output, *secrets) if name]
+    own = [Path(name).resolve() for name in (output, *option_files) if name]
     inputs = [
         file.resolve() for file in (path, *(s.content for s in sources)) if isinstance(file, Path)
     ]

@@ -104,7 +104,7 @@ def _predict(predictor: Any, items: list[Item]) -> Iterator[tuple[Item, Any]]:
 
 
 def _files(sources: Iterable[tuple[str, Path | None]], suffixes: Sequence[str]) -> Iterator[Item]:
-    """The paths of all files in arguments with their paths, or the bytes of standard input."""
+    """Items with the path of each file, or the bytes of standard input; texts are an error."""
     from wxb.cli.inputs import Item
 
     for source, path in sources:

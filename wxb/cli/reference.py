@@ -24,7 +24,7 @@ Run commands in the root of the project, inside its environment (`source .venv/b
 
 
 def unwrap_help(command: Callable[..., Any] | None) -> str:
-    """The docstring of a command with each paragraph on one line, so that only Rich wraps it."""
+    """The docstring of a command, each paragraph on one line unless it begins with NO_REWRAP."""
     paragraphs = (inspect.getdoc(command) or "").split("\n\n")
     return "\n\n".join(
         part if part.startswith(NO_REWRAP) else part.replace("\n", " ") for part in paragraphs

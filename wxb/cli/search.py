@@ -66,7 +66,7 @@ def search(
         usage_error("QUERY", "is empty; expected words to look for")
     if file and corpus:
         usage_error("--corpus", "does not go with --file, which is searched instead")
-    lines = enumerate(decode(file).split("\n"), start=1) if file else enumerate(_texts(corpus))
+    lines = enumerate(decode(file).split("\n"), start=1) if file else enumerate(_test_texts(corpus))
     places = [(number, line.strip()) for number, line in lines if line.strip()]
     texts = [text for _, text in places]
     folder = encoder_folder(encoder)
@@ -134,7 +134,7 @@ def encoder_folder(encoder: str) -> Path:
     return folder
 
 
-def _texts(corpus: str | None) -> list[str]:
+def _test_texts(corpus: str | None) -> list[str]:
     from wxb.corpora import clean
 
     params = load()

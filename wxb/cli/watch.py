@@ -130,7 +130,7 @@ def _states(watcher: Watch) -> Iterator[State]:
 
 def render_state(state: State) -> RenderableType:
     """A state for a terminal of 80 columns or more; failed stages are last."""
-    parts: list[RenderableType] = [Text(headline(state), style="bold")]
+    parts: list[RenderableType] = [Text(status_line(state), style="bold")]
     for stage in state.running:
         share = stage.done / stage.total if stage.total else None
         row = Table.grid(padding=(0, 1))
@@ -156,7 +156,7 @@ def _cause(stage: str) -> str:
     return f"{stage}: {last.removeprefix(f'{stage}: ')} ({log})"
 
 
-def headline(state: State) -> str:
+def status_line(state: State) -> str:
     """The number of stages by state, and the time since the watch began, in a line."""
     by_state = zip(State._fields, state[:4], strict=False)
     counts = ", ".join(f"{len(stages)} {name}" for name, stages in by_state if stages)

@@ -55,11 +55,11 @@ def test_training_records_are_counted(split, splits, count):
     members = [name for name, number in splits.items() for _ in range(number)]
     trial = Contents([record(n, split=name) for n, name in enumerate(members)], [], {})
     corpus = Corpus(task="chat", path="x", split=split)
-    assert studies.training_records("unused", corpus, trial) == count
-    assert studies.training_records("unused", corpus, None) is None
+    assert studies.count_training_records("unused", corpus, trial) == count
+    assert studies.count_training_records("unused", corpus, None) is None
     Path("data/clean/unused").mkdir(parents=True)
     Path("data/clean/unused/profile.json").write_text(json.dumps(PROFILE))
-    assert studies.training_records("unused", corpus, None) == 500
+    assert studies.count_training_records("unused", corpus, None) == 500
 
 
 @pytest.mark.parametrize(
@@ -82,7 +82,7 @@ def test_the_language_of_weights_is_stated_never_guessed(
     monkeypatch.setattr(studies, "is_installed", lambda checkpoint: installed)
     trial = Contents([record(n, language=name) for n, name in enumerate(records)], [], {})
     corpus = Corpus(task=task, path="x", split=SHARES)
-    assert studies.choose_pretrained("mine", corpus, language, trial)[0] == expected
+    assert studies.pretrained_language("mine", corpus, language, trial)[0] == expected
 
 
 def test_every_combination_is_an_experiment(content, monkeypatch):

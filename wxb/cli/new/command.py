@@ -108,7 +108,7 @@ def corpus(
     Example: wxb new corpus ../conll2003 --name news --tag 3
     """
     from wxb.cli.new.corpus import corpus_name, new_corpus
-    from wxb.cli.new.studies import add
+    from wxb.cli.new.studies import add_block
     from wxb.tasks.recognition import FlagError
 
     seed = load().seed
@@ -124,7 +124,7 @@ def corpus(
     except FlagError as question:
         print(question, file=sys.stderr)
         raise typer.Exit(2) from None
-    _change(lambda content: add(content, "corpora", name, block), dry_run)
+    _edit_params(lambda content: add_block(content, "corpora", name, block), dry_run)
     # A dry run prints only the block to standard output.
     summary = _summary(trial, corpus_class(block["task"]).model_validate(block), seed)
     Console(stderr=dry_run).print(summary)
@@ -163,7 +163,7 @@ def experiment(
     changes: dict[str, Any] = {"backbone": backbone} if backbone else {}
     if method:
         changes |= {"method": method, "model": {}}
-    _change(lambda content: add_experiment(content, name, study, like, changes), dry_run)
+    _edit_params(lambda content: add_experiment(content, name, study, like, changes), dry_run)
     _print_run(study, dry_run)
 
 
@@ -198,13 +198,13 @@ def study(
     block = params.block("corpora", corpus)
     first = studies.first_study(block.task, name, corpus)
     trial = studies.read_corpus(corpus, block)
-    records = studies.training_records(corpus, block, trial)
-    known, reason = studies.choose_pretrained(corpus, block, language, trial)
+    records = studies.count_training_records(corpus, block, trial)
+    known, reason = studies.pretrained_language(corpus, block, language, trial)
 
     def add(content: dict[str, Any]) -> None:
         studies.add_or_extend_study(content, name, corpus, title, language=known, records=records)
 
-    changed = _change(add, dry_run)
+    changed = _edit_params(add, dry_run)
     rows = []
     for key in changed.studies[name].experiments:
         if row := first["rows"].get(key):
@@ -247,12 +247,12 @@ def sweep(
     grid = parse_grid(set_)
     title = title or f"Which {' and '.join(grid)} suit {like} best?"
     all_seeds = parse_grid([f"seeds={seeds}"])["seeds"]
-    _change(lambda content: add_sweep(content, name, like, grid, all_seeds, title), dry_run)
+    _edit_params(lambda content: add_sweep(content, name, like, grid, all_seeds, title), dry_run)
     _print_run(name, dry_run)
 
 
-def _change(edit: Callable[[dict[str, Any]], Any], dry_run: bool) -> Params:
-    """Edit the content of params.yaml and write it, or only check it; prints what was added."""
+def _edit_params(edit: Callable[[dict[str, Any]], Any], dry_run: bool) -> Params:
+    """Edit params.yaml, or only check the edit; prints what it adds, returns all parameters."""
     before, content = read_yaml(PARAMS), read_yaml(PARAMS)
     edit(content)
     if not dry_run:
@@ -278,7 +278,7 @@ def _print_run(study: str, dry_run: bool) -> None:
 
 
 def _summary(trial: Contents, corpus: Corpus, seed: int) -> RenderableType:
-    """What was understood: the records kept and rejected, their gold, and three of them."""
+    """A table of records kept and rejected, their gold, doubtful names, and three records."""
     from wxb.corpora.division import CONFLICT, divide, drop_duplicates
     from wxb.tasks.recognition import escaped
 

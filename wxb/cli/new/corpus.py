@@ -113,7 +113,7 @@ def _recognize(files: Files, task: str | None, flags: Flags) -> tuple[str, Block
 
 
 def find_files(path: Path, columns: Sequence[str] = ()) -> Files:
-    """The files at a path that the reader would read, sorted: those with fields if any, else all.
+    """The files at a path that the reader would read, sorted: JSON and tables if any, else all.
 
     Descriptions such as README.md are left out. Raises WxbError if there are none, or if they are
     HTML or of a tool whose format is not read.
@@ -144,7 +144,7 @@ def corpus_name(path: Path) -> str:
 
 
 def _with_published_splits(split: Block, folder: Path, files: Sequence[Path]) -> Block:
-    """`split` with the splits named by files or folders instead of shares, if there are any.
+    """`split` with the splits that files or folders are named by: all, or test as `further`.
 
     Raises FlagError for splits without a test set, and for other files beside them, which may
     repeat their records.

@@ -56,7 +56,7 @@ def first_study(task: str, study: str, corpus: str, language: str | None = None)
 
 
 def epochs_for(row: Mapping[str, Any], records: int) -> int:
-    """The epochs that train on a number of examples in all, from the least to the most."""
+    """The epochs over `records` that add up to the examples of `row`, within its limits."""
     examples, least, most = row["epochs"]
     return int(min(max(examples // max(1, records), least), most))
 
@@ -71,8 +71,8 @@ def read_corpus(name: str, corpus: Corpus) -> Contents | None:
     return read_records(path, corpus)
 
 
-def training_records(name: str, corpus: Corpus, trial: Contents | None) -> int | None:
-    """The number of labelled training records of a corpus, by its profile or its raw records."""
+def count_training_records(name: str, corpus: Corpus, trial: Contents | None) -> int | None:
+    """Count the labelled training records in the profile of a corpus, or estimate by raw ones."""
     profile = paths.CLEAN / name / paths.PROFILE
     if profile.is_file():
         return int(read_json(profile)["splits"]["train"]["labelled"])
@@ -85,13 +85,13 @@ def training_records(name: str, corpus: Corpus, trial: Contents | None) -> int |
     return round(splits[None] * (1 - sum(shares)))
 
 
-def choose_pretrained(
+def pretrained_language(
     name: str, corpus: Corpus, language: str | None, trial: Contents | None
 ) -> tuple[str | None, str]:
     """The language of a corpus whose study gets the pretrained model, else None and why not.
 
-    It does if the model is installed and reads the one language of the corpus: by `language`,
-    params.yaml or the language of its records. An encoder reads English, Whisper any.
+    The model must be installed, and read the one language of the corpus: `language`, that of
+    params.yaml or that of its records. An encoder reads English, Whisper any.
     """
     backbones = first_study(corpus.task, "study", name)["backbones"].values()
     checkpoints = [block["checkpoint"] for block in backbones if "checkpoint" in block]
@@ -146,15 +146,15 @@ def add_or_extend_study(
     else:
         task = content["corpora"][corpus]["task"]
         block = {"task": task, "title": title or first["title"], "seed": 1, "experiments": []}
-        study = add(content, "studies", name, block)
+        study = add_block(content, "studies", name, block)
     for backbone in dict.fromkeys(block["backbone"] for block in experiments.values()):
         if backbone not in own:
-            add(content, "backbones", backbone, first["backbones"][backbone])
+            add_block(content, "backbones", backbone, first["backbones"][backbone])
     for key, block in experiments.items():
         if records and "epochs" in first["rows"][key]:
             epochs = epochs_for(first["rows"][key], records)
             block["training"] = {**block["training"], "epochs": epochs}
-        add(content, "experiments", key, block)
+        add_block(content, "experiments", key, block)
         study["experiments"].append(key)
 
 
@@ -163,8 +163,8 @@ def add_experiment(
 ) -> None:
     """Add an experiment to a study: a copy of `like` on its corpus, updated by `changes`.
 
-    By default of the study's first experiment; with a `backbone`, of the first that trains a model,
-    or that of the task's template.
+    `like` is by default the study's first experiment; for changes with a `backbone`, the first that
+    trains a model, or that of the task's template.
     """
     experiments, members = content["experiments"], content["studies"][study]["experiments"]
     first, backbones = experiments[members[0]], content["backbones"]
@@ -178,7 +178,7 @@ def add_experiment(
         if not blocks:
             raise WxbError(f"--like: {study} trains no model; name the experiment to copy")
     block = {**blocks[0], "study": study, "corpus": first["corpus"], **changes}
-    add(content, "experiments", name, block)
+    add_block(content, "experiments", name, block)
     members.append(name)
 
 
@@ -209,14 +209,14 @@ def add_sweep(
     copied = content["experiments"][like]
     seed = seeds[0] if len(seeds) == 1 else [*seeds]
     study = {"task": copied["task"], "title": title, "seed": seed, "experiments": []}
-    add(content, "studies", name, study)
+    add_block(content, "studies", name, study)
     for values in product(*grid.values()):
         member = "-".join([name, *(re.sub(r"[^\w-]", "_", str(value)) for value in values)])
         block = {**copied, "study": name}
         for path, value in zip(grid, values, strict=True):
             _set_value(block, path.split("."), value)
         study["experiments"].append(member)
-        add(content, "experiments", member, block)
+        add_block(content, "experiments", member, block)
 
 
 def _set_value(block: Content, keys: Sequence[str], value: Any) -> None:
@@ -229,10 +229,10 @@ def _set_value(block: Content, keys: Sequence[str], value: Any) -> None:
     block[keys[-1]] = value
 
 
-def add(content: Content, section: str, name: str, block: Content) -> Content:
-    """Add a block to a section.
+def add_block(content: Content, section: str, name: str, block: Content) -> Content:
+    """Add a block to a section, and return the block.
 
-    Raises WxbError if the section has a block of this name, or a profile a scored study.
+    Raises WxbError if the section has the name, or if a profile has a scored study of the name.
     """
     blocks = content[section] = content.get(section) or {}
     if name in blocks:
