@@ -12,7 +12,7 @@ from wxb.core.params import Params
 from wxb.core.paths import PROVENANCE
 from wxb.project import provenance, revisions
 from wxb.project.readme import refreshed
-from wxb.reporting.pairs import claim
+from wxb.reporting.pairs import conclusion
 
 STUDY = "reports/studies/ner.json"
 BLOCK = "<!-- generated: demo -->\n<!-- end -->\n"
@@ -92,4 +92,4 @@ def test_the_entry_of_a_study_that_params_lack_stays(params):
     study, lines = json.loads(Path(STUDY).read_text()), refreshed(BLOCK).splitlines()
     assert lines[1] == f"**{study['title']}** (`make run STUDY=ner`)"
     assert lines[5].startswith("| ner-encoder | a | 0.")
-    assert claim(study) in lines
+    assert conclusion(study) in lines

@@ -34,14 +34,14 @@ def test_holm_keeps_the_order_between_the_raw_values_and_bonferroni(values):
 
 
 def test_pairs_are_leads_of_the_winner():
-    (pair,) = pairs.corrected_pairs(comparison({"loser": 0.25, "winner": 0.5}))
+    (pair,) = pairs.tested_pairs(comparison({"loser": 0.25, "winner": 0.5}))
     assert (pair.a, pair.b, pair.value) == ("winner", "loser", 0.25)
     assert (pair.low, pair.high) == pytest.approx((0.24, 0.26))
     assert pair.swapped().swapped() == pair
 
 
 def test_significant_needs_the_interval_and_the_corrected_p():
-    (pair,) = pairs.corrected_pairs(comparison({"a": 0.5, "b": 0.25}))
+    (pair,) = pairs.tested_pairs(comparison({"a": 0.5, "b": 0.25}))
     assert all(side.significant for side in (pair, pair.swapped()))
     others = (pair._replace(low=0.0), pair._replace(corrected=pairs.ALPHA + 0.001))
     assert not any(other.significant for other in others)
@@ -49,7 +49,7 @@ def test_significant_needs_the_interval_and_the_corrected_p():
 
 def test_an_interval_that_excludes_0_is_not_enough_after_correction():
     content = comparison({"a": 0.9, "b": 0.8, "c": 0.7}, noise=0.05, p_value=0.03)
-    assert {pair.conclusion for pair in pairs.corrected_pairs(content)} == {"not significant"}
+    assert {pair.conclusion for pair in pairs.tested_pairs(content)} == {"not significant"}
     assert {*pairs.tiers(content).values()} == {"a"}
 
 
@@ -57,8 +57,8 @@ def test_an_interval_that_excludes_0_is_not_enough_after_correction():
 def test_the_claim_does_not_depend_on_the_order_within_noise(swapped):
     content = comparison(SEVEN | ({"a": 0.895, "b": 0.90} if swapped else {}))
     assert pairs.leaders(content) == ["a", "b"]
-    assert numbers(pairs.claim(content)) == ["0.895", "0.900", "0.195", "0.185", "0.205"]
-    assert pairs.claim(content).startswith("a and b (F1 ")
+    assert numbers(pairs.conclusion(content)) == ["0.895", "0.900", "0.195", "0.185", "0.205"]
+    assert pairs.conclusion(content).startswith("a and b (F1 ")
 
 
 @pytest.mark.parametrize(
@@ -74,15 +74,15 @@ def test_the_claim_does_not_depend_on_the_order_within_noise(swapped):
 def test_a_claim_has_the_leaders_and_how_far_they_are_ahead(scores, noise, best, expected):
     content = comparison(scores, noise=noise)
     assert pairs.leaders(content) == best
-    assert numbers(pairs.claim(content)) == expected
-    assert pairs.claim(content).startswith(" and ".join(best))
+    assert numbers(pairs.conclusion(content)) == expected
+    assert pairs.conclusion(content).startswith(" and ".join(best))
 
 
 @given(st.lists(st.floats(0, 1), min_size=2, max_size=8), st.floats(0, 0.5))
 def test_no_two_leaders_differ_significantly(values, noise):
     names = [f"system-{index}" for index in range(len(values))]
     content = comparison(dict(zip(names, values, strict=True)), noise=noise)
-    leads = pairs.pairs_by_names(pairs.corrected_pairs(content))
+    leads = pairs.pairs_by_names(pairs.tested_pairs(content))
     best = pairs.leaders(content)
     assert best
     assert not any(leads[pair].significant for pair in combinations(best, 2))
@@ -106,7 +106,7 @@ def test_the_claim_names_experiments_that_are_not_ahead_of_a_baseline(
     made = with_baselines(scores, baselines, metric)
     assert pairs.leaders(made) == (["b"] if metric is CER else ["a"])
     sentence = f"{behind} not ahead of the baseline near ({baselines.get('near', 0):.3f})."
-    said = pairs.claim(made).partition("). ")[2]
+    said = pairs.conclusion(made).partition("). ")[2]
     assert said == (sentence if behind else "")
 
 
@@ -123,7 +123,7 @@ def test_too_few_groups_are_warned_of(scores, groups, least):
     content = comparison(scores, groups=groups)
     expected = [] if least is None else [least, str(groups)]
     assert numbers(pairs.groups_warning(content)) == expected
-    assert any(pair.significant for pair in pairs.corrected_pairs(content)) == (least is None)
+    assert any(pair.significant for pair in pairs.tested_pairs(content)) == (least is None)
 
 
 def test_a_warning_is_about_the_test_set_with_too_few_groups():
@@ -136,7 +136,7 @@ def test_a_warning_is_about_the_test_set_with_too_few_groups():
 
 def test_without_a_test_nothing_is_said_about_differences():
     for scores in ({"a": 0.5}, {"a": 0.5, "b": 0.25}):
-        said = pairs.claim(comparison(scores) | {"pairs": []})
+        said = pairs.conclusion(comparison(scores) | {"pairs": []})
         assert "not tested" in said
         assert "significant" not in said
 
@@ -145,7 +145,7 @@ def test_the_lowest_wins_if_lower_is_better():
     assert pairs.leaders(comparison({"ann": 0.5, "bob": 0.25, "cid": 0.125}, metric=CER)) == ["cid"]
     content = comparison({"ann": 0.4, "bob": 0.5}, metric=CER)
     content["pairs"][0]["difference"] |= {"low": -0.15, "high": -0.02}
-    (lead,) = pairs.corrected_pairs(content)
+    (lead,) = pairs.tested_pairs(content)
     assert (lead.a, lead.value, lead.low, lead.high) == ("ann", 0.1, 0.02, 0.15)
 
 
@@ -203,7 +203,7 @@ def test_letters_go_on_after_z():
 )
 def test_the_pair_of_the_question_comes_first(question, start):
     content = comparison(SEVEN) | {"question": [*question]}
-    sentence, rest = pairs.claim(content).split("). ", 1)
+    sentence, rest = pairs.conclusion(content).split("). ", 1)
     assert numbers(sentence) == start.split()
     assert ("ahead" in sentence) == (question == "ca")
-    assert rest == pairs.claim(comparison(SEVEN))
+    assert rest == pairs.conclusion(comparison(SEVEN))

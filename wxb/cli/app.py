@@ -184,7 +184,7 @@ def table(
             console.print(Text(content["title"], style="bold"))
             _, header, rows = tables.headline_table(content)
             console.print(terminal.table(header, rows, numbers=True))
-            notes = [tables.reading_notes(content), pairs.claim(content)]
+            notes = [tables.reading_notes(content), pairs.conclusion(content)]
             console.print(Text("\n".join(filter(None, notes))))
         page = paths.page(name)
         missing = f"{page} does not exist; run `dvc repro {last}`"

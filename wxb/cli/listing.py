@@ -85,7 +85,7 @@ def details(name: str, section: str, facts: Facts, why_unknown: str) -> Iterator
                 yield table((), rows, title=title_, numbers=True)
     if facts["alignment"]:
         yield _split_table("Alignment", facts["alignment"])
-    texts = {key: formatting.value(value) for key, value in facts["settings"].items()}
+    texts = {key: formatting.setting(value) for key, value in facts["settings"].items()}
     defaults = [(key, texts.pop(key)) for key in facts["defaults"]]
     yield table((), texts.items(), title="Settings")
     if defaults:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from wxb.core.params import Params
 from wxb.core.params.section import flatten
-from wxb.reporting.formatting import Table, value
+from wxb.reporting.formatting import Table, setting
 from wxb.reporting.parts import Section, render, score_cell
 
 
@@ -27,7 +27,7 @@ def assemble(params: Params, name: str, lesson: Lesson) -> str:
     """The page of the lesson `name` of params.yaml as HTML."""
     block = params.block("lessons", name)
     settings = {"seed": params.seed, **flatten(block.model_dump(mode="json"))}
-    rows = [[key, value(setting)] for key, setting in settings.items()]
+    rows = [[key, setting(value)] for key, value in settings.items()]
     making = Section(
         "making",
         "How it was made",

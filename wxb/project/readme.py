@@ -15,7 +15,7 @@ from wxb.project import benchmarks, dag, provenance, revisions
 from wxb.project.revisions import Tree, read_json
 from wxb.reporting.figures import chips
 from wxb.reporting.formatting import listed, with_interval
-from wxb.reporting.pairs import baseline_names, claim, trained
+from wxb.reporting.pairs import baseline_names, conclusion, trained_names
 from wxb.reporting.parts import template
 from wxb.reporting.tables import headline_table, reading_notes, score_table, training_table
 
@@ -69,21 +69,21 @@ Study = Mapping[str, Any]  # a table as JSON: reports/studies or reports/seeds
 
 
 def _results(index: Tree) -> Iterator[str]:
-    """The study of pretrained weights, then the demo's: claim and table, on `test`."""
+    """The study of pretrained weights, then the demo's: conclusion and table, on `test`."""
     for study in [_study(PRETRAINED, index), _study("ner", index)]:
-        yield f"**{study['title']}** {claim(study)}\n"
-        systems = {name: study["systems"][name] for name in trained(study)}
+        yield f"**{study['title']}** {conclusion(study)}\n"
+        systems = {name: study["systems"][name] for name in trained_names(study)}
         yield headline_table({**study, "systems": systems, "further": {}}).markdown()
     yield f"{reading_notes(study)}\n"
 
 
 def _tables(block: str, index: Tree) -> Iterator[str]:
-    """Table and claim of each study of a block, and where and when they were made."""
+    """Table and conclusion of each study of a block, and where and when they were made."""
     studies = [study for name in TABLES[block] if (study := _study(name, index))]
     for study in studies:
         name, table = study["study"], score_table(study, counts=False)
         yield f"**{study['title']}** (`make run STUDY={name}`)\n"
-        yield f"{table.markdown()}\n{reading_notes(study)}\n\n{claim(study)}\n"
+        yield f"{table.markdown()}\n{reading_notes(study)}\n\n{conclusion(study)}\n"
         if len(TABLES[block]) == 1:
             seconds = provenance.require(name, index)["seconds"]
             yield training_table(study, seconds).markdown()
@@ -104,13 +104,13 @@ def _origins(studies: Iterable[Study], index: Tree) -> Iterator[str]:
 
 
 def _curve(name: str, index: Tree) -> Iterator[str]:
-    """F1 of each experiment by the number of labelled texts, and the claim of each number."""
+    """F1 of each experiment by the number of labelled texts, and the conclusion for each."""
     studies, scores = _curve_scores(name, index)
     yield f"| labelled texts | {' | '.join(scores)} |\n| ---: |{' ---: |' * len(scores)}"
     for size in studies:
         cells = (with_interval(f1[size]) if size in f1 else "–" for f1 in scores.values())
         yield f"| {size:,} | {' | '.join(cells)} |"
-    yield "\n" + "\n".join(f"- {size:,}: {claim(study)}" for size, study in studies.items())
+    yield "\n" + "\n".join(f"- {size:,}: {conclusion(study)}" for size, study in studies.items())
     yield ""
     yield from _origins(studies.values(), index)
 

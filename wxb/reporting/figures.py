@@ -65,7 +65,7 @@ def forest(
     A row for each name of `colours`, the first on top; an arrow has a value below the axis.
     """
     figure = _empty_figure(height=FRAME + ROW * len(colours))
-    start = None if metric.lower_is_better else _start(scores)
+    start = None if metric.lower_is_better else _axis_start(scores)
     for index, (test_set, results) in enumerate(scores.items()):
         for row, (name, chip) in enumerate(colours.items()):
             score = results[name]
@@ -95,7 +95,7 @@ def forest(
     return figure
 
 
-def _start(scores: Mapping[str, Mapping[str, Mapping[str, float]]]) -> float:
+def _axis_start(scores: Mapping[str, Mapping[str, Mapping[str, float]]]) -> float:
     """The start of an axis for the intervals of all scores from half of the best one upwards."""
     everything = [score for results in scores.values() for score in results.values()]
     best = max(score["value"] for score in everything)

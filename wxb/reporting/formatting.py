@@ -50,9 +50,9 @@ def words(name: str) -> str:
     return name.replace("_", " ")
 
 
-def value(setting: object) -> str:
+def setting(value: object) -> str:
     """A setting as params.yaml may write it: text without quotes, others as JSON."""
-    return setting if isinstance(setting, str) else json.dumps(setting, ensure_ascii=False)
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 def listed(names: Sequence[str]) -> str:

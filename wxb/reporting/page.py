@@ -78,9 +78,9 @@ def _results(study: Study, task: Page, rest: Sequence[str]) -> Section:
             ranking(study),
             " ".join(filter(None, notes)),
             *filter(None, [" ".join(rest)]),
-            *(f"On {name}: {pairs.claim(sets[name])}" for name in comparison["further"]),
+            *(f"On {name}: {pairs.conclusion(sets[name])}" for name in comparison["further"]),
             Fold("Task", [*about(study, task.RULE)]),
-            *([Fold("Differences", _tests(comparison))] if comparison["pairs"] else []),
+            *([Fold("Differences", _difference_blocks(comparison))] if comparison["pairs"] else []),
             Fold("Run", _reproduction(study)),
             downloads_and_docs(study),
         ],
@@ -91,10 +91,10 @@ def about(study: Study, rule: str) -> Iterator[str]:
     """Paragraphs on the task with its `rule` of scoring, and on the experiments."""
     names = [*study.systems]
     yield f"Task: {study.params.experiments[names[0]].task}. {rule}"
-    yield f"Experiments: {'; '.join(f'{name}: {_line(study, name)}' for name in names)}."
+    yield f"Experiments: {'; '.join(f'{name}: {_method_text(study, name)}' for name in names)}."
 
 
-def _line(study: Study, name: str) -> str:
+def _method_text(study: Study, name: str) -> str:
     experiment = study.params.experiments[name]
     if experiment.is_baseline:
         return f"baseline without training, {tuning_text(experiment)}"
@@ -105,8 +105,8 @@ def _line(study: Study, name: str) -> str:
 
 
 def data_text(study: Study) -> str:
-    """The labelled records of each split; further test sets with the field that they hold out."""
-    name = study.params.experiments[pairs.trained(study.comparison)[0]].corpus
+    """The sizes of the splits in a sentence; further test sets with the field held out."""
+    name = study.params.experiments[pairs.trained_names(study.comparison)[0]].corpus
     corpus, records = study.params.corpora[name], study.comparison.get("records", {})
     fields = {k: f" (each {by} is new)" for k, (by, _) in corpus.split.held_out_fields.items()}
     counts = [f"{k} {number:,}{fields.get(k, '')}" for k, number in records.items()]
@@ -141,7 +141,7 @@ def ranking(study: Study) -> Table:
 def downloads_and_docs(study: Study) -> Markup:
     """Links to download the scores, and to the documentation."""
     comparison = study.comparison
-    name = next(n for n in pairs.ranked(comparison) if n in pairs.trained(comparison))
+    name = next(n for n in pairs.ranked(comparison) if n in pairs.trained_names(comparison))
     link = Markup('<a download="{}.{}" href="data:text/plain;base64,{}">{}</a>')
     files = [
         link.format(comparison["study"], suffix, base64.b64encode(text.encode()).decode(), suffix)
@@ -154,7 +154,7 @@ def downloads_and_docs(study: Study) -> Markup:
     ).format(*files, study.params.experiments[name].task, name)
 
 
-def _tests(comparison: Mapping[str, Any]) -> list[Block]:
+def _difference_blocks(comparison: Mapping[str, Any]) -> list[Block]:
     """All differences of each test set, and what significant means."""
     return [
         "Differences of the row over the column; positive: the row is better. Coloured:"
@@ -169,9 +169,9 @@ def _tests(comparison: Mapping[str, Any]) -> list[Block]:
 
 def differences(comparison: Mapping[str, Any]) -> Table:
     """The triangle of leads of each trained experiment over those after it."""
-    leads = pairs.pairs_by_names(pairs.corrected_pairs(comparison))
+    leads = pairs.pairs_by_names(pairs.tested_pairs(comparison))
     metric = pairs.headline(comparison)
-    names = pairs.trained(comparison)
+    names = pairs.trained_names(comparison)
 
     def cell(a: str, b: str) -> str:
         if (pair := leads.get((a, b))) is None or names.index(a) > names.index(b):
@@ -190,7 +190,7 @@ def differences(comparison: Mapping[str, Any]) -> Table:
 
 
 def languages(study: Study) -> list[Section]:
-    """The headline score of each experiment by language; none without two languages."""
+    """Headline scores and errors of each experiment by language; none without two languages."""
     metric, everything = pairs.headline(study.comparison), study.predictions.values()
     rows, errors = [], []
     for language in sorted({row.language for rows in everything for row in rows}):
@@ -250,7 +250,7 @@ def _training(study: Study, task: Page) -> Section:
 def published(study: Study) -> list[Section]:
     """The published scores that a study of a demo reproduces; none for other records."""
     path, params = PUBLISHED / f"{study.comparison['study']}.csv", study.params
-    corpus = params.experiments[pairs.trained(study.comparison)[0]].corpus
+    corpus = params.experiments[pairs.trained_names(study.comparison)[0]].corpus
     if not path.exists() or not params.corpora[corpus].path.startswith("demos/"):
         return []
     header, *rows = csv.reader(path.read_text(encoding="utf-8").splitlines())
@@ -263,7 +263,7 @@ def published(study: Study) -> list[Section]:
 
 def _reproduction(study: Study) -> list[Block]:
     comparison, params = study.comparison, study.params
-    names = pairs.trained(comparison)
+    names = pairs.trained_names(comparison)
     differing = differing_settings(params, names)
     sets = pairs.test_sets(comparison).items()
     seeds = ", ".join(map(str, comparison["seeds"]))
@@ -285,7 +285,7 @@ def differing_settings(params: Params, names: Sequence[str]) -> Table:
         block = experiment.model_dump(mode="json", exclude={"study", "backbone"})
         backbone = params.root_backbone(experiment).model_dump(mode="json")
         values = flatten({**block, "backbone": {"name": experiment.backbone, **backbone}}).items()
-        columns.append({key: formatting.value(v) for key, v in values if v not in (None, {}, [])})
+        columns.append({key: formatting.setting(v) for key, v in values if v not in (None, {}, [])})
     rows = [
         [key, *(column.get(key, "–") for column in columns)]
         for key in dict.fromkeys(key for column in columns for key in column)

@@ -47,12 +47,12 @@ def test_sets(comparison: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
 
 
 def baseline_names(comparison: Mapping[str, Any]) -> list[str]:
-    """The names of the baselines."""
+    """The names of the baselines, in their order."""
     return [name for name, system in comparison["systems"].items() if "baseline" in system]
 
 
-def trained(comparison: Mapping[str, Any]) -> list[str]:
-    """The experiments that are no baselines, in their order."""
+def trained_names(comparison: Mapping[str, Any]) -> list[str]:
+    """The names of the experiments that are no baselines, in their order."""
     return [name for name, system in comparison["systems"].items() if "baseline" not in system]
 
 
@@ -87,8 +87,8 @@ class Pair(NamedTuple):
         )
 
 
-def corrected_pairs(comparison: Mapping[str, Any]) -> list[Pair]:
-    """Every pair of a comparison in its order, as the lead of the better system."""
+def tested_pairs(comparison: Mapping[str, Any]) -> list[Pair]:
+    """Every tested pair of a comparison, in its order, as the lead of the better system."""
     pairs = []
     for pair in comparison["pairs"]:
         lead = Pair(pair["a"], pair["b"], **pair["difference"])
@@ -133,12 +133,12 @@ def leaders(comparison: Mapping[str, Any]) -> list[str]:
     No two of them differ significantly. Their order by score may change on another machine, this
     list rarely.
     """
-    beaten = {pair.b for pair in corrected_pairs(comparison) if pair.significant}
+    beaten = {pair.b for pair in tested_pairs(comparison) if pair.significant}
     return [name for name in _tested_experiments(comparison) if name not in beaten]
 
 
-def claim(comparison: Mapping[str, Any]) -> str:
-    """The conclusion of a study in sentences."""
+def conclusion(comparison: Mapping[str, Any]) -> str:
+    """The sentences of `conclusions` as one text."""
     return " ".join(conclusions(comparison))
 
 
@@ -149,7 +149,7 @@ def conclusions(comparison: Mapping[str, Any]) -> list[str]:
     """
     best, metric = leaders(comparison), headline(comparison)
     scores, verb = headline_scores(comparison), "are" if len(best) > 1 else "is"
-    leads = pairs_by_names(corrected_pairs(comparison))
+    leads = pairs_by_names(tested_pairs(comparison))
     others = [name for name in _tested_experiments(comparison) if name not in best]
     beaten = [name for name in others if all(leads[one, name].significant for one in best)]
     clauses = ["do not differ significantly"] if len(best) > 1 else []
@@ -171,11 +171,11 @@ def conclusions(comparison: Mapping[str, Any]) -> list[str]:
 
 
 def _answer(comparison: Mapping[str, Any]) -> str:
-    """The difference of the two experiments that the study asks about; empty if it names none."""
+    """A sentence on the two experiments that the study asks about; empty if it names none."""
     if not comparison["question"]:
         return ""
     a, b = comparison["question"]
-    pair, metric = pairs_by_names(corrected_pairs(comparison))[a, b], headline(comparison)
+    pair, metric = pairs_by_names(tested_pairs(comparison))[a, b], headline(comparison)
     found = f"No significant difference between {a} and {b} was found"
     if pair.significant:
         pair = pair if pair.value > 0 else pair.swapped()
@@ -191,15 +191,15 @@ def _answer(comparison: Mapping[str, Any]) -> str:
 def _tested_experiments(comparison: Mapping[str, Any]) -> list[str]:
     """The experiments that tests compare, in the study's order; all if there is no test."""
     tested = {name for pair in comparison["pairs"] for name in (pair["a"], pair["b"])}
-    return [name for name in trained(comparison) if name in tested or not tested]
+    return [name for name in trained_names(comparison) if name in tested or not tested]
 
 
 def _behind_baseline(comparison: Mapping[str, Any]) -> str:
-    """The experiments that are not ahead of the best baseline; empty if all are."""
+    """A sentence on the experiments not ahead of the best baseline; empty if all are ahead."""
     metric, scores = headline(comparison), headline_scores(comparison)
     for baseline in [name for name in ranked(comparison) if name in baseline_names(comparison)][:1]:
         value, sign = scores[baseline]["value"], -1 if metric.lower_is_better else 1
-        names = [n for n in trained(comparison) if sign * (scores[n]["value"] - value) <= 0]
+        names = [n for n in trained_names(comparison) if sign * (scores[n]["value"] - value) <= 0]
         if names:
             verb = "are" if len(names) > 1 else "is"
             score = rounded(value, metric)
@@ -209,7 +209,7 @@ def _behind_baseline(comparison: Mapping[str, Any]) -> str:
 
 def tiers(comparison: Mapping[str, Any]) -> dict[str, str]:
     """Letters of tested experiments, of which two share one if they do not differ."""
-    leads = [(p.a, p.b) for p in corrected_pairs(comparison) if p.significant]
+    leads = [(p.a, p.b) for p in tested_pairs(comparison) if p.significant]
     return letters(_tested_experiments(comparison), leads) if comparison["pairs"] else {}
 
 

@@ -62,7 +62,7 @@ def markdown(comparison: Mapping[str, Any], seconds: Mapping[str, float] | None 
             f"**{comparison['title']}**\n",
             score_table(comparison).markdown(),
             *(f"{note}\n" for note in [reading_notes(comparison)] if note),
-            f"{pairs.claim(comparison)}\n",
+            f"{pairs.conclusion(comparison)}\n",
             *(f"{table.caption}:\n\n{table.markdown()}" for table in optional if table.rows),
             f"Training{' and its time' if seconds else ''}:\n",
             training_table(comparison, seconds).markdown(),
@@ -122,9 +122,9 @@ def headline_table(comparison: Mapping[str, Any]) -> Table:
 
 
 def leads_table(comparison: Mapping[str, Any]) -> Table:
-    """The tests of the leaders against the others; without rows if there are none."""
+    """The tests of leaders against others, or the only test; without rows if there are none."""
     metric, best = pairs.headline(comparison), pairs.leaders(comparison)
-    leads, tests = pairs.corrected_pairs(comparison), pairs.number_of_tests(comparison)
+    leads, tests = pairs.tested_pairs(comparison), pairs.number_of_tests(comparison)
     return Table(
         f"Leads, p corrected for {counted(tests, 'pairs')} by Holm's method",
         ["ahead", "behind", f"{metric.title} {INTERVAL}", "p", "corrected p", "difference"],
@@ -142,7 +142,7 @@ def leads_table(comparison: Mapping[str, Any]) -> Table:
 
 
 def shares_table(comparison: Mapping[str, Any]) -> Table:
-    """The shares known of all systems on each test set; without rows if there are none."""
+    """Shares without intervals that all systems have on a test set; no rows if there are none."""
     columns = [
         (f"{test_set}: {title}", key, results["systems"])
         for test_set, results in pairs.test_sets(comparison).items()
@@ -161,7 +161,7 @@ def training_table(comparison: Mapping[str, Any], seconds: Mapping[str, float] |
     """The size and amount of training of each trained experiment, and its speed if measured."""
     timed = ["examples a second", "training"] if seconds else []
     rows = []
-    for name in pairs.trained(comparison):
+    for name in pairs.trained_names(comparison):
         system = comparison["systems"][name]
         total, trainable = system["parameters"], system["trainable_parameters"]
         note = "" if trainable == total else f" ({amount(trainable)} trained)"

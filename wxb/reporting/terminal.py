@@ -13,7 +13,7 @@ Rows = Iterable[Row]
 
 
 def show(*parts: RenderableType) -> None:
-    """Print tables and plain texts, wrapped at the width of a terminal; texts only there."""
+    """Print tables and plain texts; outside a terminal, texts are not wrapped."""
     console = Console()
     for part in parts:
         soft_wrap = isinstance(part, str) and not console.is_terminal
