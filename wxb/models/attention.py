@@ -85,7 +85,7 @@ class MultiHeadAttention(nn.Module):
         return self.out_proj(context.transpose(1, 2).flatten(2))
 
     def weights(self, inputs: Tensor, keys: Tensor, mask: Tensor | None = None) -> Tensor:
-        """Attention weights (B, h, T, S) of the same arguments as `forward`, without dropout."""
+        """Attention weights (B, h, T, S) of inputs and keys as in `forward`, without dropout."""
         width = inputs.shape[-1]
         queries = F.linear(inputs, self.in_proj_weight[:width], self.in_proj_bias[:width])
         return attention_weights(split_heads(queries, self.size), keys, mask)

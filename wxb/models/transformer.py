@@ -66,11 +66,11 @@ class FeedForward(nn.Module):
         self.norm_first = config.norm_first
 
     def pre_norm(self, norm: nn.Module, hidden: Tensor) -> Tensor:
-        """The input of a sublayer: normalized if `norm_first`."""
+        """Normalize the input of a sublayer if `norm_first`."""
         return norm(hidden) if self.norm_first else hidden
 
     def post_norm(self, norm: nn.Module, hidden: Tensor) -> Tensor:
-        """The sum of a sublayer's output and its residual: normalized unless `norm_first`."""
+        """Normalize the sum of a sublayer's output and residual unless `norm_first`."""
         return hidden if self.norm_first else norm(hidden)
 
     def feed(self, hidden: Tensor) -> Tensor:  # (B, T, C)
@@ -107,7 +107,7 @@ class DecoderLayer(FeedForward):
         self.norm2 = nn.LayerNorm(config.width)
         self.norm3 = nn.LayerNorm(config.width)
 
-    def start(self, memory: Tensor) -> Cache:
+    def initial_cache(self, memory: Tensor) -> Cache:
         """The cache before the first token, from the encoder's output (B, S, C)."""
         empty = self.self_attn.keys_values(memory[:, :0])
         return Cache(*empty, *self.multihead_attn.keys_values(memory))
@@ -182,12 +182,12 @@ class Transformer(nn.Module):
             if parameter.dim() > 1:
                 nn.init.xavier_uniform_(parameter)
 
-    def start(self, source: Tensor, source_mask: Tensor) -> State:
+    def encode(self, source: Tensor, source_mask: Tensor) -> State:
         """Encode the source (B, S, C) with its mask (B, S): the state before the first token."""
         mask = masks.padding(source_mask)
         memory = self.encoder(source, mask)
         layers = (cast(DecoderLayer, layer) for layer in self.decoder.layers)
-        return State(tuple(layer.start(memory) for layer in layers), mask)
+        return State(tuple(layer.initial_cache(memory) for layer in layers), mask)
 
     def forward(
         self,
@@ -202,7 +202,7 @@ class Transformer(nn.Module):
         """
         length = target.shape[1]
         mask = masks.decoder(target_mask, length, length, target.device)
-        return self.decoder(target, self.start(source, source_mask), mask)[0]
+        return self.decoder(target, self.encode(source, source_mask), mask)[0]
 
 
 class Translator(nn.Module):
@@ -238,7 +238,7 @@ class Translator(nn.Module):
 
     def encode(self, input_ids: Tensor, attention_mask: Tensor) -> State:
         """Encode source ids with their mask (B, S): the state before the first target token."""
-        return self.transformer.start(self.embed(self.source_embedding, input_ids), attention_mask)
+        return self.transformer.encode(self.embed(self.source_embedding, input_ids), attention_mask)
 
     def step(self, tokens: Tensor, state: State) -> tuple[Tensor, State]:
         """Logits (B, V) of the tokens that follow these (B, T), and the state after these."""

@@ -296,9 +296,9 @@ class WhisperForConditionalGeneration(nn.Module):
         input_features: Tensor | None = None,
         *,
         labels: Tensor | None = None,  # (B, T), the next token of each; -100 is ignored
-        **inputs: Any,
+        **inputs: Any,  # as in `WhisperModel`
     ) -> Seq2SeqLMOutput:
-        """Logits after each token, and the loss of labels; `inputs` are `WhisperModel`'s."""
+        """Logits after each token; their loss if `labels`, the next tokens, are given."""
         output = self.model(input_features, **inputs)
         logits = self.proj_out(output.last_hidden_state)  # (B, T, V)
         loss = None

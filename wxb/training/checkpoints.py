@@ -47,7 +47,7 @@ def seal(checkpoint: Path) -> None:
 
 
 def last_complete(checkpoints: Path) -> Path | None:
-    """The newest undamaged checkpoint of a folder, or None; deletes the others after it.
+    """The newest undamaged checkpoint of a folder, or None; deletes damaged ones after it.
 
     Training writes those again, file by file. A deletion may be killed, too, so the hashes go
     first. Prints a line for each deletion.

@@ -99,11 +99,11 @@ class MaskedPairs(Stream):
 
     def _item(self, row: int, rng: np.random.Generator) -> Item:
         count = len(self.documents)
-        a, b = _halves(self.documents[row], rng)
+        a, b = _adjacent_parts(self.documents[row], rng)
         follows = count == 1 or rng.random() >= 0.5
         if not follows:
             other = (row + int(rng.integers(1, count))) % count
-            b = _halves(self.documents[other], rng)[1]
+            b = _adjacent_parts(self.documents[other], rng)[1]
         room = self.max_length - 3
         a = a[: max(room - len(b), room // 2)]
         b = b[: room - len(a)]
@@ -134,10 +134,10 @@ class MaskedPairs(Stream):
         return ids, labels
 
 
-def _halves(
+def _adjacent_parts(
     document: list[NDArray[np.int64]], rng: np.random.Generator
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Two adjacent parts: split between sentences, or in the middle of a single one."""
+    """The parts of a document around a random end of a sentence, or the halves of a single one."""
     if len(document) == 1:
         middle = len(document[0]) // 2
         return document[0][:middle], document[0][middle:]

@@ -121,7 +121,7 @@ def _train(
 
 
 def _arguments(settings: Any, train: Any, **options: Any) -> TrainingArguments:
-    """The Trainer's arguments for settings of fine-tuning or pretraining, with further options."""
+    """The Trainer's arguments for settings; connects several processes that train without GPUs."""
     if isinstance(settings, Training):
         accumulation = settings.gradient_accumulation
         steps = settings.epochs * -(-len(train) // (settings.batch_size * accumulation))
@@ -194,7 +194,7 @@ class _Trainer(Trainer):
         return sampler
 
     def get_train_dataloader(self) -> Any:
-        """The batches of a single process, in its order; of each only the part for this one."""
+        """The batches that a single process would read; of each, the part for this process."""
         if processes.count() == 1:
             return super().get_train_dataloader()
         sampler: Any = self._get_train_sampler()
@@ -227,7 +227,7 @@ class _Trainer(Trainer):
         )
         mean = self.mean_targets if model.training else self._mean_targets([inputs])
         if mean is not None:
-            targets = self._targets(inputs)
+            targets = self._n_targets(inputs)
             loss = torch.where(targets > 0, loss, loss.nan_to_num())  # the mean of no targets
             loss = loss * targets / mean.clamp(min=1e-9)
         return (loss, outputs) if return_outputs else loss
@@ -242,10 +242,10 @@ class _Trainer(Trainer):
         """The mean number of targets of batches, over all processes; None for a single batch."""
         if processes.count() * len(batches) < 2:
             return None
-        return self.accelerator.reduce(torch.stack([*map(self._targets, batches)]).mean(), "mean")
+        return self.accelerator.reduce(torch.stack([*map(self._n_targets, batches)]).mean(), "mean")
 
-    def _targets(self, inputs: Any) -> torch.Tensor:
-        """The number of targets of a batch, whose mean is the loss."""
+    def _n_targets(self, inputs: Any) -> torch.Tensor:
+        """The number of targets of a batch; its loss is a mean over them."""
         assert self.args.label_names is not None
         column: torch.Tensor = inputs[self.args.label_names[0]]
         if column.ndim > 1:

@@ -101,7 +101,7 @@ class Generator(tuning.BackboneModel):
 
 
 def language_model(folder: Path, *, tokens: int, four_bit: bool = False) -> PreTrainedModel:
-    """Load a language model, with embeddings of at least `tokens` tokens and default generation."""
+    """Load a language model with at least `tokens` embeddings and default generation settings."""
     from transformers import GenerationConfig
 
     from wxb.training.backbones.weights import load_backbone

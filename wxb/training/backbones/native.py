@@ -68,7 +68,7 @@ class Native(nn.Module):
         prefix = "" if generative else PREFIXES[config.model_type]
         own = {name for name, _ in native.backbone.named_parameters()}
         saved = pretrained.read_weights(file)
-        pretrained.load_weights(native.backbone, _without_heads(saved, prefix, own), file)
+        pretrained.load_weights(native.backbone, _backbone_weights(saved, prefix, own), file)
         head = saved.get("lm_head.weight") if generative else None
         if head is not None and not torch.equal(head, native.get_output_embeddings().weight):
             return None  # a head of its own, though the configuration shares the embeddings
@@ -114,7 +114,7 @@ def load_trained(
     return tuning.load(folder, load_backbone) if native is None else native
 
 
-def _without_heads(
+def _backbone_weights(
     weights: dict[str, Tensor], prefix: str, expected: Collection[str]
 ) -> dict[str, Tensor]:
     """The weights whose names begin with a prefix, without it; all if none does.

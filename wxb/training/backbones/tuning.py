@@ -83,13 +83,13 @@ def adapt(
             lora_alpha=lora.alpha,
             lora_dropout=lora.dropout,
             target_modules=list(lora.target_modules),
-            trainable_token_indices=_rows(backbone, new_tokens) if new_tokens else None,
+            trainable_token_indices=_new_rows(backbone, new_tokens) if new_tokens else None,
             task_type=task_type,
         ),
     )
 
 
-def _rows(backbone: PreTrainedModel, tokens: list[int]) -> list[int] | dict[str, list[int]]:
+def _new_rows(backbone: PreTrainedModel, tokens: list[int]) -> list[int] | dict[str, list[int]]:
     """Rows of new tokens to train: of the shared table, or by the name of each untied table."""
     if backbone.config.tie_word_embeddings:
         return tokens

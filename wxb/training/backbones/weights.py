@@ -91,9 +91,9 @@ def load_backbone(
 ) -> Any:
     """Load the backbone of a folder in float32, without the heads of pretraining.
 
-    `generative` keeps the head of a language model; `bidirectional` removes the causal mask;
-    `four_bit` quantizes the linear layers to 4 bits (NF4 with double quantization: Dettmers et al.
-    2023, section 3); `native` copies the weights into the native architecture.
+    `generative` keeps the head of a language model; `bidirectional` removes the causal mask, or
+    raises WxbError; `four_bit` quantizes the linear layers to 4 bits (NF4 with double quantization:
+    Dettmers et al. 2023, section 3); `native` copies the weights into the native architecture.
     """
     config = pretrained.config(folder)
     options: dict[str, Any] = {"config": config, "dtype": torch.float32}
