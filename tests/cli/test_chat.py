@@ -28,8 +28,8 @@ class Echo:
         return conversation[-1]["content"] != "cut"
 
 
-def run_conversation(predictor, *lines, terminal=True):
-    conversation = Conversation(predictor, terminal=terminal)
+def run_conversation(predictor, *lines, is_terminal=True):
+    conversation = Conversation(predictor, is_terminal=is_terminal)
     conversation.lines = lambda: iter(lines)
     conversation.run()
     return conversation
@@ -58,7 +58,7 @@ def test_errors_are_printed_in_a_terminal_and_end_a_pipe(line, message, capsys):
     assert message in capsys.readouterr().err
     assert [turn["content"] for turn in conversation.messages[::2]] == ["a"]
     with pytest.raises(WxbError, match=re.escape(message)):
-        run_conversation(Echo(), line, "a", terminal=False)
+        run_conversation(Echo(), line, "a", is_terminal=False)
 
 
 def test_dropped_messages_and_cut_answers_are_noted(capsys):
@@ -69,7 +69,7 @@ def test_dropped_messages_and_cut_answers_are_noted(capsys):
 
 
 def test_an_answer_is_one_line_of_a_pipe(capsys):
-    run_conversation(Echo(), "a\nb", terminal=False)
+    run_conversation(Echo(), "a\nb", is_terminal=False)
     assert capsys.readouterr().out == "1 a b[2J\n"
 
 
@@ -77,7 +77,7 @@ def test_ctrl_c_stops_the_answer_and_keeps_its_beginning(capsys):
     conversation = run_conversation(Echo(stops=True), "a")
     assert conversation.messages[-1] == {"role": "assistant", "content": "1"}
     with pytest.raises(KeyboardInterrupt):
-        run_conversation(Echo(stops=True), "a", terminal=False)
+        run_conversation(Echo(stops=True), "a", is_terminal=False)
 
 
 ENDLESS = """
@@ -91,7 +91,7 @@ class Endless:
             yield f"{number} "
             time.sleep(0.01)
 
-Conversation(Endless(), terminal=sys.stdin.isatty()).run()
+Conversation(Endless(), is_terminal=sys.stdin.isatty()).run()
 """
 
 

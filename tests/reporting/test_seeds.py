@@ -35,7 +35,7 @@ def test_readme_shows_what_the_index_has(study, monkeypatch):
     monkeypatch.setattr(revisions, "index", lambda: Files("", contents))
     monkeypatch.setattr(provenance, "require", lambda study, tree: {**study_run, "seconds": {}})
     block = readme.refreshed("<!-- generated: demo -->\n<!-- end -->\n")
-    assert score_table(study, counts=False).markdown() in block
+    assert score_table(study, with_counts=False).markdown() in block
     assert "Made on Abacus, finished on 2030-01-02" in block
     assert "Made on Quipu, finished on 2029-01-02" in block  # of the times
 

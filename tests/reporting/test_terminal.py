@@ -17,7 +17,7 @@ ROWS = [
 @pytest.mark.parametrize("width", [66, 80, 200])
 def test_no_word_is_broken_or_cut(width):
     screen = io.StringIO()
-    Console(file=screen, width=width).print(table(HEADER, ROWS, numbers=True))
+    Console(file=screen, width=width).print(table(HEADER, ROWS, numeric=True))
     text = screen.getvalue()
     assert max(map(len, text.splitlines())) <= width
     assert all(word in text.split() for row in ROWS for cell in row for word in cell.split())

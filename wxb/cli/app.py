@@ -183,7 +183,7 @@ def table(
         else:
             console.print(Text(content["title"], style="bold"))
             _, header, rows = tables.headline_table(content)
-            console.print(terminal.table(header, rows, numbers=True))
+            console.print(terminal.table(header, rows, numeric=True))
             notes = [tables.reading_notes(content), pairs.conclusion(content)]
             console.print(Text("\n".join(filter(None, notes))))
         page = paths.page(name)

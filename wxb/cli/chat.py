@@ -44,9 +44,9 @@ def chat(
     predictor = trained.load(experiment, **options)
     if not hasattr(predictor, "reply"):
         raise WxbError(f"{experiment} is no chat model; use `wxb predict -e {experiment}`")
-    terminal = sys.stdin.isatty() and sys.stdout.isatty()
-    conversation = Conversation(cast("Replier", predictor), terminal=terminal)
-    if terminal:
+    is_terminal = sys.stdin.isatty() and sys.stdout.isatty()
+    conversation = Conversation(cast("Replier", predictor), is_terminal=is_terminal)
+    if is_terminal:
         conversation.note(f"{experiment}: {HELP}; Ctrl-C stops an answer, Ctrl-D ends")
     conversation.run()
 
@@ -57,23 +57,23 @@ class Conversation:
     Either in a terminal or in a pipe, where errors end the conversation.
     """
 
-    def __init__(self, predictor: Replier, *, terminal: bool) -> None:
-        self.predictor, self.terminal = predictor, terminal
+    def __init__(self, predictor: Replier, *, is_terminal: bool) -> None:
+        self.predictor, self.is_terminal = predictor, is_terminal
         self.messages: list[Message] = []
-        if terminal:
+        if is_terminal:
             with contextlib.suppress(ImportError):  # some Pythons lack readline
                 import readline  # noqa: F401
 
     def lines(self) -> Iterator[str]:
         """Input lines up to Ctrl-D or the end of the pipe."""
-        if not self.terminal:
+        if not self.is_terminal:
             from wxb.cli.inputs import standard_input
 
             for _, line, error in standard_input():
                 if error:
                     raise WxbError(error)
                 yield str(line)
-        while self.terminal:
+        while self.is_terminal:
             try:
                 yield input("> ")
             except EOFError:
@@ -84,7 +84,7 @@ class Conversation:
 
     def write(self, text: str) -> None:
         """Print and flush a piece of an answer without control characters; a pipe gets one line."""
-        if not self.terminal:
+        if not self.is_terminal:
             text = " ".join(text.split("\n"))
         kept = (c for c in text if c in "\n\t" or (c >= " " and not "\x7f" <= c <= "\x9f"))
         print("".join(kept), end="", flush=True)
@@ -96,7 +96,7 @@ class Conversation:
 
     def report_error(self, text: str) -> None:
         """Print an error in a terminal, or raise it as WxbError in a pipe."""
-        if not self.terminal:
+        if not self.is_terminal:
             raise WxbError(text)
         self.note(f"wxb: {text}")
 
@@ -120,7 +120,7 @@ class Conversation:
                 pieces.append(piece)
                 self.write(piece)
         except KeyboardInterrupt:
-            if not self.terminal:
+            if not self.is_terminal:
                 raise
             print(flush=True)
             self.note("(stopped)")

@@ -32,7 +32,7 @@ NOTES = {
 def overview(
     blocks: Mapping[str, Mapping[str, Facts]], why_unknown: str
 ) -> Iterator[RenderableType]:
-    """The tables of `wxb list` and notes; `why_unknown`: of staleness, else empty."""
+    """The tables of `wxb list` with notes; `why_unknown`: why staleness is unknown, or empty."""
     for name, study in blocks["studies"].items():
         members = {member: blocks["experiments"][member] for member in study["experiments"]}
         corpus = next(iter(members.values()))["corpus"]
@@ -82,7 +82,7 @@ def details(name: str, section: str, facts: Facts, why_unknown: str) -> Iterator
         for title_, key in (("Rejected records", "rejects"), ("Repaired", "repaired")):
             if counts := profile.get(key):
                 rows = [(reason, f"{count:,}") for reason, count in counts.items()]
-                yield table((), rows, title=title_, numbers=True)
+                yield table((), rows, title=title_, numeric=True)
     if facts["alignment"]:
         yield _split_table("Alignment", facts["alignment"])
     texts = {key: formatting.setting(value) for key, value in facts["settings"].items()}
@@ -160,7 +160,7 @@ def _split_table(title: str, rows: Mapping[str, Mapping[str, float | None]]) -> 
         (name, *("–" if n is None else f"{n:,}" for n in row.values()))
         for name, row in rows.items()
     )
-    return table(header, counts, title=title, numbers=True)
+    return table(header, counts, title=title, numeric=True)
 
 
 def _description(facts: Facts) -> str:

@@ -105,7 +105,7 @@ def usage_error(option: str, fault: str) -> NoReturn:
 
 
 def split_options(arguments: Iterable[str]) -> tuple[list[str], dict[str, str]]:
-    """Positional arguments, and options given as `--name value` or `--name=value`."""
+    """Positional arguments, and options such as `--max-length 9`, by name: `max_length`."""
     inputs: list[str] = []
     options: dict[str, str] = {}
     rest = iter(arguments)

@@ -81,7 +81,7 @@ def _tables(block: str, index: Tree) -> Iterator[str]:
     """Table and conclusion of each study of a block, and where and when they were made."""
     studies = [study for name in TABLES[block] if (study := _study(name, index))]
     for study in studies:
-        name, table = study["study"], score_table(study, counts=False)
+        name, table = study["study"], score_table(study, with_counts=False)
         yield f"**{study['title']}** (`make run STUDY={name}`)\n"
         yield f"{table.markdown()}\n{reading_notes(study)}\n\n{conclusion(study)}\n"
         if len(TABLES[block]) == 1:

@@ -62,7 +62,7 @@ def forest(
 ) -> go.Figure:
     """Forest plot: scores (`value`, `low`, `high`) by test set, then experiment.
 
-    A row for each name of `colours`, the first on top; an arrow has a value below the axis.
+    A row for each name of `colours`, the first on top; an arrow is a value left of the axis.
     """
     figure = _empty_figure(height=FRAME + ROW * len(colours))
     start = None if metric.lower_is_better else _axis_start(scores)
@@ -96,7 +96,7 @@ def forest(
 
 
 def _axis_start(scores: Mapping[str, Mapping[str, Mapping[str, float]]]) -> float:
-    """The start of an axis for the intervals of all scores from half of the best one upwards."""
+    """The start of an axis that has the intervals of all scores of at least half the best one."""
     everything = [score for results in scores.values() for score in results.values()]
     best = max(score["value"] for score in everything)
     step = 10.0 ** np.ceil(np.log10(best) - 1) if best > 0 else 1.0  # 0.1 up to 1, 10 up to 100

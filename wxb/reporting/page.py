@@ -126,7 +126,7 @@ def alignment_changes(study: Study) -> Iterator[str]:
 def ranking(study: Study) -> Table:
     """A row for each system by its score, with seven columns at most; tiers are of `test`."""
     comparison = study.comparison
-    table = tables.score_table(comparison, counts=False)
+    table = tables.score_table(comparison, with_counts=False)
     seconds = costs.training_seconds(comparison, study.costs)
     shown = [i for i, title in enumerate(table.header) if not title.endswith(": tier")][:6]
     rows = dict(zip(comparison["systems"], table.rows, strict=True))
@@ -248,7 +248,7 @@ def _training(study: Study, task: Page) -> Section:
 
 
 def published(study: Study) -> list[Section]:
-    """The published scores that a study of a demo reproduces; none for other records."""
+    """The published scores of the series for the study of a demo; none for other records."""
     path, params = PUBLISHED / f"{study.comparison['study']}.csv", study.params
     corpus = params.experiments[pairs.trained_names(study.comparison)[0]].corpus
     if not path.exists() or not params.corpora[corpus].path.startswith("demos/"):
@@ -278,7 +278,7 @@ def _reproduction(study: Study) -> list[Block]:
 
 
 def differing_settings(params: Params, names: Sequence[str]) -> Table:
-    """The settings that have two values among the experiments (and backbones) with them."""
+    """The settings, also of backbones, that differ between the experiments that have them."""
     columns = []
     for name in names:
         experiment = params.experiments[name]

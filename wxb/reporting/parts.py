@@ -151,7 +151,7 @@ def score_cell(score: float, metric: Metric = SHARE, note: str = "") -> Cell:
 
 
 def marked(pieces: Iterable[tuple[str, str, str]]) -> Markup:
-    """Text from pieces of a text, a colour and a label; pieces without a colour have no mark."""
+    """The text of pieces (text, colour, label); those with a colour are marked and labelled."""
     mark = Markup('<mark style="--c: {}">{}{}</mark>')
     small = Markup("<small>{}</small>")
     return Markup("").join(
@@ -169,9 +169,9 @@ def render(
     legend: Mapping[str, Chip] | None = None,
     footer: str = "",
 ) -> str:
-    """A page: its title, its answer with notes, and its sections.
+    """A page as HTML: its title, its answer with notes, and its sections.
 
-    `legend` precedes these names in tables, summaries and examples. Text from data is escaped.
+    Names in `legend` get a coloured dot in tables, summaries and examples. Data is escaped.
     """
     page = template("page.html").render(
         to_json=to_json,

@@ -84,11 +84,11 @@ def reading_notes(comparison: Mapping[str, Any]) -> str:
     return " ".join(filter(None, sentences))
 
 
-def score_table(comparison: Mapping[str, Any], *, counts: bool = True) -> Table:
+def score_table(comparison: Mapping[str, Any], *, with_counts: bool = True) -> Table:
     """The scores of a study: tier, headline metric on each test set, other metrics, counts."""
     first = pairs.headline(comparison)
     others = [metric for metric in pairs.metrics(comparison).values() if metric != first]
-    titles = {key: title for key, title in comparison["counts"].items() if counts}
+    titles = {key: title for key, title in comparison["counts"].items() if with_counts}
     table = headline_table(comparison)
     cells = [
         [

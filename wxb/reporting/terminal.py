@@ -26,9 +26,9 @@ def show_json(content: object) -> None:
 
 
 def table(
-    header: Sequence[str], rows: Rows, *, title: str = "", numbers: bool = False
+    header: Sequence[str], rows: Rows, *, title: str = "", numeric: bool = False
 ) -> RenderableType:
-    """A table; under a header, the first column is not wrapped, and `numbers` aligns the others."""
+    """A table; under a header, the first column is not wrapped; `numeric` others align right."""
     part = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
     if not header:
         part = Table(box=None, show_header=False, pad_edge=False)
@@ -38,6 +38,6 @@ def table(
         part.add_row(*(Text(cell) if isinstance(cell, str) else cell for cell in row))
     for column in part.columns:
         column.overflow = "fold"
-    for column in part.columns[1:] if numbers else ():
+    for column in part.columns[1:] if numeric else ():
         column.justify = "right"
     return Group(Text(title, style="bold"), part) if title else part
