@@ -18,7 +18,7 @@ from wxb.corpora.records import Record
 from wxb.metrics import evaluation
 from wxb.project import trained
 from wxb.project.dag import Change, Staleness
-from wxb.reporting.pairs import claim
+from wxb.reporting.pairs import conclusion
 from wxb.tasks.ner import metrics
 from wxb.tasks.ner.metrics import PredictionRow
 from wxb.tasks.ner.record import LABELLING, Span
@@ -135,8 +135,8 @@ def test_table_and_index_show_a_study(project):
     (studies / "ner.json").write_text(json.dumps(study()))
     text = wxb(project, "table", "ner").stdout
     assert re.search(r"ner-encoder +a +1\.000 \(0\.000–1\.000\)", text)
-    *_, conclusion, page = text.splitlines()
-    assert (conclusion, page[:22]) == (claim(study()), "Page: reports/ner.html")
+    *_, sentences, page = text.splitlines()
+    assert (sentences, page[:22]) == (conclusion(study()), "Page: reports/ner.html")
     result = wxb(project, "table", "--all")
     assert "1.000 (0.000–1.000)" in result.stdout
     assert "examples a second" not in result.stdout
