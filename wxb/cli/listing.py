@@ -38,7 +38,7 @@ def overview(
         corpus = next(iter(members.values()))["corpus"]
         yield Text(f"Study {name} on {corpus}: {study['title']}", style="bold")
         yield Text(f"{paths.page(name)}: {state(study)}\n")
-        yield _members(members)
+        yield _experiment_table(members)
         yield Text()
     for section, header, cell in (
         ("lessons", ["lesson", "metric (95% interval)", "state"], _headline_metrics),
@@ -46,7 +46,7 @@ def overview(
         ("corpora", ["corpus", "labelled records by split", "state"], _labelled_records),
     ):
         if rows := [(name, facts, cell(facts)) for name, facts in blocks[section].items()]:
-            yield _blocks(header, rows)
+            yield _block_table(header, rows)
             yield Text()
     states = [state(facts) for section in blocks.values() for facts in section.values()]
     yield from (Text(note) for word, note in NOTES.items() if any(word in text for text in states))
@@ -69,7 +69,7 @@ def details(name: str, section: str, facts: Facts, why_unknown: str) -> Iterator
     for test_set, metrics in _by_test_set(facts.get("metrics", {})).items():
         yield metrics_table(f"Metrics{test_set and f' on {test_set}'}", metrics)
     if facts["members"]:
-        yield _members(facts["members"])
+        yield _experiment_table(facts["members"])
     if profile := facts["profile"]:
         names = [f", {len(value)} {key}" for key, value in profile.items() if type(value) is list]
         title_ = f"Corpus, of {profile['records']['raw']:,} raw records{''.join(names)}"
@@ -131,9 +131,9 @@ def state(facts: Facts) -> str:
     return ", ".join([*missing, *(["stale"] if facts["stale"] else [])])
 
 
-def _members(members: Mapping[str, Facts]) -> RenderableType:
+def _experiment_table(members: Mapping[str, Facts]) -> RenderableType:
     keys = dict.fromkeys(key for facts in members.values() for key in headlines(facts["metrics"]))
-    return _blocks(
+    return _block_table(
         ["experiment", *(f"{formatting.words(key)} (95%)" for key in keys or ["metric"]), "state"],
         [
             (name, facts, *(_with_interval(facts["metrics"], key) for key in keys or [""]))
@@ -142,7 +142,7 @@ def _members(members: Mapping[str, Facts]) -> RenderableType:
     )
 
 
-def _blocks(header: Sequence[str], rows: Iterable[tuple[Any, ...]]) -> RenderableType:
+def _block_table(header: Sequence[str], rows: Iterable[tuple[Any, ...]]) -> RenderableType:
     """A table of blocks, each with its name, facts and further cells; the state is last."""
     cells = []
     for name, facts, *others in rows:

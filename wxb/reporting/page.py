@@ -30,7 +30,7 @@ DEPTH = 45  # percent of colour of a significant difference
 def assemble(study: Study, task: Page) -> str:
     """The page of a study as HTML: the answer to its question, the scores, then all else."""
     comparison = study.comparison
-    answer, *rest = pairs.conclusions(comparison)
+    answer, *sentences = pairs.conclusions(comparison)
     metric, best = pairs.headline(comparison), []
     for test_set, results in pairs.test_sets(comparison).items():
         name = pairs.ranked(results)[0]
@@ -40,7 +40,7 @@ def assemble(study: Study, task: Page) -> str:
         comparison["title"],
         answer,
         [
-            _results(study, task, rest),
+            _results(study, task, sentences),
             *task.sections(study),
             *languages(study),
             _cost(study),
@@ -57,7 +57,7 @@ def assemble(study: Study, task: Page) -> str:
     )
 
 
-def _results(study: Study, task: Page, rest: Sequence[str]) -> Section:
+def _results(study: Study, task: Page, sentences: Sequence[str]) -> Section:
     comparison, sets = study.comparison, pairs.test_sets(study.comparison)
     metric = pairs.headline(comparison)
     scores = {name: pairs.headline_scores(results) for name, results in sets.items()}
@@ -77,7 +77,7 @@ def _results(study: Study, task: Page, rest: Sequence[str]) -> Section:
             Charts({metric.title: chart}, legend),
             ranking(study),
             " ".join(filter(None, notes)),
-            *filter(None, [" ".join(rest)]),
+            *filter(None, [" ".join(sentences)]),
             *(f"On {name}: {pairs.conclusion(sets[name])}" for name in comparison["further"]),
             Fold("Task", [*about(study, task.RULE)]),
             *([Fold("Differences", _difference_blocks(comparison))] if comparison["pairs"] else []),
@@ -105,7 +105,7 @@ def _method_text(study: Study, name: str) -> str:
 
 
 def data_text(study: Study) -> str:
-    """The sizes of the splits in a sentence; further test sets with the field held out."""
+    """The labelled records of each split in numbers; further test sets with the field held out."""
     name = study.params.experiments[pairs.trained_names(study.comparison)[0]].corpus
     corpus, records = study.params.corpora[name], study.comparison.get("records", {})
     fields = {k: f" (each {by} is new)" for k, (by, _) in corpus.split.held_out_fields.items()}
@@ -312,7 +312,7 @@ def write_index(params: Params) -> Path:
     sections = []
     for title, blocks in (("Studies", params.studies), ("Lessons", params.lessons)):
         rows = [
-            [link.format(quote(name), block.title), _description(paths.page(name))]
+            [link.format(quote(name), block.title), _meta_description(paths.page(name))]
             for name, block in blocks.items()
             if paths.page(name).exists()
         ]
@@ -327,6 +327,6 @@ def write_index(params: Params) -> Path:
     return paths.INDEX
 
 
-def _description(page: Path) -> str:
+def _meta_description(page: Path) -> str:
     match = re.search('<meta name="description" content="([^"]*)">', page.read_text("utf-8"))
     return html.unescape(match[1]) if match else ""

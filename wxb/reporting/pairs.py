@@ -99,7 +99,7 @@ def tested_pairs(comparison: Mapping[str, Any]) -> list[Pair]:
 
 
 def number_of_tests(comparison: Mapping[str, Any]) -> int:
-    """The pairs of a study on all its test sets, for which p values are corrected."""
+    """The number of pairs on all test sets of a study, for which p values are corrected."""
     return sum(len(results["pairs"]) for results in test_sets(comparison).values())
 
 

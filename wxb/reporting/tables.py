@@ -203,7 +203,7 @@ def uncertainty(comparison: Mapping[str, Any]) -> str:
 
 
 def _score(system: Mapping[str, Any], metric: Metric) -> str:
-    """A metric with its interval; for several seeds, mean and standard deviation."""
+    """A metric with its interval as text; for several seeds also its standard deviation."""
     runs = system[f"{metric.key}_by_run"]
     spread = f" ± {rounded(stdev(runs), metric)}" if len(runs) > 1 else ""
     return formatting.with_interval(system[metric.key], metric, spread)
