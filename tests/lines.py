@@ -13,7 +13,7 @@ BUDGET = {
     "wxb/metrics": 526,
     "wxb/models": 2549,
     "wxb/training": 1566,
-    "wxb/tasks": 8985,
+    "wxb/tasks": 8991,
     "wxb/reporting": 1508,
     "wxb/project": 2891,
     "wxb/cli": 2495,
@@ -22,7 +22,7 @@ BUDGET = {
     "wxb/masking": 831,
     "demos": 2086,
     "benchmarks": 4436,
-    "tests": 28028,
+    "tests": 28048,
 }
 
 

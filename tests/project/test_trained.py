@@ -5,6 +5,7 @@ import shutil
 from pathlib import Path
 from unittest.mock import Mock
 
+import pandas as pd
 import pytest
 import torch
 
@@ -100,9 +101,28 @@ def test_load_is_exported_by_the_package(project, monkeypatch):
     assert wxb.load("ner-encoder").predict(["Yesterday Ann Lee said hello."])[0][0].span == (
         Span(10, 17, "NAME")
     )
-    with pytest.raises(TypeError, match=r"found one input \(str\); expected a list of them"):
-        wxb.load("ner-encoder").predict("Yesterday Ann Lee said hello.")
-    with pytest.raises(TypeError, match=r"found None at \[1\]"):
-        wxb.load("ner-encoder").predict(["Ann", None])
     with pytest.raises(AttributeError, match="no attribute 'lode'"):
         wxb.lode  # noqa: B018
+
+
+@pytest.mark.parametrize(
+    ("inputs", "error"),
+    [
+        ("Ann left.", r"found one input \(str\); expected a list of them"),
+        ({"text": "Ann left."}, r"found one input \(dict\)"),
+        (pd.DataFrame({"text": ["Ann left."]}), r"found one input \(DataFrame\)"),
+        (["Ann", None], r"found NoneType at \[1\]"),
+        ([7], r"found int at \[0\]; expected texts"),
+    ],
+)
+def test_predict_expects_a_list_of_texts(project, inputs, error):
+    with pytest.raises(TypeError, match=error):
+        trained.load(project / "models/ner-encoder").predict(inputs)
+
+
+def test_predict_reads_a_series_in_its_order(project):
+    predictor = trained.load(project / "models/ner-encoder")
+    texts = ["Nobody said hello to us.", "Yesterday Ann Lee said hello."]
+    expected = predictor.predict(texts)
+    assert predictor.predict(pd.Series(texts, index=[1, 0])) == expected
+    assert predictor.predict(iter(texts)) == expected

@@ -100,18 +100,24 @@ class Predictor(ABC):
         self.tokenizer.save_pretrained(folder)
         write_json(folder / paths.SETTINGS, self.settings)
 
-    def predict(self, inputs: Sequence[Any], /, *, caption: str = "predict") -> list[Any]:
+    def predict(self, inputs: Iterable[Any], /, *, caption: str = "predict") -> list[Any]:
         """One prediction per input, in their order; `caption` names the progress.
 
-        Raises TypeError for a single input instead of a list of inputs, and for None among them.
+        Raises TypeError for a single input or a table instead of a list of inputs, and for one that
+        is no text, or no file if the model reads files.
         """
-        if isinstance(inputs, (str, bytes, Path)):
+        if isinstance(inputs, (str, bytes, Path, Mapping)) or hasattr(inputs, "columns"):
             raise TypeError(
                 f"predict: found one input ({type(inputs).__name__}); expected a list of them:"
                 " predict([input])[0]"
             )
-        if missing := [index for index, item in enumerate(inputs) if item is None]:
-            raise TypeError(f"predict: found None at {missing[:3]}; leave such inputs out")
+        inputs = [*inputs]  # a pandas Series finds items by its index
+        types = (str, bytes, Path) if self.file_suffixes else str
+        if wrong := [index for index, item in enumerate(inputs) if not isinstance(item, types)]:
+            raise TypeError(
+                f"predict: found {type(inputs[wrong[0]]).__name__} at {wrong[:3]}; expected"
+                f" {'paths or bytes' if self.file_suffixes else 'texts'}: leave such inputs out"
+            )
         return self.predictions(inputs, caption=caption)
 
     @abstractmethod
