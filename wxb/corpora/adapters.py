@@ -70,8 +70,14 @@ def _label_studio(record: Content, annotator: str | None) -> Content:
         name, regions = _completed_by(annotation), annotation.get("result") or []
         values = [region.get("value", {}) for region in regions]
         mentions = [_with_label(value) for value in values if _has_labels(value)]
-        classes = [
-            (r.get("from_name"), c) for r in regions for c in r.get("value", {}).get("choices", [])
+        marked = {r.get("to_name") for r in regions if _has_labels(r.get("value"))}
+        if len(marked) > 1:
+            raise RecordError("several texts", f"spans of {', '.join(map(str, marked))}; keep one")
+        classes = [  # of the text, not of a span
+            (region.get("from_name"), class_)
+            for region, value in zip(regions, values, strict=True)
+            for class_ in value.get("choices", [])
+            if "start" not in value
         ]
         texts = {
             r["from_name"]: "\n".join(r["value"]["text"])
@@ -111,7 +117,13 @@ def _label_studio_min(record: Content) -> Content:
 
 
 def _prodigy(record: Content) -> Content:
-    """The chosen option as the class; a rejected or ignored text is not labelled."""
+    """The chosen option as the class; a rejected or ignored text is not labelled.
+
+    Raises RecordError for a yes or no to a span, as the other spans of its text are unknown.
+    """
+    if record.get("_is_binary") and record.get("spans"):
+        cure = "list all spans of each text, as Prodigy's recipe `ner.silver-to-gold` does"
+        raise RecordError("answer to one span", cure)
     if "text" in record and record.get("answer") in ("reject", "ignore"):
         record = {**record, "spans": None, "label": None, "accept": []}
     if isinstance(record.get("options"), list) and isinstance(record.get("accept"), list):

@@ -319,7 +319,7 @@ def _summary(trial: Contents, corpus: Corpus, seed: int) -> RenderableType:
             doubts = {
                 "nearly equal": [n for n in names if occurrences[plain[n]] > 1],
                 "like missing": [n for n in names if plain[n] in MISSING],
-                "several names": [n for n in names if {*re.split("[,;|] ?", n)} <= {*names} - {n}],
+                "several names": [n for n in names if {*re.split("[,;|#] ?", n)} & {*names} - {n}],
             }
             rows += [(doubt, escaped(", ".join(items))) for doubt, items in doubts.items() if items]
     try:
