@@ -90,6 +90,7 @@ def test_relative_positions_have_no_limit(saved):
         ({"quantization_config": {"quant_method": "gptq", "bits": 4}}, "'gptq'"),
         ({"quantization_config": {"load_in_4bit": True}}, "'bitsandbytes'"),
         ({"model_type": "gemma3", "text_config": {"vocab_size": 9}}, "'gemma3'"),
+        ({"model_type": "vit", "vocab_size": None}, "'vit'"),
     ],
 )
 def test_quantized_and_multimodal_checkpoints_are_refused(copy, change, message):

@@ -1,5 +1,6 @@
 """Downloads from the hub, here a local folder: which files and revision, and the errors."""
 
+import json
 import shutil
 
 import huggingface_hub
@@ -127,6 +128,23 @@ def test_a_pointer_of_git_lfs_is_no_checkpoint(tmp_path):
     (tmp_path / "model.safetensors").write_text("version https://git-lfs.github.com/spec/v1\n")
     with pytest.raises(WxbError, match="found a pointer of Git LFS"), hub.checkpoint(tmp_path):
         pass
+
+
+INDEX, SHARDS = "model.safetensors.index.json", [f"model-{n}-of-2.safetensors" for n in (1, 2)]
+MISSING = {(INDEX, SHARDS[0]): SHARDS[1], (INDEX,): SHARDS[0], (*SHARDS,): INDEX}
+
+
+@pytest.mark.parametrize("names", MISSING)
+def test_all_files_of_weights_are_required(tmp_path, names):
+    for name in names:
+        (tmp_path / name).write_text(json.dumps({"weight_map": dict(enumerate(SHARDS))}))
+    with pytest.raises(WxbError, match=MISSING[names]), hub.checkpoint(tmp_path, weights=True):
+        pass
+
+
+def test_any_error_of_a_library_names_the_checkpoint(tmp_path):
+    with pytest.raises(WxbError, match=r"found: Exception: x"), hub.checkpoint(tmp_path):
+        raise Exception("x")
 
 
 def test_the_home_folder_of_a_checkpoint_is_expanded(monkeypatch, tmp_path):

@@ -78,10 +78,10 @@ def _checkpoint_faults(folder: Path, config: Any, tokenizer: Any) -> Iterator[st
             f"checkpoint: found {dict(quantized).get('quant_method', 'bitsandbytes')!r} weights;"
             " expected full precision: name the original checkpoint, and set `tuning.four_bit`"
         )
-    if config.get_text_config() is not config:
+    if config.get_text_config() is not config or not getattr(config, "vocab_size", 0):
         yield (
-            f"checkpoint: found {config.model_type!r}, a model of several kinds of input; expected"
-            " one of text: save its language model with `save_pretrained`, and name that folder"
+            f"checkpoint: found {config.model_type!r}, a model of other input than text; expected"
+            " one of text: if it has a language model, save that with `save_pretrained`"
         )
     elif tokenizer is not None:
         vocabulary, added = tokenizer.get_vocab(), tokenizer.get_added_vocab()

@@ -10,11 +10,10 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Literal
 
-from safetensors import SafetensorError
-
 from wxb.core.errors import WxbError, error_line
+from wxb.core.files import read_json
 from wxb.core.packages import GGUF, PACKAGES, package_source, require_gguf
-from wxb.core.pretrained import ADAPTER
+from wxb.core.pretrained import ADAPTER, WEIGHTS
 
 # The files that transformers reads at the top of a repository. Python files and pickles (*.bin,
 # *.pth) can run code, so they are never downloaded.
@@ -49,19 +48,32 @@ def checkpoint(
         if pointer := next((f for f in small if f.read_bytes().startswith(LFS)), None):
             raise WxbError(f"{pointer}: found a pointer of Git LFS; run `git lfs pull` in {source}")
         is_adapter = (source / ADAPTER).exists()  # the module `compatibility` names its cure
-        if weights and source.is_dir() and not is_adapter and not any(source.glob(WEIGHT_FILES)):
-            raise WxbError(
-                f"{name}: found no model.safetensors; other formats (pytorch_model.bin) can run"
-                " code: choose a revision with safetensors, or convert weights that you trust with"
-                " `save_pretrained` and set `checkpoint` to that folder"
-            )
         try:
+            if weights and source.is_dir() and not is_adapter:
+                _require_weights(name, source)
             yield source
-        except (OSError, ValueError, SafetensorError) as error:
+        except WxbError:
+            raise
+        except Exception as error:  # libraries raise any for damaged files
             raise WxbError(
                 f"{name}: expected a checkpoint that transformers can load without custom code;"
                 f" found: {error_line(error)}"
             ) from error
+
+
+def _require_weights(name: str | Path, folder: Path) -> None:
+    """Raise WxbError if a folder lacks weights in safetensors, or some of the files of an index."""
+    index, found = folder / f"{WEIGHTS}.index.json", {path.name for path in folder.iterdir()}
+    has_shards = index.name in found or any(folder.glob("model-*.safetensors"))
+    names = read_json(index)["weight_map"].values() if index.name in found else [index.name]
+    if missing := [] if WEIGHTS in found else sorted({*names} - found):
+        if has_shards:
+            raise WxbError(f"{name}: found no {', '.join(missing[:3])}; copy all weights again")
+        raise WxbError(
+            f"{name}: found no model.safetensors; other formats (pytorch_model.bin) can run code:"
+            " choose a revision with safetensors, or convert weights that you trust with"
+            " `save_pretrained` and set `checkpoint` to that folder"
+        )
 
 
 def fetch(repository: str, revision: str, files: Sequence[str], folder: Path) -> None:

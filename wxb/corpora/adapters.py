@@ -73,12 +73,8 @@ def _label_studio(record: Content, annotator: str | None) -> Content:
         marked = {r.get("to_name") for r in regions if _has_labels(r.get("value"))}
         if len(marked) > 1:
             raise RecordError("several texts", f"spans of {', '.join(map(str, marked))}; keep one")
-        classes = [  # of the text, not of a span
-            (region.get("from_name"), class_)
-            for region, value in zip(regions, values, strict=True)
-            for class_ in value.get("choices", [])
-            if "start" not in value
-        ]
+        own = [v for v in zip(regions, values, strict=True) if "start" not in v[1]]  # not of spans
+        classes = [(r.get("from_name"), c) for r, v in own for c in v.get("choices", [])]
         texts = {
             r["from_name"]: "\n".join(r["value"]["text"])
             for r in regions

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
-from safetensors import SafetensorError
 
 from wxb import tasks
 from wxb.core import paths
@@ -23,9 +22,6 @@ from wxb.project.root import find_root
 
 if TYPE_CHECKING:
     from wxb.tasks.methods import Predictor
-
-# Of damaged files in any library that reads them.
-ERRORS = (OSError, ValueError, LookupError, TypeError, RuntimeError, ImportError, SafetensorError)
 
 
 def load(experiment: str | Path, **prediction: Any) -> Predictor:
@@ -68,7 +64,9 @@ def _load_errors(folder: Path) -> Iterator[None]:
     """Turn errors of a damaged model folder into a WxbError with the command that trains again."""
     try:
         yield
-    except ERRORS as error:
+    except WxbError:
+        raise
+    except Exception as error:  # libraries raise any for damaged files
         if type(error).__name__ in ("OutOfMemoryError", "AcceleratorError"):  # torch's, of a GPU
             raise
         name = folder.parent.name if folder.name.startswith(paths.SEED) else folder.name

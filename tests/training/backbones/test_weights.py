@@ -8,6 +8,7 @@ import torch
 from transformers import BertForPreTraining, LlamaForCausalLM, set_seed
 
 from wxb.core import hub
+from wxb.core.errors import WxbError
 from wxb.core.params.backbones import Architecture, Backbone, Tokenizer
 from wxb.core.params.training import Pretraining
 from wxb.corpora.text import tokenizers
@@ -101,6 +102,16 @@ def test_a_checkpoint_keeps_its_weights_and_heads(model_type, tmp_path):
         assert all(torch.equal(weights[k], value) for k, value in expected.state_dict().items())
     saved.half().save_pretrained(tmp_path / "full")  # the last settings are those of pretraining
     assert initial_model(settings, FakeTokenizer(vocabulary=60)).dtype == torch.float32
+
+
+def test_a_language_model_without_its_head_gets_no_random_one(tmp_path):
+    saved, settings = build("llama"), backbone("llama").pretraining
+    saved.save_pretrained(tmp_path)  # without the head, which shares the table of embeddings
+    saved.config.tie_word_embeddings = False
+    saved.config.save_pretrained(tmp_path)
+    block = {"corpus": "c", "objective": "causal-lm", "checkpoint": f"{tmp_path}"}
+    with pytest.raises(WxbError, match=r"missing tensors: lm_head\.weight"):
+        initial_model(Backbone(**block, pretraining=settings), FakeTokenizer(vocabulary=60))
 
 
 def test_a_packaged_checkpoint_loads_without_network(tmp_path, monkeypatch):

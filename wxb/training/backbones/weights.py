@@ -45,7 +45,8 @@ def initial_model(backbone: Backbone, tokenizer: PreTrainedTokenizerBase) -> Pre
             config = pretrained.config(folder)
             cls = CLASSES.get(backbone.objective) or _saved_class(config)
             has_objective = backbone.objective in CLASSES
-            model = pretrained.model(cls, folder, new_heads=has_objective, config=config)
+            lacks_heads = has_objective and cls._model_mapping[type(config)] != _saved_class(config)
+            model = pretrained.model(cls, folder, new_heads=lacks_heads, config=config)
             if (new := len(tokenizer) - model.config.vocab_size) > 0:  # added tokens
                 print(f"added {new} rows to the embeddings, for new tokens")
                 model.resize_token_embeddings(len(tokenizer))
