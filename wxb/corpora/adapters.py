@@ -70,8 +70,7 @@ def _label_studio(record: Content, annotator: str | None) -> Content:
         name, regions = _completed_by(annotation), annotation.get("result") or []
         values = [region.get("value", {}) for region in regions]
         mentions = [_with_label(value) for value in values if _has_labels(value)]
-        marked = {r.get("to_name") for r in regions if _has_labels(r.get("value"))}
-        if len(marked) > 1:
+        if len(marked := {r.get("to_name") for r in regions if _has_labels(r.get("value"))}) > 1:
             raise RecordError("several texts", f"spans of {', '.join(map(str, marked))}; keep one")
         own = [v for v in zip(regions, values, strict=True) if "start" not in v[1]]  # not of spans
         classes = [(r.get("from_name"), c) for r, v in own for c in v.get("choices", [])]
@@ -118,8 +117,7 @@ def _prodigy(record: Content) -> Content:
     Raises RecordError for a yes or no to a span, as the other spans of its text are unknown.
     """
     if record.get("_is_binary") and record.get("spans"):
-        cure = "list all spans of each text, as Prodigy's recipe `ner.silver-to-gold` does"
-        raise RecordError("answer to one span", cure)
+        raise RecordError("answer to one span", "list all of a text by `ner.silver-to-gold`")
     if "text" in record and record.get("answer") in ("reject", "ignore"):
         record = {**record, "spans": None, "label": None, "accept": []}
     if isinstance(record.get("options"), list) and isinstance(record.get("accept"), list):

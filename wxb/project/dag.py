@@ -39,7 +39,9 @@ class PlanError(WxbError):
 
 def unreadable(reason: object) -> PlanError:
     """The error for a project that DVC cannot read."""
-    return PlanError(f"DVC cannot read this project: {' '.join(str(reason).split())}")
+    text = " ".join(str(reason).split())
+    cure = "; run `git init` in it" if text.endswith("is not a git repository") else ""
+    return PlanError(f"DVC cannot read this project: {text}{cure}")
 
 
 class Step(NamedTuple):
