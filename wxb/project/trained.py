@@ -64,10 +64,9 @@ def _load_errors(folder: Path) -> Iterator[None]:
     """Turn errors of a damaged model folder into a WxbError with the command that trains again."""
     try:
         yield
-    except WxbError:
-        raise
     except Exception as error:  # libraries raise any for damaged files
-        if type(error).__name__ in ("OutOfMemoryError", "AcceleratorError"):  # torch's, of a GPU
+        of_gpu = ("OutOfMemoryError", "AcceleratorError")
+        if isinstance(error, WxbError) or type(error).__name__ in of_gpu:
             raise
         name = folder.parent.name if folder.name.startswith(paths.SEED) else folder.name
         raise WxbError(

@@ -252,9 +252,9 @@ CASES = [
         f"{n},{x} left\n" for n, x in enumerate(NAMES))}, "found the fields"),
     Case("ids that repeat", {"own.json": json.dumps([{"key": "hotel", **row} for row in PEOPLE])},
         f"{LAST} left. -> a"),
-    Case("Weibo's numbered characters", {"own.conll": "".join(
-        "昨0\tO\n天1\tO\n王0\tB-PER\n明1\tI-PER\n走0\tO\n\n" for _ in NAMES)},
-        "昨天[王明](PER)走"),
+    Case("Weibo's numbered characters, with ids", {"own.conll": "".join(
+        f"s{x}\t昨0\tO\ns{x}\t天1\tO\ns{x}\t王0\tB-PER\ns{x}\t明1\tI-PER\ns{x}\t走0\tO\n\n"
+        for x in NAMES)}, "昨天[王明](PER)走"),
     Case("a region with two labels", {"own.json": json.dumps([
         {"id": n, "data": {"text": f"{x} left."}, "annotations": [{"result": [{"value": {
             "start": 0, "end": len(x), "labels": [*"AB"[: 1 + (n == 0)]]}}]}]}

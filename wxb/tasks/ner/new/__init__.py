@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, get_args
 
@@ -196,17 +197,17 @@ def _conll_block(files: Files, flags: Flags) -> Block | None:
     tag = _column_index("tag", flags) if "tag" in flags else tags[0]
     if nested := next(filter(conll.NESTED.search, names.get(tag, ())), None):
         raise FlagError(f"--tag: {nested!r} joins the tags of several layers; keep one in the file")
-    # The first column may number the tokens of a sentence.
-    others = (c for c in columns if c not in tags and not all(x.isdigit() for x in names[c]))
-    token = _column_index("input", flags) if "input" in flags else next(others, None)
-    if token is None:
+    # Columns before that of tokens may number them, or repeat the name of a sentence or document.
+    others = [c for c in columns if c not in tags and not all(map(str.isdigit, names[c]))]
+    same = {c: sum(a[c : c + 1] == b[c : c + 1] for a, b in pairwise(rows)) for c in others}
+    others = [column for column in others if 2 * same[column] < len(rows)]
+    if not others and "input" not in flags:
         return None
+    token = _column_index("input", flags) if "input" in flags else others[0]
     tokens = [*names[token].elements()]
-    block = {"token": token, "tag": tag, "join": conll.separator([each[:1] for each in tokens])}
+    block = {"token": token, "tag": tag, "join": conll.separator(tokens)}
     if sum(map(bool, map(NUMBERED.fullmatch, tokens))) >= SHARE * len(tokens):
         block["characters"] = True
-    else:
-        block["join"] = conll.separator(tokens)
     return {"conll": block, "split": {"by": None, **recognition.SHARES}}
 
 
