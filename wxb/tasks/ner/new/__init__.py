@@ -200,7 +200,7 @@ def _conll_block(files: Files, flags: Flags) -> Block | None:
     # Columns before that of tokens may number them, or repeat the name of a sentence or document.
     others = [c for c in columns if c not in tags and not all(map(str.isdigit, names[c]))]
     same = {c: sum(a[c : c + 1] == b[c : c + 1] for a, b in pairwise(rows)) for c in others}
-    others = [column for column in others if 2 * same[column] < len(rows)]
+    others = [column for column in others if 2 * same[column] < len(rows)] or others
     if not others and "input" not in flags:
         return None
     token = _column_index("input", flags) if "input" in flags else others[0]
