@@ -5,8 +5,6 @@ import pytest
 from wxb import tasks
 from wxb.core.params.tasks import methods
 
-PARTS = ("record", "reading", "metrics", "page")
-
 
 def missing_attributes(cls):
     """The class attributes that base classes declare and a class does not define."""
@@ -15,7 +13,7 @@ def missing_attributes(cls):
 
 
 @pytest.mark.parametrize("task", tasks.names())
-@pytest.mark.parametrize("part", PARTS)
+@pytest.mark.parametrize("part", ["record", "reading", "metrics", "page"])
 def test_a_task_has_every_part(task, part):
     assert missing_attributes(type(getattr(tasks.get(task), part))) == set()
 
@@ -30,6 +28,5 @@ def test_methods_and_predictors_are_complete(task, name):
 
 
 def test_a_missing_optional_part_is_none():
-    assert tasks.get("chat").exports is None
-    assert tasks.get("chat").new is None
+    assert tasks.get("chat").exports is tasks.get("chat").new is None
     assert tasks.get("ner").new is not None

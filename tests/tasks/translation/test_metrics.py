@@ -55,12 +55,9 @@ def test_perfect_translations_are_not_certain():
     assert found["ter"] == pytest.approx((0, 0, 100 * (1 - 0.025**0.05)))
 
 
-def test_thai_references_are_split_into_characters():
+def test_thai_and_chinese_references_are_split_into_characters():
     sums = metrics.Scorer().sums(rows_of(["ฉันชอบแมว"], [["ฉันชอบหมา"]]))
     assert float(metrics.Scorer().scores(sums)["ter"]) == pytest.approx(100 * 2 / 9)
-
-
-def test_chinese_references_are_split_into_characters():
     predicted, gold = ["我喜欢猫。", "你好"], [["我喜欢狗。"], ["你好吗？"]]
     expected = BLEU(tokenize="zh").corpus_score(predicted, streams(gold)).score
     scores = metrics.Scorer().scores(metrics.Scorer().sums(rows_of(predicted, gold)))
@@ -88,19 +85,6 @@ def test_scripts_without_spaces_are_split_into_characters(reference, predicted):
     assert float(scores["bleu"]) == pytest.approx(expected)
     assert expected > 30
     assert "tok:char where they are Japanese" in scorer.SIGNATURE
-
-
-def test_many_sums_at_once_have_the_scores_of_each():
-    rng = np.random.default_rng(0)
-    table = metrics.Scorer().statistics(
-        rows_of(["the cat", "a dog sat on the mat"], [["the cat"], ["a cat sat on it"]])
-    )
-    weights = rng.integers(0, 3, (5, 2))
-    many = {name: np.tensordot(weights, values, 1) for name, values in table.items()}
-    for key, values in metrics.Scorer().scores(many).items():
-        one = [{name: sums[index] for name, sums in many.items()} for index in range(5)]
-        expected = [float(metrics.Scorer().scores(sums)[key]) for sums in one]
-        assert values.tolist() == pytest.approx(expected), key
 
 
 def record(source, *references, group=""):
