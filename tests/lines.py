@@ -24,10 +24,7 @@ BUDGET = {
     "benchmarks": 4436,
     "tests": 28086,
 }
-
-
-# Another task is not limited.
-TASKS = ("chat", "classification", "ner", "speech", "translation")
+TASKS = ("chat", "classification", "ner", "speech", "translation")  # another is not limited
 
 
 def count(folder):
