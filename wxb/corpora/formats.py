@@ -24,6 +24,7 @@ from wxb.corpora.records import RecordError
 
 BATCH = 1000  # rows of Parquet: a repeated value is stored once, and unpacked for each row
 TURN = {"role", "from"}  # keys of messages
+CLASS_NUMBER = re.compile(r"-1|\d{1,9}")
 DETAIL = 200  # characters of the details of a reject
 # The first line of tables for Excel.
 SEPARATOR = re.compile(r'"?sep=(.)"?(?=[\r\n])', re.IGNORECASE)
@@ -293,15 +294,15 @@ def _names_for_numbers(content: Any, names: Names) -> Any:
     """A record with names instead of numbers; -1, which means no class, becomes None."""
     if not names or not isinstance(content, Mapping):
         return content
-    return {key: _named(value, names.get(key, ())) for key, value in content.items()}
+    return {k: _named(value, names[k]) if names.get(k) else value for k, value in content.items()}
 
 
 def _named(value: Any, names: Sequence[str]) -> Any:
     if isinstance(value, list):
         return [_named(item, names) for item in value]
-    if names and type(value) is int and -1 <= value < len(names):
-        return None if value == -1 else names[value]
-    return value
+    if value in names or not CLASS_NUMBER.fullmatch(str(value)) or int(value) >= len(names):
+        return value
+    return None if int(value) == -1 else names[int(value)]
 
 
 def _names_by_field(content: Any) -> Names:

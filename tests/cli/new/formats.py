@@ -181,6 +181,10 @@ CASES = [
               [{"text": t, "label": int(c == "good")} for t, c in CLASSIFIED]),
           "own/train/dataset_info.json": as_json({"features": FEATURES}),
           "own/train/state.json": as_json({"_split": "train"})}),
+    Case("Hugging Face, CSV with dataset_info.json", "classification", CLASSIFIED,
+         {"own/train.csv": as_table([("text", "label"), *((t, int(c == "good"))
+                                                          for t, c in CLASSIFIED)]),
+          "own/dataset_info.json": as_json({"features": FEATURES})}),
     file("OPUS", "translation", PAIRS, "own.jsonl",
          as_lines({"translation": {"en": t, "zh": c}} for t, (c,) in PAIRS)),
     Case("Moses", "translation", PAIRS,
