@@ -61,7 +61,7 @@ def test_every_method_runs_with_every_tuning(tmp_path, monkeypatch, method, name
     if "lora" in tuning:
         tuning["lora"] = {**LORA, "target_modules": MODULES[name]}
     params = checkpoints.settings(method, "checkpoint", tuning=tuning, model=model)
-    compatibility.require_fitting_folders(params)
+    compatibility.require_fitting_local_checkpoints(params)
     for stage, block in (
         *((download, "c"), (preprocess, "c"), (tokenizer, "b"), (pretrain, "b")),
         *((tokenize, "e"), (align, "e"), (train, "e"), (evaluate, "e")),

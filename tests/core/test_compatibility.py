@@ -38,7 +38,7 @@ def copy(saved, tmp_path):
 def require(method, folder, **changes):
     """Check a checkpoint as the stage `check` does, and then as the stage `tokenizer` does."""
     settings = checkpoints.settings(method, folder, **changes)
-    compatibility.require_fitting_folders(settings)
+    compatibility.require_fitting_local_checkpoints(settings)
     compatibility.require(settings, "b", folder, load(folder))
 
 

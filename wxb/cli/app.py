@@ -318,7 +318,7 @@ app.registered_commands.sort(key=lambda command: [*PANELS].index(str(command.ric
 def _check_sources() -> None:
     """Check params.yaml with its local checkpoints; print corpora whose `path` does not exist."""
     content = load()
-    compatibility.require_fitting_folders(content)
+    compatibility.require_fitting_local_checkpoints(content)
     for name, corpus in content.corpora.items():
         if not Path(corpus.path).exists():
             fault = f"{corpus.path} does not exist, so download@{name} fails"

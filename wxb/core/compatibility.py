@@ -27,10 +27,10 @@ NATIVE = {"hidden states": ("bert", "llama"), "decoder": ("llama", "gpt2"), "whi
 
 
 def require(params: Params, name: str, folder: Path, tokenizer: Any = None) -> None:
-    """Raise WxbError that lists why the checkpoint of backbone `name` does not fit its experiments.
+    """Raise WxbError if the checkpoint of backbone `name` does not fit its experiments.
 
-    `folder` is that of the checkpoint; `tokenizer` is its tokenizer, which is checked if given. A
-    backbone without a checkpoint fits.
+    Its pretraining is checked first, and its tokenizer if given. `folder` has the checkpoint. A
+    backbone without a checkpoint fits, an adapter never does.
     """
     if not (backbone := params.backbones.get(name)) or not backbone.checkpoint:
         return
@@ -43,18 +43,18 @@ def require(params: Params, name: str, folder: Path, tokenizer: Any = None) -> N
     found = [*_checkpoint_faults(folder, config, tokenizer)]
     if not found and (settings := backbone.pretraining):
         lengths = {"pretraining.max_length": settings.max_length}
-        found = [*_misfits("objective", backbone.objective, lengths, config)]
+        found = [*_model_faults("objective", backbone.objective, lengths, config)]
     faults = [f"backbones.{name}.{fault}" for fault in found]
     for key, experiment in params.experiments.items():
         if not faults and params.root_backbone(experiment) is backbone:
-            found = _faults(experiment, config, generation)
+            found = _method_faults(experiment, config, generation)
             faults += [f"experiments.{key}.{fault}" for fault in found]
     if faults:
         raise WxbError("\n".join(faults))
 
 
-def require_fitting_folders(params: Params) -> None:
-    """Call `require` for all checkpoints in local folders."""
+def require_fitting_local_checkpoints(params: Params) -> None:
+    """Call `require` for the checkpoint of each backbone that is a local folder or GGUF file."""
     for name, backbone in params.backbones.items():
         if backbone.is_local:
             with hub.checkpoint(backbone.checkpoint or "", weights=True) as folder:
@@ -73,6 +73,7 @@ def positions(config: Any) -> int | None:
 
 
 def _checkpoint_faults(folder: Path, config: Any, tokenizer: Any) -> Iterator[str]:
+    """Why nothing can use a checkpoint: quantized, not only of text, or another's tokenizer."""
     if quantized := getattr(config, "quantization_config", None):
         yield (
             f"checkpoint: found {dict(quantized).get('quant_method', 'bitsandbytes')!r} weights;"
@@ -112,8 +113,8 @@ def _checkpoint_faults(folder: Path, config: Any, tokenizer: Any) -> Iterator[st
             )
 
 
-def _misfits(key: str, use: str, lengths: Mapping[str, int], config: Any) -> Iterator[str]:
-    """Why a checkpoint does not fit `key`, which needs `Experiment.weights` or an objective."""
+def _model_faults(key: str, use: str, lengths: Mapping[str, int], config: Any) -> Iterator[str]:
+    """Why a model is of the wrong type for a `use`, or reads fewer tokens than `lengths`."""
     architecture = (config.architectures or ["no architecture"])[0]
     stacks = ("is_encoder_decoder", "decoder_layers", "num_decoder_layers")
     has_two_stacks = any(getattr(config, name, None) for name in stacks)
@@ -132,10 +133,10 @@ def _misfits(key: str, use: str, lengths: Mapping[str, int], config: Any) -> Ite
             yield f"{key}: found {length} tokens; expected {longest} at most, its positions"
 
 
-def _faults(experiment: Experiment, config: Any, generation: Mapping[str, Any]) -> list[str]:
-    """Why a checkpoint does not fit an experiment, which may load its weights."""
+def _method_faults(experiment: Experiment, config: Any, generation: Mapping[str, Any]) -> list[str]:
+    """Why a checkpoint does not fit the method, LoRA or other settings of an experiment."""
     weights, lengths = experiment.weights, experiment.required_lengths
-    faults = [*_misfits("method", weights, lengths, config)] if weights else []
+    faults = [*_model_faults("method", weights, lengths, config)] if weights else []
     is_native = getattr(experiment.model, "implementation", None) == "native"
     if weights and is_native and config.model_type not in (expected := NATIVE[weights]):
         found = f"found native, and weights of {config.model_type!r}"

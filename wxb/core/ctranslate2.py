@@ -75,19 +75,19 @@ def read_arrays(parts: Sequence[Path]) -> Arrays:
     """
     file = BytesIO(b"".join(part.read_bytes() for part in parts))
 
-    def number(kind: str) -> int:
-        (value,) = struct.unpack(f"<{kind}", file.read(struct.calcsize(kind)))
+    def unpack(code: str) -> int:
+        (value,) = struct.unpack(f"<{code}", file.read(struct.calcsize(code)))
         return int(value)
 
     arrays: Arrays = {}
     try:
-        version, name, _ = number("I"), file.read(number("H"))[:-1], number("I")  # ends with a zero
+        version, name, _ = unpack("I"), file.read(unpack("H"))[:-1], unpack("I")  # ends with a zero
         if (version, name) != (6, b"WhisperSpec"):
             raise ValueError(f"found {name!r} in version {version}, expected WhisperSpec in 6")
-        for _ in range(number("I")):
-            key = file.read(number("H"))[:-1].decode()
-            shape = [number("I") for _ in range(number("B"))]
-            kind, size = TYPES[number("B")], number("I")
+        for _ in range(unpack("I")):
+            key = file.read(unpack("H"))[:-1].decode()
+            shape = [unpack("I") for _ in range(unpack("B"))]
+            kind, size = TYPES[unpack("B")], unpack("I")
             arrays[key] = np.frombuffer(file.read(size), kind).reshape(shape)
     except (LookupError, ValueError, struct.error) as error:
         raise WxbError(

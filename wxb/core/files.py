@@ -43,7 +43,7 @@ def publish(*targets: str | Path) -> Iterator[tuple[Path, ...]]:
                 remove(draft)
             yield tuple(drafts)
             for draft in drafts:
-                _share(draft)
+                _copy_mode(draft)
                 for path in (*draft.rglob("*"), draft):
                     _fsync(path)
             for check in publish_checks:
@@ -148,8 +148,8 @@ def sha256(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def _share(folder: Path) -> None:
-    """Let who can read a folder read its files: safetensors makes them readable for their owner."""
+def _copy_mode(folder: Path) -> None:
+    """Give the files of a folder its read and write modes: safetensors makes them private."""
     for path in folder.rglob("*"):
         if path.is_file() and not path.is_symlink():
             path.chmod(folder.stat().st_mode & 0o666)

@@ -91,7 +91,7 @@ def fetch(repository: str, revision: str, files: Sequence[str], folder: Path) ->
     if not names:
         raise WxbError(
             f"{repository}: found no file that matches {', '.join(files)}; correct `files` of the"
-            f" corpus: {_page(repository, 'dataset')}/tree/{revision} lists the files"
+            f" corpus: {_url(repository, 'dataset')}/tree/{revision} lists the files"
         )
     for name in names:
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
@@ -117,10 +117,10 @@ def _snapshot(repository: str, revision: str, files: Sequence[str], kind: Kind) 
         local = "`checkpoint` to a local folder" if kind == "model" else "`path` of the corpus"
         raise WxbError(
             f"{repository}: no download of revision {revision!r} ({error_line(error)}). Compare"
-            f" both with {_page(repository, kind)}/commits/main; a restricted one needs HF_TOKEN."
+            f" both with {_url(repository, kind)}/commits/main; a restricted one needs HF_TOKEN."
             f" Run it again with a network, or set {local}"
         ) from error
 
 
-def _page(repository: str, kind: Kind) -> str:
+def _url(repository: str, kind: Kind) -> str:
     return f"https://huggingface.co/{'datasets/' if kind == 'dataset' else ''}{repository}"

@@ -41,7 +41,7 @@ def config(folder: str | Path) -> Any:
     from transformers import AutoConfig
     from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
 
-    path, options = _location(folder)
+    path, options = _path_and_options(folder)
     loaded = AutoConfig.from_pretrained(path, **options)
     if "gguf_file" in options:
         loaded.architectures = [MODEL_FOR_CAUSAL_LM_MAPPING_NAMES[loaded.model_type]]
@@ -52,7 +52,7 @@ def tokenizer(folder: str | Path) -> PreTrainedTokenizerBase:
     """Load the tokenizer of a folder. Raises WxbError as `require_no_code` does."""
     from transformers import AutoTokenizer
 
-    path, options = _location(folder)
+    path, options = _path_and_options(folder)
     return AutoTokenizer.from_pretrained(path, **options)
 
 
@@ -66,11 +66,11 @@ def model(
     other missing, unexpected or non-finite weights, and for an adapter: transformers would load the
     model that it names, which may be anywhere.
     """
-    path, location = _location(folder)
-    if "gguf_file" in location:
+    path, own_options = _path_and_options(folder)
+    if "gguf_file" in own_options:
         from transformers import GgufConfig
 
-        location["quantization_config"] = GgufConfig(dequantize=True)
+        own_options["quantization_config"] = GgufConfig(dequantize=True)
     if (path / ADAPTER).exists():
         raise WxbError(f"{path}: found {ADAPTER}; expected a full model, not an adapter")
     loaded, info = cls.from_pretrained(
@@ -78,7 +78,7 @@ def model(
         use_safetensors=True,
         output_loading_info=True,
         ignore_mismatched_sizes=True,  # they are errors of ours
-        **location,
+        **own_options,
         **options,
     )
     parts = tuple(f"{name}." for name, _ in loaded.base_model.named_children() if name != "pooler")
@@ -89,7 +89,7 @@ def model(
 
     missing = [key for key in info["missing_keys"] if "pooler." not in key]
     mismatched = [key for key, *_ in info["mismatched_keys"]]
-    require_complete(
+    require_no_faults(
         path / WEIGHTS,
         mismatched=filter(is_in_backbone, mismatched) if new_heads else mismatched,
         missing=filter(is_in_backbone, missing) if new_heads else missing,
@@ -121,7 +121,7 @@ def adapter(base: PreTrainedModel, folder: Path) -> PeftModel:
     trainable = {name for name, weight in loaded.named_parameters() if weight.requires_grad}
     # Rows of new tokens are there twice if tables share them.
     unexpected = [name for name in keys.unexpected_keys if ".lora_" in name]
-    require_complete(file, missing=trainable & {*keys.missing_keys}, unexpected=unexpected)
+    require_no_faults(file, missing=trainable & {*keys.missing_keys}, unexpected=unexpected)
     return loaded
 
 
@@ -154,11 +154,11 @@ def load_weights(module: nn.Module, weights: Mapping[str, Tensor], file: Path) -
     keys = module.load_state_dict(weights, strict=False)
     once = {*dict(module.named_parameters()), *dict(module.named_buffers())}  # shared ones once
     missing = once & {*keys.missing_keys}
-    require_complete(file, missing=missing, unexpected=keys.unexpected_keys)
+    require_no_faults(file, missing=missing, unexpected=keys.unexpected_keys)
 
 
-def require_complete(file: Path, **faults: Iterable[str]) -> None:
-    """Raise WxbError that lists tensors of a file by fault, such as `missing`, if there are any."""
+def require_no_faults(file: Path, **faults: Iterable[str]) -> None:
+    """Raise WxbError that lists the tensors with the first fault, such as `missing`, if any."""
     for fault, names in faults.items():
         if listed := sorted(names):
             more = f" and {len(listed) - SHOWN} more" if len(listed) > SHOWN else ""
@@ -171,10 +171,10 @@ def require_finite(file: Path, weights: Mapping[str, Any]) -> None:
     """Raise WxbError if tensors of a file, or arrays, have NaN or infinite values."""
     # x - x is NaN for these, and 0 for all others.
     wrong = [name for name, values in weights.items() if not (values - values == 0).all()]
-    require_complete(file, **{"not finite": wrong})
+    require_no_faults(file, **{"not finite": wrong})
 
 
-def _location(source: str | Path) -> tuple[Path, dict[str, Any]]:
+def _path_and_options(source: str | Path) -> tuple[Path, dict[str, Any]]:
     path, options = Path(source), {"trust_remote_code": False}
     if path.suffix == GGUF:
         return require_no_code(path.parent), {**options, "gguf_file": path.name}
@@ -191,7 +191,7 @@ def require_no_code(folder: str | Path) -> Path:
         raise WxbError(f"{path}: no such folder; expected one with a model or tokenizer")
     for file in sorted(path.glob("*config*.json")):
 
-        def check(pairs: list[tuple[str, Any]], file: Path = file) -> dict[str, Any]:
+        def refuse_code(pairs: list[tuple[str, Any]], file: Path = file) -> dict[str, Any]:
             for key, value in pairs:
                 is_kernel = key.endswith("_implementation") and "/" in str(value)
                 if is_kernel or (key == "auto_map" and value):
@@ -201,5 +201,5 @@ def require_no_code(folder: str | Path) -> Path:
                     )
             return dict(pairs)
 
-        json.loads(file.read_text(encoding="utf-8"), object_pairs_hook=check)  # nested ones, too
+        json.loads(file.read_text(encoding="utf-8"), object_pairs_hook=refuse_code)  # also nested
     return path

@@ -166,7 +166,7 @@ BOUNDS = {"minimum": "≥", "exclusiveMinimum": ">", "maximum": "≤", "exclusiv
 
 def _settings_tables() -> Iterator[str]:
     """The keys of each class of blocks as a Markdown table, those of the whole file first."""
-    Params.model_rebuild(_types_namespace=tasks.any_block())
+    Params.model_rebuild(_types_namespace=tasks.block_unions())
     schema = Params.model_json_schema()
     classes = {_title(name): block for name, block in sorted(schema["$defs"].items())}
     for title, block in {PARAMS.name: schema, **classes}.items():

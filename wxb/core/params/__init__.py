@@ -108,7 +108,7 @@ def load(path: Path = PARAMS) -> Params:
 
 def check(content: Any, path: Path = PARAMS) -> Params:
     """Check the content of a parameter file and its cross references; errors as in `load`."""
-    Params.model_rebuild(_types_namespace=tasks.any_block())
+    Params.model_rebuild(_types_namespace=tasks.block_unions())
     try:
         params = Params.model_validate(content)
     except ValidationError as error:

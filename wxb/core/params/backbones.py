@@ -72,7 +72,7 @@ class Backbone(Section):
         return bool(name) and name not in PACKAGES and Path(name).exists()
 
     @model_validator(mode="after")
-    def _complete(self) -> Self:
+    def _consistent(self) -> Self:
         is_trained = self.tokenizer is not None and not self.checkpoint
         if not is_trained and (self.checkpoint is None or self.architecture):
             raise ValueError(

@@ -42,7 +42,7 @@ class Download(Section):
         return self.name or unquote((self.address.path or "").rsplit("/", 1)[-1])
 
     @model_validator(mode="after")
-    def _safe(self) -> Self:
+    def _refuse_logins_and_paths(self) -> Self:
         if self.address.username or self.address.password:
             raise ValueError("a login in `address` would be published; put it into ~/.netrc")
         is_hidden = self.file.startswith(".")  # readers skip hidden files
@@ -85,7 +85,7 @@ class FurtherTestSet(Section):
     files: Patterns | None = None
 
     @model_validator(mode="after")
-    def _one_way(self) -> Self:
+    def _by_field_or_files(self) -> Self:
         if (self.by is None) != (self.share is None) or (self.by is None) == (self.files is None):
             raise ValueError("give either both `by` and `share`, or `files`")
         return self
@@ -166,11 +166,11 @@ class Corpus(Section):
 
     @property
     def format_key(self) -> str:
-        """The key of params.yaml that configures how files are read: the first set of `formats`."""
+        """The key that defines how to read files: the first of `formats` in use, or `fields`."""
         return next((key for key in self.formats if getattr(self, key)), "fields")
 
     def reads(self, file: Path) -> bool:
-        """Whether a file of its folder holds records, for formats other than `fields`."""
+        """Whether a file has records, for formats other than `fields`; all have by default."""
         return True
 
     @property

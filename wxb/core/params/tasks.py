@@ -35,33 +35,33 @@ def has_module(task: str, name: str) -> bool:
 @cache
 def corpus_class(task: str) -> type[Corpus]:
     """The class of the blocks of `corpora` with this task."""
-    return _of_task(module(task, "params").Corpus, task=task)
+    return _with_values(module(task, "params").Corpus, task=task)
 
 
 @cache
 def methods(task: str) -> dict[str, type[Experiment]]:
     """The class of the blocks of `experiments` with this task, by method."""
     classes = module(task, "params").METHODS
-    return {name: _of_task(cls, task=task, method=name) for name, cls in classes.items()}
+    return {name: _with_values(cls, task=task, method=name) for name, cls in classes.items()}
 
 
-def _of_task(cls: type[Any], **names: str) -> Any:
-    """The class of the blocks that have these names, such as `task`."""
-    keys: dict[str, Any] = {key: (Literal[name], ...) for key, name in names.items()}
-    place = f"wxb.tasks.{names['task']}.params"
+def _with_values(cls: type[Any], **values: str) -> Any:
+    """A subclass whose blocks must have these values, such as that of `task`."""
+    keys: dict[str, Any] = {key: (Literal[value], ...) for key, value in values.items()}
+    place = f"wxb.tasks.{values['task']}.params"
     return create_model(cls.__name__, __base__=cls, __doc__=cls.__doc__, __module__=place, **keys)
 
 
-def any_block() -> dict[str, Any]:
-    """The annotations of a block of `corpora` and of `experiments`, by their names in Params."""
-    experiments = (_one_of(methods(task).values(), "method") for task in names())
+def block_unions() -> dict[str, Any]:
+    """The unions of the classes of `corpora` and of `experiments`, by their names in Params."""
+    experiments = (_tagged_union(methods(task).values(), "method") for task in names())
     return {
-        "AnyCorpus": _one_of(map(corpus_class, names()), "task"),
-        "AnyExperiment": _one_of(experiments, "task"),
+        "AnyCorpus": _tagged_union(map(corpus_class, names()), "task"),
+        "AnyExperiment": _tagged_union(experiments, "task"),
     }
 
 
-def _one_of(classes: Iterable[Any], discriminator: str) -> Any:
+def _tagged_union(classes: Iterable[Any], discriminator: str) -> Any:
     """The union of classes that the value of a key selects; a single class as it is."""
     first, *others = classes
     if not others:

@@ -71,7 +71,7 @@ class Tfidf:
         """Load what `save_pretrained` wrote. Raises WxbError for missing or non-finite arrays."""
         arrays = load_file(folder / WEIGHTS)
         names = {"idf", "coef", "intercept"}
-        pretrained.require_complete(
+        pretrained.require_no_faults(
             folder / WEIGHTS, missing=names - {*arrays}, unexpected={*arrays} - names
         )
         pretrained.require_finite(folder / WEIGHTS, arrays)
