@@ -18,9 +18,9 @@ Content = Mapping[str, Any]
 ROLES = {"human": "user", "gpt": "assistant", "chatgpt": "assistant", "bot": "assistant"}
 
 # Fields that adapters read, and the field of a class that is no field of the file.
-AUTHORS = ("annotator", "annotator_id", "_annotator_id", "_session_id", "worker_id", "rater_id")
+ANNOTATOR = ("annotator", "annotator_id", "_annotator_id", "_session_id", "worker_id", "rater_id")
 CONTROLS = "_controls"  # the names of Label Studio's controls that chose the class
-READ = ("cats", "options", "accept", "answer", CONTROLS, *AUTHORS)
+READ = ("cats", "options", "accept", "answer", CONTROLS, *ANNOTATOR)
 MIN_KEYS = {"annotation_id", "annotator"}  # of Label Studio's JSON-MIN and CSV
 ANNOTATORS, OTHER = "several annotators", "other annotator"  # reasons of rejects
 LANGUAGE = re.compile(r"[a-z]{2,3}([_-][A-Za-z]{2,4})?")  # a code such as en or zh_TW
@@ -37,17 +37,17 @@ def adapt(content: Any, annotator: str | None = None) -> Any:
         case [str(text), Mapping() as labels]:  # spaCy's `[text, {"entities": ..., "cats": ...}]`
             content = {"text": text, **labels}
     if isinstance(content, Mapping):
-        if annotator and author(content) not in (None, annotator):
-            raise RecordError(OTHER, f"found {author(content)}")
+        if annotator and annotator_of(content) not in (None, annotator):
+            raise RecordError(OTHER, f"found {annotator_of(content)}")
         content = _label_studio_min(_label_studio(content, annotator))
         for adapter in ADAPTERS:
             content = adapter(content)
     return content
 
 
-def author(record: Content) -> str | None:
+def annotator_of(record: Content) -> str | None:
     """Who labelled a record; None if unknown."""
-    return next((str(record[key]) for key in AUTHORS if record.get(key) is not None), None)
+    return next((str(record[key]) for key in ANNOTATOR if record.get(key) is not None), None)
 
 
 def _label_studio(record: Content, annotator: str | None) -> Content:
@@ -69,9 +69,10 @@ def _label_studio(record: Content, annotator: str | None) -> Content:
     for annotation in [a for a in annotations if a.get("ground_truth")] or annotations:
         name, regions = _completed_by(annotation), annotation.get("result") or []
         values = [region.get("value", {}) for region in regions]
-        mentions = [_with_label(value) for value in values if _has_labels(value)]
-        if len(marked := {r.get("to_name") for r in regions if _has_labels(r.get("value"))}) > 1:
-            raise RecordError("several texts", f"spans of {', '.join(map(str, marked))}; keep one")
+        mentions = [_with_label(value) for value in values if _is_labelled_span(value)]
+        marked = {str(r["to_name"]) for r in regions if _is_labelled_span(r.get("value"))}
+        if len(marked) > 1:
+            raise RecordError("several texts", f"spans of {', '.join(sorted(marked))}; keep one")
         own = [v for v in zip(regions, values, strict=True) if "start" not in v[1]]  # not of spans
         classes = [(r.get("from_name"), c) for r, v in own for c in v.get("choices", [])]
         texts = {
@@ -98,11 +99,11 @@ def _completed_by(annotation: Content) -> str:
 
 
 def _label_studio_min(record: Content) -> Content:
-    """A task of JSON-MIN or CSV, whose cells are JSON; without spans it lacks their field."""
+    """A task of JSON-MIN or CSV, whose cells are JSON, with its spans (maybe none) and classes."""
     if not record.keys() >= MIN_KEYS:
         return record
-    record = {key: parsed(value) for key, value in record.items()}
-    mentions: Any = next((value for value in record.values() if _all(value, _has_labels)), [])
+    record = {key: parse_json_cell(value) for key, value in record.items()}
+    mentions: Any = next((v for v in record.values() if _is_list_of(v, _is_labelled_span)), [])
     choices = {
         key: _at_most_one(value["choices"])
         for key, value in record.items()
@@ -128,7 +129,7 @@ def _prodigy(record: Content) -> Content:
 def _doccano(record: Content) -> Content:
     """Triples as spans; a list of classes, called `labels` by old versions, as the class."""
     lists = [record.get(key) for key in ("label", "labels")]
-    names = next((v for v in lists if _all(v, lambda name: isinstance(name, str))), None)
+    names = next((v for v in lists if _is_list_of(v, lambda name: isinstance(name, str))), None)
     if names is None and record.get("labels") == []:
         names = []
     if names is not None and "text" in record and not {"tokens", "words"} & record.keys():
@@ -139,7 +140,7 @@ def _doccano(record: Content) -> Content:
 
 def _lists_of_spans(record: Content) -> Content:
     """Spans as a list of objects; `datasets` stores such a list as an object of equal lists."""
-    lists = {key: value for key, value in record.items() if _has_starts(value)}
+    lists = {key: value for key, value in record.items() if _is_object_of_lists(value)}
     for key, value in lists.items():
         rows = zip(*value.values(), strict=True)
         lists[key] = [dict(zip(value, row, strict=True)) for row in rows]
@@ -183,12 +184,12 @@ def _convert_items(
 ) -> Content:
     """The record with converted items of each list whose items all pass a test."""
     return {
-        key: [convert(item) for item in value] if _all(value, test) else value
+        key: [convert(item) for item in value] if _is_list_of(value, test) else value
         for key, value in record.items()
     }
 
 
-def _all(value: Any, test: Callable[[Any], bool]) -> bool:
+def _is_list_of(value: Any, test: Callable[[Any], bool]) -> bool:
     return isinstance(value, list) and bool(value) and all(map(test, value))
 
 
@@ -197,14 +198,14 @@ def _is_triple(mention: Any) -> bool:
     return is_list and type(mention[0]) is type(mention[1]) is int and isinstance(mention[2], str)
 
 
-def _has_starts(value: Any) -> bool:
+def _is_object_of_lists(value: Any) -> bool:
     if not isinstance(value, Mapping) or not any("start" in key for key in value):
         return False
     lengths = {len(each) if isinstance(each, list) else None for each in value.values()}
     return len(lengths) == 1 and None not in lengths
 
 
-def _has_labels(mention: Any) -> bool:
+def _is_labelled_span(mention: Any) -> bool:
     return isinstance(mention, Mapping) and {"start", "end", "labels"} <= mention.keys()
 
 
@@ -212,8 +213,8 @@ def _with_label(mention: Content) -> Content:
     return {**mention, "label": _at_most_one(mention["labels"])}
 
 
-def parsed(value: Any) -> Any:
-    """The list or object of a JSON text; other values as they are."""
+def parse_json_cell(value: Any) -> Any:
+    """The object, or list of objects, in a JSON text; other values as they are."""
     if isinstance(value, str) and value.startswith(("[{", "{")):
         with suppress(ValueError):
             return json.loads(value)

@@ -20,7 +20,7 @@ from ruamel.yaml import YAML
 from wxb.core.errors import WxbError
 from wxb.core.params.section import Section
 from wxb.core.params.tasks import FOLDER, names
-from wxb.corpora.adapters import ANNOTATORS, OTHER, author, parsed
+from wxb.corpora.adapters import ANNOTATORS, OTHER, annotator_of, parse_json_cell
 from wxb.corpora.formats import raw_records
 from wxb.corpora.layout import SUFFIXES, decode, decode_legacy, has_records
 from wxb.corpora.records import RecordError
@@ -78,8 +78,8 @@ class Files:
     def rows(self) -> list[Row]:
         """The objects in files with fields. Raises FlagError for several annotators, none named."""
         rows = [content for content in self._record_contents if isinstance(content, Mapping)]
-        authors = {name for row in rows if (name := author(row))}
-        strings = ([x for x in row.values() if isinstance(x, str)] for row in rows if author(row))
+        authors = {name for row in rows if (name := annotator_of(row))}
+        strings = ([x for x in r.values() if isinstance(x, str)] for r in rows if annotator_of(r))
         texts = Counter(max(values, key=len, default="") for values in strings)
         if len(authors) > 1 and texts.total() > 1.1 * len(texts):
             raise FlagError(f"--annotator: found {', '.join(sorted(authors))}; name one")
@@ -284,7 +284,7 @@ def _fits(key: str, values: Sequence[Any]) -> bool:
         return False  # dates or numbers
     if key != "messages":
         return bool(values) and not isinstance(values[0], list | Mapping)
-    messages = parsed(values[0]) if values else None
+    messages = parse_json_cell(values[0]) if values else None
     first = messages[0] if isinstance(messages, list) and messages else None
     return isinstance(first, Mapping) and {"role", "content"} <= {*first}
 
