@@ -123,7 +123,7 @@ def _files(sources: Iterable[tuple[str, Path | None]], suffixes: Sequence[str]) 
 
 def _texts(sources: Sequence[tuple[str, Path | None]], reader: TextReader) -> Iterator[Item]:
     from wxb.cli.inputs import Item, standard_input
-    from wxb.corpora.layout import DESCRIPTIONS, is_description
+    from wxb.corpora.layout import METADATA_FILES, is_description
 
     for number, (source, path) in enumerate(sources, start=1):
         if source == "-":
@@ -132,7 +132,7 @@ def _texts(sources: Sequence[tuple[str, Path | None]], reader: TextReader) -> It
             yield Item({"argument": number}, source)
         else:
             visible = visible_files(path) if path.is_dir() else []
-            names = [file for file in visible if file.name not in DESCRIPTIONS]
+            names = [file for file in visible if file.name not in METADATA_FILES]
             files = [file for file in names if not is_description(file)]
             if path.is_dir() and not files:
                 raise WxbError(f"{path}: found no file in it; expected files of texts or records")

@@ -70,7 +70,7 @@ def _label_studio(record: Content, annotator: str | None) -> Content:
         name, regions = _completed_by(annotation), annotation.get("result") or []
         values = [region.get("value", {}) for region in regions]
         mentions = [_with_label(value) for value in values if _is_labelled_span(value)]
-        marked = {str(r["to_name"]) for r in regions if _is_labelled_span(r.get("value"))}
+        marked = {str(r.get("to_name")) for r in regions if _is_labelled_span(r.get("value"))}
         if len(marked) > 1:
             raise RecordError("several texts", f"spans of {', '.join(sorted(marked))}; keep one")
         own = [v for v in zip(regions, values, strict=True) if "start" not in v[1]]  # not of spans

@@ -47,23 +47,23 @@ class Raw(NamedTuple):
 
 def raw_records(
     file: Path,
-    parsed: str | None = None,
+    json_column: str | None = None,
     columns: Sequence[str] | None = None,
     annotator: str | None = None,
 ) -> Iterator[Raw]:
     """Yield the records of a file; its suffix names the format.
 
-    Cells of CSV are text, except in the column `parsed`, which has JSON or Python literals. The
-    delimiter and encoding of CSV are detected; `repaired` names a legacy encoding. `columns` are
-    the names of the columns of tables without a header, and of lines with tabs in other files.
+    Cells of CSV are text, except in `json_column`, which has JSON or Python literals. The delimiter
+    and encoding of CSV are detected; `repaired` names a legacy encoding. `columns` are the names of
+    the columns of tables without a header, and of lines with tabs in other files.
     Records of annotation tools are converted by `adapt`, with the labels of `annotator` if they
     have several; numbers of classes become their names.
 
     Raises WxbError if the file is empty, not in its format, or in an unsupported encoding: JSON
     must be UTF-8, CSV may also be in one of `layout.LEGACY`.
     """
-    names = _names_of(file)
-    for raw in _unconverted(file, parsed, columns):
+    names = _find_class_names(file)
+    for raw in _unadapted(file, json_column, columns):
         try:
             yield raw._replace(content=adapt(_names_for_numbers(raw.content, names), annotator))
         except RecordError as error:
@@ -73,9 +73,9 @@ def raw_records(
             yield raw._replace(content=RecordError("wrong type", detail[:DETAIL]))
 
 
-def _unconverted(file: Path, parsed: str | None, columns: Sequence[str] | None) -> Iterator[Raw]:
+def _unadapted(file: Path, json_column: str | None, columns: Sequence[str] | None) -> Iterator[Raw]:
     if columns or file.suffix.lower() in TABLES:
-        return _table(file, parsed, columns)
+        return _table(file, json_column, columns)
     match file.suffix.lower():
         case ".jsonl" | ".ndjson":
             return _jsonl(file)
@@ -89,10 +89,10 @@ def _unconverted(file: Path, parsed: str | None, columns: Sequence[str] | None) 
 
 def _json(file: Path) -> Iterator[Raw]:
     text = decode(file)
-    records = _parse(text)
+    records = _json_or_error(text)
     if isinstance(records, RecordError):
         # `Dataset.to_json` writes one record per line, whatever the suffix.
-        if isinstance(_parse(text.partition("\n")[0]), Mapping):
+        if isinstance(_json_or_error(text.partition("\n")[0]), Mapping):
             yield from _jsonl(file)
             return
         raise WxbError(
@@ -117,10 +117,10 @@ def _jsonl(file: Path) -> Iterator[Raw]:
     lines = io.StringIO(decode(file), newline="\n")  # one by one, to save memory
     for index, line in enumerate(lines, start=1):
         if line.strip():
-            yield Raw(f"line {index}", _parse(line))
+            yield Raw(f"line {index}", _json_or_error(line))
 
 
-def _table(file: Path, parsed: str | None, columns: Sequence[str] | None) -> Iterator[Raw]:
+def _table(file: Path, json_column: str | None, columns: Sequence[str] | None) -> Iterator[Raw]:
     """The rows of a table; `columns` names its columns if it has no header.
 
     Tabs and bars may not be quoted: quotation marks are text unless they enclose whole cells.
@@ -148,7 +148,7 @@ def _table(file: Path, parsed: str | None, columns: Sequence[str] | None) -> Ite
             raise WxbError(
                 f"{file}: its first line is a header; leave --columns out, and name it .tsv or .csv"
             )
-        content: Any = _with_parsed_cell(dict(zip(names, cells, strict=False)), parsed)
+        content: Any = _with_parsed_cell(dict(zip(names, cells, strict=False)), json_column)
         if len(cells) != len(names):
             detail = f"found {len(cells)} cells, expected {len(names)}"
             if not any(cells[len(names) :]) and len(cells) > len(names):
@@ -217,10 +217,10 @@ def _is_quoted(text: str, delimiter: str) -> bool:
         return False
 
 
-def _batch_rows(file: Path, batches: Callable[[], Iterable[pa.RecordBatch]]) -> Iterator[Raw]:
-    """The rows of batches. Raises WxbError if the file is damaged."""
+def _batch_rows(file: Path, read_batches: Callable[[], Iterable[pa.RecordBatch]]) -> Iterator[Raw]:
+    """The rows of a file in batches. Raises WxbError if the file is damaged."""
     try:
-        rows = (row for batch in batches() for row in batch.to_pylist())
+        rows = (row for batch in read_batches() for row in batch.to_pylist())
         for index, content in enumerate(rows, start=1):
             yield Raw(f"row {index}", content)
     except (OSError, ValueError, pa.ArrowException) as error:
@@ -228,7 +228,7 @@ def _batch_rows(file: Path, batches: Callable[[], Iterable[pa.RecordBatch]]) -> 
         raise WxbError(f"{file} cannot be read: {message}; fetch the file again") from None
 
 
-def _parse(text: str) -> Any:
+def _json_or_error(text: str) -> Any:
     try:
         return json.loads(text, object_pairs_hook=_object_or_error)
     except (ValueError, RecursionError) as error:  # also for long numbers and deep nesting
@@ -249,7 +249,7 @@ def _with_parsed_cell(row: dict[str, Any], column: str | None) -> Any:
     """Parse a cell of JSON or a Python literal in place; the row, or a RecordError."""
     if column in row:
         cell = row[column] or "null"
-        row[column] = _parse(cell)
+        row[column] = _json_or_error(cell)
         if isinstance(row[column], RecordError):
             try:  # a Python literal, as pandas writes lists; runs no code
                 with warnings.catch_warnings(action="ignore"):  # of invalid escapes in strings
@@ -260,8 +260,8 @@ def _with_parsed_cell(row: dict[str, Any], column: str | None) -> Any:
     return row
 
 
-def _names_of(file: Path) -> Names:
-    """The names of classes by field. Raises WxbError if a file of features is not JSON."""
+def _find_class_names(file: Path) -> Names:
+    """The class names by field, of a Parquet or Arrow file, or of a file of FEATURES near it."""
     schema = None
     with suppress(OSError, ValueError, pa.ArrowException):  # the reader raises the error
         match file.suffix.lower():
@@ -294,12 +294,14 @@ def _names_for_numbers(content: Any, names: Names) -> Any:
     """A record with names instead of numbers; -1, which means no class, becomes None."""
     if not names or not isinstance(content, Mapping):
         return content
-    return {k: _named(value, names[k]) if names.get(k) else value for k, value in content.items()}
+    return {
+        k: _with_names(value, names[k]) if names.get(k) else value for k, value in content.items()
+    }
 
 
-def _named(value: Any, names: Sequence[str]) -> Any:
+def _with_names(value: Any, names: Sequence[str]) -> Any:
     if isinstance(value, list):
-        return [_named(item, names) for item in value]
+        return [_with_names(item, names) for item in value]
     if value in names or not CLASS_NUMBER.fullmatch(str(value)) or int(value) >= len(names):
         return value
     return None if int(value) == -1 else names[int(value)]

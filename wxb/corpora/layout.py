@@ -13,7 +13,7 @@ TABLES = (".csv", ".tsv")
 SUFFIXES = (".json", ".jsonl", ".ndjson", *TABLES, ".parquet", ".arrow")
 # Files of `datasets` without records: the first may name classes.
 FEATURES = ("dataset_info.json", "dataset_infos.json", "features.json")
-DESCRIPTIONS = (*FEATURES, "dataset_dict.json", "state.json")
+METADATA_FILES = (*FEATURES, "dataset_dict.json", "state.json")
 # Files without fields that describe the others: README.md, LICENSE, _about.txt, ...
 ABOUT = re.compile(
     r"_?(about|readme|licen[cs]e|copying|citation|metadata)(\.(txt|md|rst))?", re.IGNORECASE
@@ -42,8 +42,8 @@ REFUSED: dict[str | bytes, str] = {
 def data_files(folder: Path, corpus: Corpus) -> list[Path]:
     """The files with records in a raw folder and its subfolders, sorted by path.
 
-    Hidden files are skipped. If the corpus has `fields`, files are those of `has_records`, else
-    those that do not describe others. Raises WxbError if there is none.
+    Skips hidden files. With `fields`, files are those of `has_records`; else those of
+    `corpus.reads`, without descriptions if files are not texts. Raises WxbError if there is none.
     """
     paths = sorted(path for path in folder.rglob("*") if path.is_file())
     files = [path for path in paths if "/." not in f"/{path.relative_to(folder).as_posix()}"]
@@ -63,7 +63,7 @@ def data_files(folder: Path, corpus: Corpus) -> list[Path]:
 
 def has_records(file: Path) -> bool:
     """Whether the name of a file is that of records with fields."""
-    return file.suffix.lower() in SUFFIXES and file.name not in DESCRIPTIONS
+    return file.suffix.lower() in SUFFIXES and file.name not in METADATA_FILES
 
 
 def is_description(file: Path) -> bool:
@@ -72,10 +72,10 @@ def is_description(file: Path) -> bool:
 
 
 def unread_files(folder: Path, files: Sequence[Path]) -> list[str]:
-    """The other files of a raw folder by path, except hidden ones and descriptions."""
+    """The other files of a raw folder by path, except hidden ones and METADATA_FILES."""
     others = sorted(path for path in {*folder.rglob("*")} - {*files} if path.is_file())
     names = [
-        path.relative_to(folder).as_posix() for path in others if path.name not in DESCRIPTIONS
+        path.relative_to(folder).as_posix() for path in others if path.name not in METADATA_FILES
     ]
     return [name for name in names if "/." not in f"/{name}"]
 
@@ -125,7 +125,7 @@ def refuse_unsupported(file: Path) -> None:
 
 
 def decode(file: Path) -> str:
-    """The text of a UTF-8 file without its mark. Raises WxbError if empty or not UTF-8."""
+    """The text of a UTF-8 file without its BOM. Raises WxbError if empty or not UTF-8."""
     text, _ = decode_legacy(file, legacy=())
     return text
 
