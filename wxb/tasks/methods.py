@@ -31,7 +31,7 @@ from wxb.corpora.text.encoded import (
     read_encoded,
     write_encoded,
 )
-from wxb.corpora.text.tokenizers import SavedTokenizer, special_tokens, text_room
+from wxb.corpora.text.tokenizers import SavedTokenizer, max_text_tokens, special_tokens
 
 Item = Mapping[str, NDArray[Any]]  # arrays by the names of the model's inputs
 Items = Sequence[Item]
@@ -286,12 +286,12 @@ class Network(Method):
         """The index of each record's label, as `label_targets`; also counts truncated texts."""
         columns, row_splits, counts = label_targets(self, chunks)
         lengths = np.diff(read_encoded(path).row_splits)
-        truncated = int(np.count_nonzero(lengths > self.text_room()))
+        truncated = int(np.count_nonzero(lengths > self.max_text_tokens()))
         return columns, row_splits, {**counts, "text_truncated": truncated}
 
-    def text_room(self) -> int:
+    def max_text_tokens(self) -> int:
         """The maximum number of tokens of a text, without special tokens."""
-        return text_room(self.tokenizer, self.experiment.encoding.max_length)
+        return max_text_tokens(self.tokenizer, self.experiment.encoding.max_length)
 
     def items(self, features: Path, targets: Path, records: Iterable[Record]) -> Any:
         """The `input_ids` and the index of the label of each record, whose texts are not read."""
@@ -400,7 +400,7 @@ def inputs(encoded: Encoded, tokenizer: Any, max_length: int, keep: str = "start
     `keep` is "start", or "ends" for a quarter from the start and the rest from the end.
     """
     before, after = special_tokens(tokenizer)
-    room = text_room(tokenizer, max_length)
+    room = max_text_tokens(tokenizer, max_length)
     head = room // 4 if keep == "ends" else room
 
     def item(index: int) -> dict[str, NDArray[np.int32]]:

@@ -78,7 +78,7 @@ def test_truncated_texts_fit_and_keep_their_order(lengths, room, keep):
     positions = np.concatenate([np.arange(length) for length in lengths])
     splits = np.concatenate([[0], np.cumsum(lengths)])
     encoded = Encoded(positions, positions, positions, splits)
-    fixed = {"special_tokens": lambda _: ([], [0]), "text_room": lambda *_: room}
+    fixed = {"special_tokens": lambda _: ([], [0]), "max_text_tokens": lambda *_: room}
     with mock.patch.multiple(methods, **fixed):
         items = methods.inputs(encoded, None, room + 1, keep)
     for length, item in zip(lengths, items, strict=True):

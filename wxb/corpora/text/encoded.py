@@ -62,10 +62,10 @@ def concatenate(
     return arrays, np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
 
 
-def join_rows(rows: Sequence[NDArray[Any]], kind: type) -> tuple[NDArray[Any], NDArray[np.int64]]:
-    """The rows as one array and its `row_splits`; without rows, an empty array of this kind."""
+def join_rows(rows: Sequence[NDArray[Any]], dtype: type) -> tuple[NDArray[Any], NDArray[np.int64]]:
+    """The rows as one array and its `row_splits`; without rows, an empty array of this type."""
     row_splits = np.cumsum([0, *map(len, rows)], dtype=np.int64)
-    return np.concatenate([np.zeros(0, kind), *rows]), row_splits
+    return np.concatenate([np.zeros(0, dtype), *rows]), row_splits
 
 
 def write_chunks(path: Path, chunks: Iterable[RaggedColumns]) -> None:
@@ -83,11 +83,11 @@ def write_chunks(path: Path, chunks: Iterable[RaggedColumns]) -> None:
                     file = stack.enter_context(TemporaryFile(dir=path.parent))
                     files[name] = file, values.dtype
                 files[name][0].write(np.ascontiguousarray(values).data)
-        arrays = {name: _map(*file) for name, file in files.items()}
+        arrays = {name: _memory_map(*file) for name, file in files.items()}
         write_columns(path, arrays, np.cumsum(np.concatenate([[0], *lengths])))
 
 
-def _map(file: IO[bytes], dtype: np.dtype[Any]) -> NDArray[Any]:
+def _memory_map(file: IO[bytes], dtype: np.dtype[Any]) -> NDArray[Any]:
     file.flush()
     return np.memmap(file, dtype, mode="r") if file.tell() else np.zeros(0, dtype)
 
@@ -101,14 +101,14 @@ def write_columns(
     """
     if any(len(values) != row_splits[-1] for values in columns.values()):
         raise ValueError(f"row_splits end at {row_splits[-1]}, not with the values")
-    offsets = _array(row_splits)
-    lists = [pa.LargeListArray.from_arrays(offsets, _array(v)) for v in columns.values()]
+    offsets = _arrow_array(row_splits)
+    lists = [pa.LargeListArray.from_arrays(offsets, _arrow_array(v)) for v in columns.values()]
     table = pa.Table.from_arrays(lists, [*columns])
     with pa.ipc.new_file(path, table.schema) as file:
         file.write_table(table)
 
 
-def _array(values: NDArray[Any]) -> pa.Array:
+def _arrow_array(values: NDArray[Any]) -> pa.Array:
     """Numbers as an Arrow array, not copied. `pa.array` imports pandas, which takes a second."""
     buffer = pa.py_buffer(np.ascontiguousarray(values))
     return pa.Array.from_buffers(pa.from_numpy_dtype(values.dtype), len(values), [None, buffer])

@@ -40,9 +40,9 @@ def token_offsets(
     """Checked starts and ends (N,) of tokens in their texts, without outer white space.
 
     `ids` (N,) are all tokens of the texts without special ones. `offsets` (N, 2) are the
-    tokenizer's, in code points. `rows` (N,) ascends and has the text of each token. A token without
-    visible characters starts and ends at the end of the previous one. A character that several
-    tokens spell together belongs to each of them. `name` is the tokenizer's, for errors.
+    tokenizer's, in code points. `rows` (N,) ascends and has the index of each token's text. A token
+    without visible characters starts and ends at the end of the previous one. A character that
+    several tokens spell together belongs to each of them. `name` is the tokenizer's, for errors.
 
     Raises WxbError if the offsets are wrong.
     """

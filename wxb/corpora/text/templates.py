@@ -124,7 +124,7 @@ class Template:
     def end_ids(self) -> list[int]:
         """The ids that end an answer: its trained end, then those that begin a new message."""
         markers = MARKERS.values() if self.name == "roles" else ()
-        end, *others = map(self.backend.token_to_id, [self._end, *markers])
+        end, *others = map(self.backend.token_to_id, [self._end_token, *markers])
         return [*dict.fromkeys([end, self.tokenizer.eos_token_id, *others])]
 
     def tokens(self, conversation: Sequence[Message], *, answer_next: bool = False) -> Tokens:
@@ -189,7 +189,7 @@ class Template:
         self, conversation: Sequence[Message], *, answer_next: bool = False
     ) -> Iterator[Piece]:
         """The text of a conversation, in parts; an answer goes up to its end."""
-        end, literals = self._end, dict[int, str]()
+        end, literals = self._end_token, dict[int, str]()
 
         def hide(match: re.Match[str]) -> str:
             literals[code := _HIDDEN + len(literals)] = match[0]
@@ -203,7 +203,7 @@ class Template:
             if turn["role"] == "assistant":
                 prompt = self._render(turns[:index], answer_next=True)
                 if not text.startswith(prompt):  # an empty thought is before the last answer only
-                    prompt = self._render(turns[:index], answer_next=True, thinks=True)
+                    prompt = self._render(turns[:index], answer_next=True, thinking=True)
                 stop = text.find(end, len(prompt) + len(turn["content"].strip()))
                 if not text.startswith(prompt) or stop < 0:
                     raise WxbError(
@@ -224,7 +224,7 @@ class Template:
         return re.compile(f"({'|'.join(map(re.escape, names))})")
 
     @cached_property
-    def _end(self) -> str:
+    def _end_token(self) -> str:
         """The special token that the template writes after an answer."""
         text = self._render([message("user", "0"), message("assistant", "1")])
         found = self._special.search(text.rpartition("1")[2])
@@ -236,9 +236,9 @@ class Template:
         return found[0]
 
     def _render(
-        self, conversation: Sequence[Message], *, answer_next: bool = False, thinks: bool = False
+        self, conversation: Sequence[Message], *, answer_next: bool = False, thinking: bool = False
     ) -> str:
-        """The text of a conversation, as in transformers; `thinks`: leave thoughts to the model."""
+        """The text of a conversation by the template; `thinking` sets its `enable_thinking`."""
         from jinja2 import TemplateError
         from transformers.utils.chat_template_utils import render_jinja_template
 
@@ -247,7 +247,7 @@ class Template:
                 [[*conversation]],
                 chat_template=self.tokenizer.chat_template,
                 add_generation_prompt=answer_next,
-                enable_thinking=thinks,  # a name of Qwen3's template, which others have taken over
+                enable_thinking=thinking,  # a name of Qwen3's template, which others took over
                 **self.tokenizer.special_tokens_map,
             )
         except TemplateError as error:

@@ -68,7 +68,7 @@ def train(
 
 
 def _words(vocabulary: int, texts: Sequence[str], special: list[str]) -> Tokenizer:
-    """Whole words in lower case, the most frequent first, ties in alphabetical order."""
+    """Train a tokenizer of the most frequent words in lower case, ties in alphabetical order."""
     tokenizer = Tokenizer(models.WordLevel(unk_token="[UNK]"))
     tokenizer.normalizer = normalizers.Lowercase()
     tokenizer.pre_tokenizer = pre_tokenizers.Split(Regex(WORD), behavior="removed", invert=True)
@@ -198,8 +198,9 @@ class SavedTokenizer:
 def load(folder: str | Path) -> Any:
     """Load the fast tokenizer of a checkpoint, as transformers' class.
 
-    Returns a SavedTokenizer if a BareTokenizer was saved in the folder. Raises WxbError if there is
-    no tokenizer, or one without character offsets.
+    Returns a SavedTokenizer if a BareTokenizer was saved in the folder. If the
+    padding token is missing, it is the end token. Raises WxbError without either, without a
+    tokenizer, and without character offsets.
     """
     config = Path(folder, CONFIG)
     if config.is_file() and read_json(config).get("tokenizer_class") == BareTokenizer.__name__:
@@ -221,13 +222,13 @@ def load(folder: str | Path) -> Any:
 def encode(tokenizer: AnyTokenizer, texts: Sequence[str]) -> Encoded:
     """Tokenize whole texts without special tokens. Raises WxbError if offsets are wrong."""
     columns, row_splits = concatenate(
-        _encode(tokenizer, texts[start : start + CHUNK])
+        _encode_chunk(tokenizer, texts[start : start + CHUNK])
         for start in range(0, max(1, len(texts)), CHUNK)
     )
     return Encoded(**columns, row_splits=row_splits)
 
 
-def _encode(
+def _encode_chunk(
     tokenizer: AnyTokenizer, texts: Sequence[str]
 ) -> tuple[dict[str, NDArray[Any]], NDArray[np.int64]]:
     backend = backend_of(tokenizer)
@@ -251,7 +252,7 @@ def special_tokens(tokenizer: AnyTokenizer) -> tuple[NDArray[np.int32], NDArray[
     return ids[: inner[0]], ids[inner[-1] + 1 :]
 
 
-def text_room(tokenizer: AnyTokenizer, max_length: int) -> int:
+def max_text_tokens(tokenizer: AnyTokenizer, max_length: int) -> int:
     """How many tokens of a text fit beside the special ones. Raises WxbError if none does."""
     special = sum(map(len, special_tokens(tokenizer)))
     if max_length <= special:
@@ -279,7 +280,7 @@ def text_of(tokenizer: AnyTokenizer, ids: Sequence[int] | NDArray[Any]) -> str:
 
 
 def backend_of(tokenizer: AnyTokenizer, *, special: bool = False) -> Tokenizer:
-    """The library's tokenizer; turns off its padding and truncation."""
+    """The library's tokenizer, set to no padding or truncation, and to `special` of `token_ids`."""
     backend: Tokenizer = tokenizer.backend_tokenizer
     backend.no_padding()
     backend.no_truncation()

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wxb.corpora.text.encoded import Encoded
-from wxb.corpora.text.tokenizers import AnyTokenizer, text_room
+from wxb.corpora.text.tokenizers import AnyTokenizer, max_text_tokens
 
 
 class Windows(NamedTuple):
@@ -54,7 +54,7 @@ def text_windows(
     encoded: Encoded, tokenizer: AnyTokenizer, *, max_length: int, stride: int
 ) -> Windows:
     """Windows of at most `max_length` tokens, including the tokenizer's special tokens."""
-    size = text_room(tokenizer, max_length)
+    size = max_text_tokens(tokenizer, max_length)
     return sliding_windows(encoded.row_splits, size=size, stride=stride)
 
 

@@ -91,7 +91,7 @@ class PromptMethod(Network):
     experiment: Prompt
     PREDICTOR = PromptClassifier
 
-    def text_room(self) -> int:
+    def max_text_tokens(self) -> int:
         """As by default; `max_length` is without the tokens of the prompt."""
         return self.experiment.encoding.max_length
 
