@@ -94,7 +94,7 @@ def with_test_groups(
     for name in split.test_sets:
         members, fields[name] = splits[name], split.by
         if name in index_of:
-            held_out = units(members, _value_at(index_of[name]))
+            held_out = units(members, _held_out_value(index_of[name]))
             if len({*held_out}) > 1:
                 fields[name] = split.held_out_fields[name][0]
                 grouped[name] = [
@@ -177,7 +177,7 @@ def _divide_by_share(records: Sequence[Record], split: Split, seed: int) -> Spli
     """
     held_out = enumerate(split.held_out_fields.items())
     steps: list[tuple[str, float, Callable[[Record], str]]] = [
-        *((name, share, _value_at(index)) for index, (name, (_, share)) in held_out),
+        *((name, share, _held_out_value(index)) for index, (name, (_, share)) in held_out),
         ("test", split.test or 0, _group),
         ("valid", split.valid or 0, _group),
     ]
@@ -202,5 +202,5 @@ def _shuffle_key(seed: int, name: str) -> bytes:
     return hashlib.sha256(f"{seed}:{name}".encode()).digest()
 
 
-def _value_at(index: int) -> Callable[[Record], str]:
+def _held_out_value(index: int) -> Callable[[Record], str]:
     return lambda record: record.values[index]

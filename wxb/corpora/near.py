@@ -59,7 +59,7 @@ def distances(texts: Iterable[str], others: Iterable[str]) -> NDArray[np.uint8]:
         for part, begin, end in _parts(len(other)):
             index.setdefault((len(other), part, other[begin:end]), []).append(other)
     changed = dict.fromkeys(text for text in words if text not in other_words)
-    nearest = {text: _nearest(text, index) for text in changed}
+    nearest = {text: _nearest_distance(text, index) for text in changed}
     return np.array([nearest.get(text, 0) for text in words], np.uint8)
 
 
@@ -79,7 +79,7 @@ def _parts(length: int) -> Iterator[tuple[int, int, int]]:
         yield part, length * part // CAP, length * (part + 1) // CAP
 
 
-def _nearest(words: Words, index: Mapping[tuple[int, int, Words], list[Words]]) -> int:
+def _nearest_distance(words: Words, index: Mapping[tuple[int, int, Words], list[Words]]) -> int:
     """The distance to the nearest text of an index of parts, up to CAP.
 
     Edits shift a part by at most their number before it. One unchanged part has at most as many

@@ -167,32 +167,32 @@ def read_prepared(
 
 
 def read(
-    folder: Path, corpus: Corpus, task: Reading, fields: Counter[str] | None = None
+    folder: Path, corpus: Corpus, task: Reading, counts: Counter[str] | None = None
 ) -> Iterator[Record | Reject]:
     """Yield the checked records and the rejects of a raw folder, in the order of paths.
 
-    Counts the fields that have a value in `fields`, if given. If files define splits, test sets
+    Adds the fields that have a value to `counts`, if given. If files define splits, test sets
     come first and training comes last. Raises WxbError if a file cannot be read as its format, or
     if the files do not match the splits.
     """
     splits = files_by_split(data_files(folder, corpus), folder, corpus.split)
-    seen: set[str] = set()
+    seen_ids: set[str] = set()
     # The first record with an id keeps it, so test records come first.
     for split in [*corpus.split.test_sets, "valid", "train", None]:
         for file in splits.get(split, []):
             refuse_unsupported(file)
             path = file.relative_to(folder).as_posix()
             for raw in task.raw_records(file, corpus):
-                if fields is not None and isinstance(raw.content, Mapping):
-                    fields.update(k for k, v in raw.content.items() if v not in (None, "", [], {}))
-                item = _check(raw, corpus, task, path, split, seen)
+                if counts is not None and isinstance(raw.content, Mapping):
+                    counts.update(k for k, v in raw.content.items() if v not in (None, "", [], {}))
+                item = _record_or_reject(raw, corpus, task, path, split, seen_ids)
                 if isinstance(item, Record):
-                    seen.add(item.id)
+                    seen_ids.add(item.id)
                 yield item
 
 
-def _check(
-    raw: Raw, corpus: Corpus, task: Reading, path: str, split: str | None, seen: set[str]
+def _record_or_reject(
+    raw: Raw, corpus: Corpus, task: Reading, path: str, split: str | None, seen_ids: set[str]
 ) -> Record | Reject:
     content = raw.content
     origin = f"{path}:{raw.place}"  # unique, as it may become the id
@@ -203,10 +203,10 @@ def _check(
         record = replace(record, split=split, repaired=raw.repaired + record.repaired)
         if raw.document is not None:
             record = replace(record, group=f"{path}:{raw.document}")
-        if record.id not in seen:
+        if record.id not in seen_ids:
             return record
         # Ids often start again in each file of a published corpus, whose records must stay.
-        if not corpus.split.file_patterns or origin in seen:
+        if not corpus.split.file_patterns or origin in seen_ids:
             raise RecordError("duplicate id", f"{record.id!r} stood earlier")
         return replace(record, id=origin, repaired=(*record.repaired, "repeated id"))
     except RecordError as error:
