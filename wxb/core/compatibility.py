@@ -29,8 +29,7 @@ NATIVE = {"hidden states": ("bert", "llama"), "decoder": ("llama", "gpt2"), "whi
 def require(params: Params, name: str, folder: Path, tokenizer: Any = None) -> None:
     """Raise WxbError if the checkpoint of backbone `name` does not fit its experiments.
 
-    Its pretraining is checked first, and its tokenizer if given. `folder` has the checkpoint. A
-    backbone without a checkpoint fits, an adapter never does.
+    Also checks its pretraining, and `tokenizer` if given. Without a checkpoint, a backbone fits.
     """
     if not (backbone := params.backbones.get(name)) or not backbone.checkpoint:
         return

@@ -72,14 +72,14 @@ def verified_files(name: str) -> list[Path]:
     return files
 
 
-def package_source(name: str, temporary: Path) -> Path:
-    """The folder or GGUF file of a checkpoint in PACKAGES; `temporary` gets a converted one."""
+def package_source(name: str, folder: Path) -> Path:
+    """The folder or GGUF file of a checkpoint in PACKAGES; converts Whisper into `folder`."""
     files = verified_files(name)
     if name == "whisper-base":
         from wxb.core.ctranslate2 import write_whisper  # most runs need no NumPy for it
 
-        write_whisper(files, temporary)
-        return temporary
+        write_whisper(files, folder)
+        return folder
     return files[0] if files[0].suffix == GGUF else files[0].parent
 
 

@@ -113,7 +113,7 @@ class Network(Experiment):
     training: Training
 
     @model_validator(mode="after")
-    def _native_is_unchanged(self) -> Self:
+    def _refuse_changes_to_native(self) -> Self:
         model, tuning = self.model.model_dump(), self.tuning
         changes = model.get("bidirectional") or tuning.lora or tuning.gradient_checkpointing
         if model.get("implementation") == "native" and changes:
