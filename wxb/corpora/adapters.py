@@ -53,7 +53,7 @@ def annotator_of(record: Content) -> str | None:
 def _label_studio(record: Content, annotator: str | None) -> Content:
     """A task with the spans, class and texts of its annotations, those of `ground_truth` if any.
 
-    Spans and class are None if nobody annotated it. A text is a field, called as in the interface.
+    Spans and class are None if nobody annotated it. Each text area becomes a field of its name.
     """
     if not (
         isinstance(record.get("data"), Mapping) and isinstance(record.get("annotations"), list)

@@ -85,8 +85,7 @@ def read_labelled(path: Path, labelling: Labelling) -> Iterator[Record]:
 def read_labelled_chunks(path: Path, labelling: Labelling, caption: str) -> Iterator[list[Record]]:
     """Yield what `read_labelled` does in chunks, to save memory; prints progress.
 
-    A chunk holds the labelled ones of up to CHUNK records, maybe none. `caption` names the
-    progress.
+    A chunk has the labelled ones of up to CHUNK records, maybe none.
     """
     total = -(-pq.read_metadata(path).num_rows // CHUNK)
     for chunk in track(_chunks(path, labelling), caption, total, unit="chunk"):
