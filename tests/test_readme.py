@@ -15,7 +15,7 @@ from wxb.cli.app import app
 from wxb.core.errors import WxbError
 from wxb.core.params import check, read_yaml
 from wxb.project import provenance, readme, revisions
-from wxb.project.readme import READMES, generated, refreshed
+from wxb.project.readme import READMES, current_texts, refresh_blocks
 
 NAMES = ["Ann", "Bob", "Eve", "Joe", "Kim", "Max", "Sue", "Lou", "Ida", "Pam", "Ray", "Tim", "Una"]
 
@@ -30,7 +30,7 @@ def test_generated_parts_are_current():
         revisions.index()
     except WxbError as error:
         pytest.skip(f"no committed results: {error}")
-    texts = generated()
+    texts = current_texts()
     shown = {study for studies in readme.TABLES.values() for study in studies}
     committed = provenance.studies(revisions.index())
     curves = re.compile(rf"({'|'.join(readme.CURVES)})-\d+")
@@ -78,7 +78,7 @@ def test_the_table_of_a_benchmark_has_its_numbers_formatted(monkeypatch):
     }
     index = Files("", {"reports/benchmarks/speed.json": speed})
     monkeypatch.setattr(revisions, "index", lambda: index)
-    lines = refreshed("<!-- generated: speed -->\n<!-- end -->").splitlines()
+    lines = refresh_blocks("<!-- generated: speed -->\n<!-- end -->").splitlines()
     assert lines[1:5] == [
         "| model | updates | F1 | less | rates |",
         "| --- | ---: | ---: | ---: | ---: |",

@@ -33,8 +33,8 @@ def test_readme_shows_what_the_index_has(study, monkeypatch):
     study_run = {"finished": "2029-01-02T03:04:05", "machines": [{"device": "Quipu"}]}
     contents = {paths.study("ner").as_posix(): {}, paths.seeds("ner").as_posix(): study}
     monkeypatch.setattr(revisions, "index", lambda: Files("", contents))
-    monkeypatch.setattr(provenance, "require", lambda study, tree: {**study_run, "seconds": {}})
-    block = readme.refreshed("<!-- generated: demo -->\n<!-- end -->\n")
+    monkeypatch.setattr(provenance, "find", lambda study, tree: {**study_run, "seconds": {}})
+    block = readme.refresh_blocks("<!-- generated: demo -->\n<!-- end -->\n")
     assert score_table(study, with_counts=False).markdown() in block
     assert "Made on Abacus, finished on 2030-01-02" in block
     assert "Made on Quipu, finished on 2029-01-02" in block  # of the times

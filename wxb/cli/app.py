@@ -297,8 +297,8 @@ def refresh_readme() -> None:
     """
     from wxb.project import provenance, readme, revisions  # imports numpy
 
-    provenance.record(load(), revisions.index())
-    texts = {**readme.generated(), reference.PATH: reference.page(app)}
+    provenance.write(load(), revisions.index())
+    texts = {**readme.current_texts(), reference.PATH: reference.page(app)}
     for path, text in texts.items():
         with publish(path) as (draft,):
             draft.write_text(text, encoding="utf-8")

@@ -36,7 +36,7 @@ def studies(tree: Tree) -> list[str]:
     return [path.stem for path in files if path.suffix == ".json"]
 
 
-def require(study: str, tree: Tree) -> Provenance:
+def find(study: str, tree: Tree) -> Provenance:
     """The provenance of a study's table in `tree`, from the working tree's provenance.json.
 
     Raises WxbError, with the command that adds it, if that file has no entry of the study with the
@@ -52,7 +52,7 @@ def require(study: str, tree: Tree) -> Provenance:
     )
 
 
-def record(params: Params, index: Tree) -> None:
+def write(params: Params, index: Tree) -> None:
     """Write reports/provenance.json for all studies in git's index.
 
     Known studies keep their entry. A new one is added if the working tree has the same table with
@@ -61,7 +61,7 @@ def record(params: Params, index: Tree) -> None:
     provenances: dict[str, Provenance] = {}
     for study in studies(index):
         try:
-            provenances[study] = require(study, index)
+            provenances[study] = find(study, index)
         except WxbError:
             run, sha256 = from_costs(params, study), _table_sha256(study, index)
             if not run or _table_sha256(study, WorkingTree()) != sha256:

@@ -23,17 +23,17 @@ READMES = (Path("README.md"), Path("README.zh-TW.md"))
 BLOCK = re.compile(r"(<!-- generated: (?P<name>\w+) -->\n)(.*?)(<!-- end -->)", re.DOTALL)
 
 
-def generated() -> dict[Path, str]:
+def current_texts() -> dict[Path, str]:
     """The current text of the READMEs, of the pages of docs/, and of the figure of the curve."""
     pages = [*READMES, *sorted(Path("docs").rglob("*.md"))]
-    texts = {page: refreshed(page.read_text(encoding="utf-8")) for page in pages}
+    texts = {page: refresh_blocks(page.read_text(encoding="utf-8")) for page in pages}
     for scheme, colours in SCHEMES.items():
         figure = Path(f"docs/img/curve-{scheme}.svg")
         texts[figure] = _curve_figure(revisions.index(), *colours)
     return texts
 
 
-def refreshed(text: str) -> str:
+def refresh_blocks(text: str) -> str:
     """A page with new text between `<!-- generated: NAME -->` and `<!-- end -->`.
 
     Its sources are dvc.yaml and the studies in git's index: others may come from another machine.
@@ -85,10 +85,10 @@ def _tables(block: str, index: Tree) -> Iterator[str]:
         yield f"**{study['title']}** (`make run STUDY={name}`)\n"
         yield f"{table.markdown()}\n{reading_notes(study)}\n\n{conclusion(study)}\n"
         if len(TABLES[block]) == 1:
-            seconds = provenance.require(name, index)["seconds"]
+            seconds = provenance.find(name, index)["seconds"]
             yield training_table(study, seconds).markdown()
             if "made" in study:  # by several seeds, the costs of which are not kept
-                one = provenance.sentence(provenance.require(name, index))
+                one = provenance.sentence(provenance.find(name, index))
                 yield f"\nTimes are those of a run with one seed. {one}.\n"
     yield from _origins(studies, index)
 
@@ -97,7 +97,7 @@ def _origins(studies: Iterable[Study], index: Tree) -> Iterator[str]:
     """A sentence for each machine and date, with the studies that were made there."""
     origins = defaultdict[str, list[str]](list)
     for study in studies:
-        made = study.get("made") or provenance.require(study["study"], index)
+        made = study.get("made") or provenance.find(study["study"], index)
         origins[provenance.sentence(made)].append(study["study"])
     for sentence, names in origins.items():
         yield f"{sentence} ({listed(names)}).\n"
@@ -131,7 +131,7 @@ def _curve_scores(name: str, index: Tree) -> tuple[dict[int, Study], dict[str, d
 
 
 def _curve_figure(index: Tree, text: str, rule: str) -> str:
-    """The curve as an SVG, with intervals and a logarithmic axis of sentences."""
+    """The curve as an SVG with intervals; `text` and `rule` are the colours of text and rules."""
     studies, scores = _curve_scores(CURVES[0], index)
     place = {
         size: (log(size) - log(min(studies))) / log(max(studies) / min(studies)) for size in studies
@@ -215,6 +215,7 @@ WRITERS: dict[str, Callable[[Tree], Iterator[str]]] = {
 
 
 def _study(name: str, index: Tree) -> Any:
+    """The table of a study with several seeds, else of one; empty if there is none."""
     return read_json(index, paths.seeds(name)) or read_json(index, paths.study(name))
 
 
