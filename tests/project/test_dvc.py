@@ -24,8 +24,8 @@ def is_atomic(request, monkeypatch, toy_project):
     """Whether DVC writes atomically; as it is installed, it does not."""
     monkeypatch.setattr(FsspecLocalFileSystem, "open", open_in_place)
     if request.param:
-        dvc.write_atomically()
-        dvc.write_atomically()  # once is enough
+        dvc.patch_writes()
+        dvc.patch_writes()  # once is enough
     return request.param
 
 

@@ -37,7 +37,7 @@ class PlanError(WxbError):
     """DVC cannot read the project, or a run cannot start; the message has no full stop."""
 
 
-def unreadable(reason: object) -> PlanError:
+def unreadable_error(reason: object) -> PlanError:
     """The error for a project that DVC cannot read."""
     text = " ".join(str(reason).split())
     cure = "; run `git init` in it" if text.endswith("is not a git repository") else ""
@@ -66,7 +66,7 @@ class Step(NamedTuple):
 
     @property
     def is_due(self) -> bool:
-        """Whether `dvc repro` has to check it again; not without its sources."""
+        """Whether it is running, or changed since it ran; without its sources, no change counts."""
         is_changed = any(how != NOT_IN_CACHE for how in self.changes.values())
         return self.is_running or (not self.absent and (is_changed or self.before != self.after))
 
@@ -115,7 +115,7 @@ def steps() -> list[Step]:
             with redirect_stderr(io.StringIO()):  # hides DVC's progress bars
                 result = _steps()
         except DvcException as error:
-            fault = unreadable(error)
+            fault = unreadable_error(error)
         if file_version(LOCKFILE) == version:  # else it may have been half written
             if fault:
                 raise fault
@@ -144,11 +144,11 @@ def outputs(stage: Mapping[str, Any]) -> list[str]:
     return [out if isinstance(out, str) else next(iter(out)) for out in outs]  # or with options
 
 
-def require_valid_links(stages: Iterable[Any], *, above: bool = False) -> None:
-    """Raise WxbError if links break outputs of stages; with `above`, only for linked folders."""
+def require_valid_links(stages: Iterable[Any], *, folders_only: bool = False) -> None:
+    """Raise WxbError for linked folders above outputs and, unless `folders_only`, broken links."""
     own_stages = [stage for stage in stages if stage.relpath == "dvc.yaml"]
     outputs = [Path(out.def_path) for stage in own_stages for out in stage.outs]
-    files.require_valid_links([path.parent / "x" for path in outputs] if above else outputs)
+    files.require_valid_links([path.parent / "x" for path in outputs] if folders_only else outputs)
 
 
 def paths_in_use() -> dict[str, int]:
@@ -253,10 +253,7 @@ def _differences(dep_or_out: Any) -> dict[str, str]:
 
 
 def _current_values(dependency: Any) -> dict[str, Any]:
-    """The present values of parameters by dotted key.
-
-    As DVC's `read_params`, which visits all values of the file for each key.
-    """
+    """The present values of parameters by dotted key; DVC reads all values again for each key."""
     content = type(dependency)(dependency.stage, dependency.def_path).read_params()
     values = {}
     for key in dependency.params:

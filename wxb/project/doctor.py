@@ -94,7 +94,7 @@ def package_note() -> Iterator[str]:
 
 
 def repair_dvc() -> Iterator[Finding]:
-    """Repair what a killed run left in DVC's files; whether DVC can read the project's stages.
+    """Repair what a killed run left in DVC's files; report repairs, and if DVC can read stages.
 
     An active run is a note; its files are left alone.
     """

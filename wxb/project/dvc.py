@@ -17,7 +17,7 @@ from wxb.project.dag import LOCKFILE
 from wxb.runtime.engine import RWLOCK
 
 
-def write_atomically() -> None:
+def patch_writes() -> None:
     """Make DVC write its rwlock and dvc.lock atomically in this process."""
     from dvc_objects.fs.local import FsspecLocalFileSystem
 
@@ -46,7 +46,7 @@ if __name__ == "__main__":
     from dvc.cli import main
     from dvc.utils.serialize import _yaml
 
-    write_atomically()
+    patch_writes()
     # Five times faster. `repro` updates no YAML but dvc.lock, which has no comments to keep.
     setattr(_yaml, "parse_yaml_for_update", _yaml.parse_yaml)  # noqa: B010
     sys.argv[0] = "dvc"  # the name in DVC's rwlock

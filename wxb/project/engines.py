@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import psutil  # type: ignore[import-untyped]
 
 from wxb.project import dag, dvc, repair
-from wxb.project.dag import PlanError, unreadable
+from wxb.project.dag import PlanError, unreadable_error
 from wxb.project.root import require_no_braces_or_conflicts
 from wxb.runtime import locks
 
@@ -137,7 +137,7 @@ def repaired(report: Callable[[str], object], consequence: str = "no run started
         report(sentence)
     with exclude_runs(consequence) as repo:
         if repo is None:
-            raise unreadable(f"{Path.cwd()} has no folder .dvc")
+            raise unreadable_error(f"{Path.cwd()} has no folder .dvc")
         for sentence in chain(repair.clean_run_cache(repo), repair.restore_lockfile()):
             report(sentence)
         dag.require_valid_links(repo.index.stages)
@@ -151,17 +151,17 @@ def exclude_runs(consequence: str) -> Iterator[Any]:
     """Hold DVC's lock so that no run starts meanwhile, and yield DVC's view of the project.
 
     Yields None if the working folder has no DVC project. A `dvc` that starts meanwhile retries for
-    3 seconds. Raises PlanError if DVC cannot read the project. If a run of DVC or Snakemake is
-    active, or a stage whose engine was killed, it begins with `consequence`.
+    3 seconds. Raises ActiveRunError, which begins with `consequence`, if DVC, Snakemake or a stage
+    runs, and PlanError if DVC cannot read the project.
     """
     stages = (process.pid for process in locks.running_stages().values())
     if processes := {*dag.paths_in_use().values(), *_snakemake_pids(), *stages}:
-        raise ActiveRunError(consequence, ", ".join(map(_process, sorted(processes))))
+        raise ActiveRunError(consequence, ", ".join(map(_pid_and_command, sorted(processes))))
     from dvc.exceptions import DvcException, NotDvcRepoError
     from dvc.lock import LockError
     from dvc.repo import Repo
 
-    dvc.write_atomically()
+    dvc.patch_writes()
     with ExitStack() as stack:
         repo = None
         try:
@@ -173,7 +173,7 @@ def exclude_runs(consequence: str) -> Iterator[Any]:
         except LockError as error:
             raise ActiveRunError(consequence, f"it holds DVC's lock {repair.LOCK}") from error
         except DvcException as error:
-            raise unreadable(error) from error
+            raise unreadable_error(error) from error
 
 
 def run_folder(kind: str) -> "tempfile.TemporaryDirectory[str]":
@@ -195,7 +195,7 @@ def _snakemake_pids() -> Iterator[int]:
                 yield pid
 
 
-def _process(pid: int) -> str:
+def _pid_and_command(pid: int) -> str:
     """The PID and command of a process."""
     try:
         return f"PID {pid}: {shlex.join(psutil.Process(pid).cmdline())}"

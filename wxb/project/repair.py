@@ -48,7 +48,7 @@ def release_rwlock() -> Iterator[str]:
 def remove_plain_locks(repo: Any) -> None:
     """Remove the files that plain locks of DVC left, if `core.hardlink_lock` is set.
 
-    It takes any existing file for a lock. A file has the PID of its last holder.
+    With it, DVC takes any existing file for a lock. A file has the PID of its last holder.
     """
     paths = (LOCK, RWLOCK.with_name("rwlock.lock"))  # `release_rwlock` leaves the second
     for path in paths if repo.config["core"].get("hardlink_lock") else ():
@@ -118,10 +118,10 @@ def _restore(out: Any) -> bool:
     return True
 
 
-def _is_owner(pid: int, written: float) -> bool:
+def _is_owner(pid: int, file_time: float) -> bool:
     """Whether a process with this PID runs, and is older than the file that names it."""
     try:
-        return float(psutil.Process(pid).create_time()) <= written + 1
+        return float(psutil.Process(pid).create_time()) <= file_time + 1
     except psutil.Error:
         return False
 

@@ -73,8 +73,8 @@ def verify(repair: bool = False) -> tuple[int, list[Fault]]:
     """
     with engines.exclude_runs("nothing was verified") as repo:
         if repo is None:
-            raise engines.unreadable(f"{Path.cwd()} has no folder .dvc")
-        dag.require_valid_links(repo.index.stages, above=True)
+            raise engines.unreadable_error(f"{Path.cwd()} has no folder .dvc")
+        dag.require_valid_links(repo.index.stages, folders_only=True)
         verification = _Verification(repo, repair)
         faults = [*verification.faults()]
         return len(verification.hashes), faults
@@ -150,7 +150,7 @@ class _Verification:
         if not self.repairs:
             return Fault(kind, _relative(path))
         is_object = self.objects.get(oid) == path  # git has none, and refuses other folders
-        content = self.copies.get(oid) or (None if is_object else _staged(path, oid))
+        content = self.copies.get(oid) or (None if is_object else _index_content(path, oid))
         if content is not None and not path.is_dir():
             with publish(path) as (draft,):
                 if isinstance(content, Path):
@@ -196,7 +196,7 @@ class _Verification:
         return self.hashes[path]
 
 
-def _staged(path: Path, oid: str) -> bytes | None:
+def _index_content(path: Path, oid: str) -> bytes | None:
     """The content of a file in git's index, if it has this hash."""
     name = str(_relative(path))
     content = (revisions.index().read(name) if revisions.tracked(name) else None) or b""
