@@ -8,7 +8,7 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from wxb.core import paths
-from wxb.project.inventory import Facts, headlines
+from wxb.project.inventory import Facts, headline_keys
 from wxb.reporting import formatting
 from wxb.reporting.terminal import table
 
@@ -94,7 +94,7 @@ def details(name: str, section: str, facts: Facts, why_unknown: str) -> Iterator
 
 def _by_test_set(metrics: Mapping[str, float]) -> dict[str, dict[str, float]]:
     """The metrics of each test set; those of the first are under the empty name."""
-    first, *others = headlines(metrics) or [""]
+    first, *others = headline_keys(metrics) or [""]
     names = [key.removesuffix(f"_{first}") for key in others if key.endswith(f"_{first}")]
     groups: dict[str, dict[str, float]] = {}
     for key, value in metrics.items():
@@ -106,7 +106,7 @@ def _by_test_set(metrics: Mapping[str, float]) -> dict[str, dict[str, float]]:
 def metrics_table(title: str, metrics: Mapping[str, float]) -> RenderableType:
     """A table of metrics: headline ones with their intervals, numbers of parameters rounded."""
     rows = []
-    main = headlines(metrics)
+    main = headline_keys(metrics)
     for key, value in metrics.items():
         if key in main:
             rows.append((formatting.words(key), f"{_with_interval(metrics, key)}, 95% interval"))
@@ -132,7 +132,7 @@ def state(facts: Facts) -> str:
 
 
 def _experiment_table(members: Mapping[str, Facts]) -> RenderableType:
-    keys = dict.fromkeys(key for facts in members.values() for key in headlines(facts["metrics"]))
+    keys = dict.fromkeys(key for m in members.values() for key in headline_keys(m["metrics"]))
     return _block_table(
         ["experiment", *(f"{formatting.words(key)} (95%)" for key in keys or ["metric"]), "state"],
         [
@@ -201,7 +201,7 @@ def _headline_metrics(lesson: Facts) -> str:
     """The metrics that have an interval, with their names."""
     metrics = lesson["metrics"]
     texts = [
-        f"{formatting.words(key)} {_with_interval(metrics, key)}" for key in headlines(metrics)
+        f"{formatting.words(key)} {_with_interval(metrics, key)}" for key in headline_keys(metrics)
     ]
     return ", ".join(texts) or "–"
 

@@ -31,7 +31,7 @@ from wxb.core.params import load, parse_yaml
 from wxb.metrics import DIGITS, LEVEL
 from wxb.project import revisions
 from wxb.project.dag import LOCKFILE
-from wxb.project.inventory import headlines
+from wxb.project.inventory import headline_keys
 from wxb.project.revisions import Tree, WorkingTree, read_json
 from wxb.reporting.terminal import show, show_json, table
 
@@ -123,7 +123,7 @@ class Results:
         return read_json(self.tree, paths.study(name))
 
     def records_fingerprint(self, result: str) -> tuple[Any, ...]:
-        """The counts of test records and units of a study with a hash, or of items; 0: unknown."""
+        """The counts of a study's test records and units, and their hash or 0; else of items."""
         if study := self.study(result):
             return study["documents"], study["support"], study.get("records_sha256", 0)
         support = self.metrics_by_member(result).get(result, {}).get("support")
@@ -243,7 +243,7 @@ def _compared_keys(before: Metrics, after: Metrics) -> Sequence[str]:
     """The metrics with an interval; of results without one those that differ, or the first."""
     keys = [*{**before, **after}]
     differing = [key for key in keys if before.get(key) != after.get(key)]
-    return headlines(before or after) or (before and after and differing) or keys[:1]
+    return headline_keys(before or after) or (before and after and differing) or keys[:1]
 
 
 def _range_verdict(before: float | None, after: float | None, limits: Range | None) -> Verdict:

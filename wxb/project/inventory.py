@@ -55,7 +55,7 @@ class Inventory(NamedTuple):
 
     def _brief(self, section: str, name: str) -> Facts:
         block = getattr(self.params, section)[name]
-        description, outputs = _description(name, block)
+        description, outputs = _facts_and_outputs(name, block)
         # A trained model without metrics is stale only if training is.
         verb = MAIN_STAGES[section] if outputs.get("scored") is False else LAST_STAGES[section]
         is_stale = self.staleness.is_stale(f"{verb}@{name}") if any(outputs.values()) else False
@@ -99,12 +99,12 @@ def sections(params: Params, name: str) -> list[str]:
     raise WxbError(f"params.yaml has no block {name!r}{choices(name, known)}")
 
 
-def headlines(metrics: Mapping[str, float]) -> list[str]:
+def headline_keys(metrics: Mapping[str, float]) -> list[str]:
     """The keys of metrics that have an interval: one for each test set."""
     return [key for key in metrics if {f"{key}_low", f"{key}_high"} <= metrics.keys()]
 
 
-def _description(name: str, block: Section) -> tuple[Facts, dict[str, bool]]:
+def _facts_and_outputs(name: str, block: Section) -> tuple[Facts, dict[str, bool]]:
     """What a block is, with its metrics; and which of its outputs exist, by the order of stages."""
     match block:
         case Corpus():

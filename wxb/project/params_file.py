@@ -76,7 +76,7 @@ def _with_content(lines: Sequence[str], values: Mapping[str, Any]) -> str:
         node = _yaml().load("".join(line.removeprefix(margin) for line in lines))
     except YAMLError:  # an alias to another block
         raise _shared_values_error() from None
-    _overlay(node, values)
+    _set_content(node, values)
     return indent(_dump(node), margin)
 
 
@@ -87,14 +87,14 @@ def _shared_values_error() -> ParamsError:
     )
 
 
-def _overlay(node: CommentedMap, values: Mapping[str, Any]) -> None:
-    """Set the content of a node in place."""
+def _set_content(node: CommentedMap, values: Mapping[str, Any]) -> None:
+    """Make a node equal `values` in place; comments at the other keys stay."""
     for key in node.keys() - values.keys():
         del node[key]
     for key, value in values.items():
         old = node.get(key)
         if isinstance(old, CommentedMap) and isinstance(value, Mapping) and old and value:
-            _overlay(old, value)
+            _set_content(old, value)
         elif isinstance(old, CommentedSeq) and isinstance(value, list) and old and value:
             equal = len(old) if value[: len(old)] == old else 0
             old[equal:] = [_node(item) for item in value[equal:]]

@@ -35,12 +35,12 @@ class GitTree(NamedTuple):
         """As in WorkingTree."""
         if path not in self.files(path):
             return None
-        return _answer("cat-file", "blob", f"{self.sha}:./{path}")
+        return _git_output("cat-file", "blob", f"{self.sha}:./{path}")
 
     def files(self, folder: str) -> list[str]:
         """As in WorkingTree."""
         command = ("ls-tree", "-r", "--name-only", self.sha) if self.sha else ("ls-files",)
-        return _names(_answer(*command, "-z", "--", folder))
+        return _names(_git_output(*command, "-z", "--", folder))
 
 
 Tree = WorkingTree | GitTree
@@ -70,7 +70,7 @@ def index() -> GitTree:
 
 def tracked(*folders: str) -> list[str]:
     """The files in git's index under folders; empty if the project is in no repository."""
-    return _names(_answer("ls-files", "-z", "--", *folders)) if is_repository() else []
+    return _names(_git_output("ls-files", "-z", "--", *folders)) if is_repository() else []
 
 
 def commit(revision: str) -> GitTree:
@@ -87,8 +87,8 @@ def find_commit(revision: str) -> GitTree | None:
     name = f"{revision}^{{commit}}"
     if not is_repository() or _git("rev-parse", "--verify", "--quiet", name).returncode == 1:
         return None
-    sha = _answer("rev-parse", "--verify", name).decode().strip()
-    short = _answer("rev-parse", "--short", sha).decode().strip()
+    sha = _git_output("rev-parse", "--verify", name).decode().strip()
+    short = _git_output("rev-parse", "--short", sha).decode().strip()
     return GitTree(short if sha.startswith(revision) else f"{revision} ({short})", sha)
 
 
@@ -101,7 +101,7 @@ def is_repository() -> bool:
     cwd = Path.cwd()
     if not any((folder / ".git").exists() for folder in (cwd, *cwd.parents)):
         return False
-    return bool(_answer("rev-parse", "--git-dir"))
+    return bool(_git_output("rev-parse", "--git-dir"))
 
 
 def _names(output: bytes) -> list[str]:
@@ -109,7 +109,7 @@ def _names(output: bytes) -> list[str]:
     return sorted(filter(None, output.decode(errors="surrogateescape").split("\0")))
 
 
-def _answer(*arguments: str) -> bytes:
+def _git_output(*arguments: str) -> bytes:
     """What a git command prints. Raises WxbError if it fails."""
     process = _git(*arguments)
     if process.returncode:

@@ -87,7 +87,7 @@ def share(params: Params, name: str, folder: Path) -> None:
 
     An adapter gets its base model in a folder inside.
 
-    Raises WxbError as in `card`, and if the folder exists or cannot be written.
+    Raises WxbError as in `card`, for stale results, and if the folder exists or cannot be written.
     """
     from wxb.training.backbones import tuning
 
@@ -104,8 +104,8 @@ def share(params: Params, name: str, folder: Path) -> None:
             if (base := tuning.base_folder(model)) != model:
                 shutil.copytree(base, draft / base.name, ignore=others)
                 if (base / paths.SETTINGS).exists():
-                    _write_settings(base, draft / base.name)
-            _write_settings(model, draft)
+                    _copy_settings(base, draft / base.name)
+            _copy_settings(model, draft)
             (draft / "README.md").write_text(text, encoding="utf-8")
     except OSError as error:
         raise WxbError(
@@ -133,18 +133,18 @@ def merge(experiment: str | Path, output: Path) -> None:
             if file.suffix != ".safetensors" and file.name not in (ADAPTER, tuning.BASE):
                 shutil.copyfile(file, draft / file.name)
         model.save_pretrained(draft)
-        _write_settings(folder, draft, four_bit=False)
+        _copy_settings(folder, draft, four_bit=False)
 
 
-def _write_settings(model: Path, draft: Path, **changes: object) -> None:
-    """Copy a model's settings without the records of its corpus, which few-shot prompts need."""
+def _copy_settings(model: Path, draft: Path, **changes: object) -> None:
+    """Copy a model's settings with `changes`, but without the records of its few-shot prompt."""
     settings = {**read_json(model / paths.SETTINGS), **changes}
     settings.pop("examples", None)
     write_json(draft / paths.SETTINGS, settings)
 
 
 def _require_new(folder: Path) -> None:
-    """Raise WxbError if a folder exists, or is in one that `wxb clean` empties."""
+    """Raise WxbError if a folder exists, or is in a folder of the pipeline."""
     if folder.exists():
         raise WxbError(f"{folder} already exists; name a new folder")
     for owned in (paths.MODELS, paths.REPORTS, paths.DATA):

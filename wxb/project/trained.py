@@ -39,7 +39,7 @@ def load(experiment: str | Path, **prediction: Any) -> Predictor:
         block = methods(settings["task"])[settings["method"]]
         form: Any = block.model_fields["prediction"].annotation
         values = {**_from_params(experiment, form), **form.only_page, **prediction}
-        return predictor_class(experiment).load(folder, _validated(form, values))
+        return predictor_class(experiment).load(folder, _validate(form, values))
 
 
 def predictor_class(experiment: str | Path) -> type[Predictor]:
@@ -103,7 +103,7 @@ def _params() -> Params | None:
     return load_params(root / PARAMS) if root else None
 
 
-def _validated(form: type[Prediction], values: Mapping[str, Any]) -> Prediction:
+def _validate(form: type[Prediction], values: Mapping[str, Any]) -> Prediction:
     """Validate settings; absent ones have their defaults. Raises WxbError with all faults."""
     try:
         return form.model_validate(values, strict=False)

@@ -45,7 +45,7 @@ class State(NamedTuple):
 
     @property
     def is_over(self) -> bool:
-        """Whether no stage is left to run."""
+        """Whether no stage is running, waiting or failed."""
         return not (self.running or self.waiting or self.failed)
 
 
@@ -65,14 +65,14 @@ class Watch:
         self.planned, self.version = -PAUSE, (-1, -1)
 
     def refresh(self, *, has_ended: bool = False) -> State:
-        """Read the state now; queries DVC if dvc.lock has changed, or the run has ended.
+        """Read the state now; queries DVC if dvc.lock changed, every 10 s at most, or at the end.
 
         The first call raises WxbError if DVC cannot read the project.
         """
         version = dag.file_version(dag.LOCKFILE)
         is_rested = time.monotonic() - self.planned >= PAUSE
         if has_ended or (version != self.version and is_rested):
-            self._plan(version)
+            self._update_plan(version)
         running = [*locks.running_stages()]
         self.started |= {*running}
         self.seen |= self.due | {*running}
@@ -85,10 +85,10 @@ class Watch:
             time.time() - self.begun,
         )
 
-    def _plan(self, version: tuple[int, int]) -> None:
+    def _update_plan(self, version: tuple[int, int]) -> None:
         """Update the due stages from DVC; keep the old ones while DVC cannot read the project."""
         try:
-            stages = _leading_to(self.name, engines.plan())
+            stages = _upstream_of_page(self.name, engines.plan())
             self.order = [stage.name for stage in stages]
             self.due = {stage.name for stage in stages if stage.is_due}
             self.version = version
@@ -108,7 +108,7 @@ class Watch:
         return [name for name in self.order if name in names]
 
 
-def _leading_to(name: str | None, stages: Sequence[engines.Stage]) -> list[engines.Stage]:
+def _upstream_of_page(name: str | None, stages: Sequence[engines.Stage]) -> list[engines.Stage]:
     """The stages that the page of a study or lesson depends on; all if `name` is None."""
     wanted = {f"{verb}@{name}" for verb in ("report", "lesson")}
     chosen = []
