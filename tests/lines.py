@@ -16,7 +16,7 @@ BUDGET = {
     "wxb/tasks": 8992,
     "wxb/reporting": 1508,
     "wxb/project": 2888,
-    "wxb/cli": 2501,
+    "wxb/cli": 2495,
     "wxb/lessons": 637,
     "wxb/runtime": 542,
     "wxb/masking": 831,
