@@ -143,4 +143,4 @@ def test_a_project_that_dvc_cannot_read_is_an_error(project):
     Path("dvc.yaml").write_text("stages: [")
     with pytest.raises(PlanError, match=r"DVC cannot read this project: .*dvc\.yaml"):
         steps()
-    assert "run `git init`" in str(dag.unreadable("/a is not a git repository"))
+    assert "run `git init`" in str(dag.unreadable_error("/a is not a git repository"))
