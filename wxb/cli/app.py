@@ -110,7 +110,7 @@ def show(
     ],
     as_json: AsJson = False,
 ) -> None:
-    """Show one block of params.yaml, and why it is stale.
+    """Show the blocks of params.yaml with a name, and why they are stale.
 
     Prints metrics, records, and settings with defaults.
 

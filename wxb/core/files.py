@@ -82,7 +82,7 @@ def write_lock(target: Path) -> Iterator[None]:
 
 
 def write_json(path: Path, content: Any) -> None:
-    """Write indented UTF-8 JSON with a final newline; creates the parent folders."""
+    """Write indented JSON, with parent folders. Raises ValueError for NaN and infinities."""
     path.parent.mkdir(parents=True, exist_ok=True)
     text = json.dumps(content, ensure_ascii=False, indent=2, allow_nan=False)
     path.write_text(text + "\n", encoding="utf-8")

@@ -64,7 +64,7 @@ def distances(texts: Iterable[str], others: Iterable[str]) -> NDArray[np.uint8]:
 
 
 def five_words(text: str) -> Iterator[Words]:
-    """Each run of five words of a text."""
+    """Each run of five words of a text, as written; a mark or Chinese character is a word."""
     words = _words(text)
     return zip(*(words[start:] for start in range(5)), strict=False)
 

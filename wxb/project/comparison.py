@@ -317,7 +317,7 @@ def _summary(scores: Sequence[Score]) -> str:
 
 
 def _rows(scores: Iterable[Score]) -> Iterator[list[str]]:
-    """Rows of the metrics of one result, below one with the name of their experiment."""
+    """A row with the name of each experiment, then one per metric: scores, range and verdict."""
     for name, own in groupby(scores, key=lambda score: score.name):
         yield [name]
         for score in own:

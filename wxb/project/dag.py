@@ -145,7 +145,10 @@ def outputs(stage: Mapping[str, Any]) -> list[str]:
 
 
 def require_valid_links(stages: Iterable[Any], *, folders_only: bool = False) -> None:
-    """Raise WxbError for linked folders above outputs and, unless `folders_only`, broken links."""
+    """Raise WxbError for outputs of this dvc.yaml below a linked folder, or with a broken link.
+
+    `folders_only` checks only the folders above the outputs. Stages of other files are skipped.
+    """
     own_stages = [stage for stage in stages if stage.relpath == "dvc.yaml"]
     outputs = [Path(out.def_path) for stage in own_stages for out in stage.outs]
     files.require_valid_links([path.parent / "x" for path in outputs] if folders_only else outputs)

@@ -14,7 +14,7 @@ from wxb.core.params.lessons import Lesson
 from wxb.core.params.section import Section, flatten
 from wxb.project.dag import Staleness
 from wxb.project.revisions import WorkingTree, read_json
-from wxb.reporting.formatting import origin, tuning_text
+from wxb.reporting.formatting import origin, variant_text
 
 # The stage that writes the main output of a block, and the last one.
 MAIN_STAGES = {
@@ -126,7 +126,7 @@ def _facts_and_outputs(name: str, block: Section) -> tuple[Facts, dict[str, bool
             metrics = paths.metrics(block.study, name)
             facts = {
                 **block.model_dump(include={"study", "task", "method", "corpus", "backbone"}),
-                "tuning": tuning_text(block),
+                "tuning": variant_text(block),
                 "metrics": read(metrics),
             }
             outputs = {"trained": paths.MODELS / name, "scored": metrics}

@@ -70,7 +70,7 @@ def update(text: str, content: Mapping[str, Any]) -> str:
 
 
 def _with_content(lines: Sequence[str], values: Mapping[str, Any]) -> str:
-    """The text of some lines with other values."""
+    """The text of a block, whose content becomes `values`; comments stay."""
     margin = lines[0][: len(lines[0]) - len(lines[0].lstrip())]
     try:
         node = _yaml().load("".join(line.removeprefix(margin) for line in lines))

@@ -109,7 +109,7 @@ class _Verification:
             if self._hash(path) != oid.removesuffix(DIRECTORY):
                 yield self._repair("altered", path, oid)
         for out in self.outs:
-            yield from self._output_faults(out)
+            yield from self._check_output(out)
         outs = [Path(out.fs_path) for out in self.outs]
         deps = [dep for stage in self.repo.index.stages for dep in stage.deps]
         for path, dep in {Path(d.fs_path): d for d in deps if d.hash_info.name == "md5"}.items():
@@ -120,7 +120,8 @@ class _Verification:
                 if digest != dep.hash_info.value:
                     yield Fault("altered", _relative(path), SOURCE * self.repairs)
 
-    def _output_faults(self, out: Any) -> Iterator[Fault]:
+    def _check_output(self, out: Any) -> Iterator[Fault]:
+        """Yield the faults of an output's files and cache objects; if `repairs`, mends each."""
         path, oid = Path(out.fs_path), str(out.hash_info.value)
         if not os.path.lexists(path) and oid not in self.objects:
             return

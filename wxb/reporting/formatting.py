@@ -138,8 +138,8 @@ def origin(corpus: Corpus) -> str:
     return f"records of {corpus.hub.repository if corpus.hub else corpus.path}"
 
 
-def tuning_text(experiment: Experiment) -> str:
-    """How an experiment differs from full fine-tuning, such as "LoRA r 4"; empty if it does not."""
+def variant_text(experiment: Experiment) -> str:
+    """Tuning and traits, such as "LoRA r 4", a pooling or a baseline's rule; empty if all usual."""
     tuning = experiment.tuning
     lora = f"{'QLoRA' if tuning.four_bit else 'LoRA'} r {tuning.lora.r}" if tuning.lora else ""
     frozen = "frozen" if tuning.frozen else ""

@@ -19,7 +19,7 @@ from wxb.core.params import Params
 from wxb.core.params.section import flatten
 from wxb.reporting import costs, figures, formatting, pairs, parts, tables
 from wxb.reporting.figures import Curve, Line
-from wxb.reporting.formatting import Cell, Table, duration, p_value, rounded, signed, tuning_text
+from wxb.reporting.formatting import Cell, Table, duration, p_value, rounded, signed, variant_text
 from wxb.reporting.parts import Block, Charts, Fold, Page, Section, Study, render
 
 PUBLISHED = Path(__file__).with_name("published")  # <study>.csv
@@ -97,11 +97,11 @@ def about(study: Study, rule: str) -> Iterator[str]:
 def _method_text(study: Study, name: str) -> str:
     experiment = study.params.experiments[name]
     if experiment.is_baseline:
-        return f"baseline without training, {tuning_text(experiment)}"
+        return f"baseline without training, {variant_text(experiment)}"
     backbone = study.params.root_backbone(experiment)
     kind = f" ({backbone.architecture.model_type})" if backbone.architecture else ""
     where = "" if backbone.is_tokenizer_only else f" on {experiment.backbone}{kind}"
-    return ", ".join(filter(None, [f"{experiment.method}{where}", tuning_text(experiment)]))
+    return ", ".join(filter(None, [f"{experiment.method}{where}", variant_text(experiment)]))
 
 
 def data_text(study: Study) -> str:

@@ -189,7 +189,7 @@ def _answer(comparison: Mapping[str, Any]) -> str:
 
 
 def _tested_experiments(comparison: Mapping[str, Any]) -> list[str]:
-    """The experiments that tests compare, in the study's order; all if there is no test."""
+    """The experiments that tests compare, in the study's order; without tests all but baselines."""
     tested = {name for pair in comparison["pairs"] for name in (pair["a"], pair["b"])}
     return [name for name in trained_names(comparison) if name in tested or not tested]
 

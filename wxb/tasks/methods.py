@@ -216,8 +216,8 @@ class Method(ABC):
         """
         path.touch()
 
-    def targets(self, path: Path, chunks: Chunks) -> Alignment:
-        """The targets of records, whose inputs `encode` wrote to `path`; by default only counts."""
+    def targets(self, features: Path, chunks: Chunks) -> Alignment:
+        """The targets of records, whose `features` `encode` wrote; by default only counts."""
         count = sum(map(len, chunks))
         return {}, np.zeros(1, np.int64), {"gold": count, "kept": count}
 
@@ -282,10 +282,10 @@ class Network(Method):
         texts = ([record.input for record in records] for records in chunks)
         write_encoded(path, (tokenizers.encode(self.tokenizer, chunk) for chunk in texts))
 
-    def targets(self, path: Path, chunks: Chunks) -> Alignment:
+    def targets(self, features: Path, chunks: Chunks) -> Alignment:
         """The index of each record's label, as `label_targets`; also counts truncated texts."""
         columns, row_splits, counts = label_targets(self, chunks)
-        lengths = np.diff(read_encoded(path).row_splits)
+        lengths = np.diff(read_encoded(features).row_splits)
         truncated = int(np.count_nonzero(lengths > self.max_text_tokens()))
         return columns, row_splits, {**counts, "text_truncated": truncated}
 

@@ -211,7 +211,7 @@ class _Trainer(Trainer):
         )
 
     def _get_eval_sampler(self, eval_dataset: Any) -> Any:
-        # Random orders would differ between processes.
+        # None if several processes evaluate: their random orders would differ.
         return super()._get_eval_sampler(eval_dataset) if processes.count() == 1 else None
 
     def compute_loss(

@@ -122,9 +122,9 @@ def add_or_extend_study(
 ) -> None:
     """Add the first study of a corpus, its experiments and their backbones.
 
-    An existing study of the corpus gets the experiments that it lacks. Pretrained weights
+    If the study `name` exists, it gets the experiments that params.yaml lacks. Pretrained weights
     need the `language`. The number of training `records` sets epochs. Raises WxbError if an
-    existing study lacks none or has another corpus.
+    existing study lacks none or has another corpus, or if blocks of a new study exist.
     """
     first = first_study(content["corpora"][corpus]["task"], name, corpus, language)
     experiments = {

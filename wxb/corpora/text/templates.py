@@ -122,7 +122,7 @@ class Template:
 
     @property
     def end_ids(self) -> list[int]:
-        """The ids that end an answer: its trained end, then those that begin a new message."""
+        """The ids that end an answer: its trained end, eos, then those that begin a new message."""
         markers = MARKERS.values() if self.name == "roles" else ()
         end, *others = map(self.backend.token_to_id, [self._end_token, *markers])
         return [*dict.fromkeys([end, self.tokenizer.eos_token_id, *others])]

@@ -59,13 +59,13 @@ class SftMethod(Network):
         generated, _ = join_rows([row.generated for row in rows], np.int8)
         return {"ids": ids, "generated": generated}, row_splits
 
-    def targets(self, path: Path, chunks: Chunks) -> Alignment:
+    def targets(self, features: Path, chunks: Chunks) -> Alignment:
         """The tokens with loss as labels, the others IGNORED, and counts of conversations.
 
         `shortened` conversations lost their oldest turns, `lost` ones have no tokens.
         """
-        columns, row_splits = read_columns(path, ["ids", "generated"])
-        on_all = self.experiment.encoding.loss == "all" and path.stem == TRAIN
+        columns, row_splits = read_columns(features, ["ids", "generated"])
+        on_all = self.experiment.encoding.loss == "all" and features.stem == TRAIN
         counts = {"gold": 0, "kept": 0, "shortened": 0, "lost": 0}
         records = (record for chunk in chunks for record in chunk)
         for record, (start, end) in zip(records, pairwise(row_splits.tolist()), strict=True):
@@ -76,8 +76,8 @@ class SftMethod(Network):
             counts[status] += 1
         if counts["kept"] < counts["gold"]:
             print(
-                f"{path.stem}: of {counts['gold']} conversations, {counts['lost']} are too long and"
-                f" lost, and {counts['shortened']} lost their oldest turns (encoding.max_length)"
+                f"{features.stem}: of {counts['gold']} conversations, {counts['lost']} are too long"
+                f" and lost, {counts['shortened']} lost their oldest turns (encoding.max_length)"
             )
         has_loss = on_all | (columns["generated"] == 1)
         labels = np.where(has_loss, columns["ids"], IGNORED).astype(np.int32)

@@ -44,7 +44,7 @@ class TfidfMethod(Method):
     experiment: params.Tfidf
     PREDICTOR = TfidfClassifier
 
-    def targets(self, path: Path, chunks: Chunks) -> Alignment:
+    def targets(self, features: Path, chunks: Chunks) -> Alignment:
         """The index of each record's class; texts are not truncated."""
         return label_targets(self, chunks)
 

@@ -237,9 +237,9 @@ class CrfMethod(Method):
     PREDICTOR = CrfRecognizer
     encode = Network.encode
 
-    def targets(self, path: Path, chunks: Chunks) -> Alignment:
+    def targets(self, features: Path, chunks: Chunks) -> Alignment:
         """The tag of every word; counts gold spans by status."""
-        encoded = read_encoded(path)
+        encoded = read_encoded(features)
         gold = [record.gold for records in chunks for record in records]
         targets, statuses = align(encoded, None, gold, self.labels)
         return {"tags": targets.tags}, encoded.row_splits, count_statuses(statuses)

@@ -117,7 +117,7 @@ class WhisperMethod(Network):
                 if len(rows) < BATCH:
                     return
 
-    def targets(self, path: Path, chunks: Chunks) -> Alignment:
+    def targets(self, features: Path, chunks: Chunks) -> Alignment:
         """The tokens of each transcript with the end as labels, and counts of recordings.
 
         A recording longer than the window (`cut`) and a transcript with too many tokens
@@ -133,7 +133,7 @@ class WhisperMethod(Network):
             texts = token_ids(self.tokenizer, [record.gold["text"] for record in records])
             rows += [np.concatenate([ids, end]) for ids in texts]
         labels = []
-        for speed in _speeds(path, encoding):
+        for speed in _speeds(features, encoding):
             for length, ids in zip(seconds, rows, strict=True):
                 status = "too_long" if len(ids) > encoding.max_length else "kept"
                 status = "cut" if length / speed > encoding.window else status

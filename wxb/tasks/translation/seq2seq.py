@@ -51,8 +51,8 @@ class Seq2SeqMethod(Network):
         rows = (join_rows(source_ids(self.tokenizer, chunk), np.int32) for chunk in texts)
         write_chunks(path, (({"ids": ids}, row_splits) for ids, row_splits in rows))
 
-    def targets(self, path: Path, chunks: Chunks) -> Alignment:
-        """The token ids and eos of each reference, and counts of references.
+    def targets(self, features: Path, chunks: Chunks) -> Alignment:
+        """Return the token ids and eos of each reference, and counts of references.
 
         A reference longer than `max_length` has no tokens, and counts as lost.
         """

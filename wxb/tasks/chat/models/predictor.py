@@ -51,7 +51,7 @@ class Replier(GeneratorPredictor, Responder):
     prediction = Prediction()
 
     def calibrate(self, records: Sequence[Record], *, caption: str) -> None:
-        """Set the few-shot examples: the shortest single question of each kind, sorted by id."""
+        """Set `examples` to the single question of each kind that is shortest with its answer."""
         single = [r for r in records if [m["role"] for m in deserialize(r.input)] == ["user"]]
         by_length = sorted(single, key=lambda r: (len(r.input) + len(r.gold["text"]), r.id))
         # Reversed, so that the shortest of a kind replaces the others.

@@ -95,7 +95,8 @@ class Reading(reading.Reading):
 def _split_answer(content: Mapping[str, Any], corpus: Corpus) -> dict[str, Any]:
     """A record with the messages before its last answer, which is in the output field.
 
-    The answer of a text for pretraining is None. Raises RecordError.
+    Without messages, they are its history, instruction and output. The answer of a text for
+    pretraining is None. Raises RecordError without an answer, or for invalid or long messages.
     """
     fields = corpus.fields
     if fields.text and content.get(fields.text) is not None:

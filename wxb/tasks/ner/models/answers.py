@@ -71,7 +71,7 @@ def locate(text: str, mentions: Sequence[Mention]) -> list[Span]:
 
 
 def _find(text: str, mention: str, kind: str, cursor: int, taken: Sequence[Span]) -> Span | None:
-    """The preferred occurrence of a mention that overlaps none of the `taken` spans."""
+    """The first free occurrence as a word from `cursor` on, else anywhere, else within words."""
     literal = re.escape(mention)
     for pattern in (rf"(?<!\w){literal}(?!\w)", literal):
         for first in (cursor, 0):

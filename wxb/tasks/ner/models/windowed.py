@@ -47,9 +47,9 @@ class WindowedMethod(Network):
     def align(self, encoded: Encoded, windows: Windows, records: Sequence[Record]) -> SpanAlignment:
         """The targets of records, where each begins, and the status of every gold span."""
 
-    def targets(self, path: Path, chunks: Chunks) -> Alignment:
+    def targets(self, features: Path, chunks: Chunks) -> Alignment:
         """The targets of all records, by `align`, chunk by chunk; counts gold spans by status."""
-        encoded = read_encoded(path)
+        encoded = read_encoded(features)
         parts, statuses, start = [], [], 0
         for records in chunks:
             tokens = slice_texts(encoded, start, start + len(records))

@@ -59,8 +59,8 @@ class Reading(reading.Reading):
 
     def gold_and_repairs(
         self, raw: Mapping[str, Any], text: str, corpus: Corpus
-    ) -> tuple[tuple[str, ...] | None, tuple[str, ...]]:
-        """The references of a source without repetitions, in the order of the file."""
+    ) -> tuple[tuple[str, ...], tuple[()]]:
+        """The references of a source without repetitions, in the order of the file; no repairs."""
         references = tuple(dict.fromkeys(raw[corpus.fields.target]))
         check_encodable(*references)
         return references, ()
