@@ -9,11 +9,11 @@ ROOT = Path(__file__).parents[1]
 BUDGET = {
     "stages": 612,
     "wxb/core": 2138,
-    "wxb/corpora": 2647,
+    "wxb/corpora": 2648,
     "wxb/metrics": 526,
     "wxb/models": 2549,
     "wxb/training": 1567,
-    "wxb/tasks": 8993,
+    "wxb/tasks": 8995,
     "wxb/reporting": 1508,
     "wxb/project": 2892,
     "wxb/cli": 2495,

@@ -32,9 +32,9 @@ def chat(
 ) -> None:
     """Chat with a trained experiment: each line is a message, answers are streamed.
 
-    /reset clears the conversation, /system TEXT sets the system prompt. Ctrl-C stops an answer,
-    Ctrl-D exits. In a pipe, all lines are messages of one conversation, and each answer is one
-    line.
+    /reset clears the conversation, /system TEXT also sets the system prompt. Ctrl-C stops an
+    answer, Ctrl-D exits. In a pipe, all lines are messages of one conversation, and each answer is
+    one line.
 
     Example: wxb chat -e chat-lora
     """

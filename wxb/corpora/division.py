@@ -32,11 +32,12 @@ def divide(
 ) -> tuple[Splits, list[Reject]]:
     """Divide records into train, valid and test sets; duplicates and surplus records are rejected.
 
-    Test sets that are defined by files keep all records, including duplicates, as published scores
-    do. Other records are rejected if they repeat one of those. `limit` is the maximum number of
-    records to divide, drawn by the seed, as a file may list one class after the other; or that of
-    training records, the first ones, if files define the splits. `split.max_records` are those of
-    the other sets.
+    Without files that define them, the sets are not stratified: records of a group, or with texts
+    that differ only in digits and case, stay in one. Test sets that files define keep all records,
+    including duplicates, as published scores do. Other records are rejected if they repeat one of
+    those. `limit` is the maximum number of records to divide, drawn by the seed, as a file may list
+    one class after the other; or that of training records, the first ones, if files define the
+    splits. `split.max_records` are those of the other sets.
 
     Raises SplitError if a split has no labelled record.
     """

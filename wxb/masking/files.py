@@ -67,8 +67,8 @@ class Source:
         return WxbError(f"{self.name}: line {line}: {fault}")
 
     def blocks(self) -> Iterator[Block]:
-        """Blocks of the input and their texts. Raises WxbError if not in its format or UTF-8."""
-        blocks = self._read()
+        """Blocks of the input with their texts. Raises WxbError for other formats than its own."""
+        blocks = self._decoded_blocks()
         first = next(blocks, Block("", 1))
         mark = first.content[: first.content.startswith("\ufeff")]
         first = Block(first.content[len(mark) :], 1)
@@ -89,7 +89,7 @@ class Source:
                 texts = [(0, len(text), text)] if text else []
             yield block._replace(texts=texts)
 
-    def _read(self) -> Iterator[Block]:
+    def _decoded_blocks(self) -> Iterator[Block]:
         content, line = self.content, 1
         try:
             with content.open("rb") if isinstance(content, Path) else content as file:

@@ -51,7 +51,7 @@ class Values:
             self._values.setdefault(words[0], {}).setdefault(len(words), set()).add(words)
 
     def find(self, text: str) -> Iterator[tuple[int, int, str]]:
-        """Yield start, end and kind (MASKED) of each value in a text."""
+        """Yield start, end and MASKED for each value in a text, at whole words."""
         spans = [match.span() for match in WORD.finditer(text)] if self._values else []
         words = [folded(text[start:end]) for start, end in spans]
         for index, word in enumerate(words):

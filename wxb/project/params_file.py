@@ -21,7 +21,7 @@ PLAIN = re.compile(r"[\w./][\w./+ -]*")  # strings without quotes
 
 
 # The lines `[start, stop)` of a key without the comments below, and those of its blocks.
-Span: TypeAlias = tuple[int, int, dict[str, "Span"]]
+LineRange: TypeAlias = tuple[int, int, dict[str, "LineRange"]]
 
 
 def write(content: Mapping[str, Any], path: Path = PARAMS) -> None:
@@ -49,7 +49,7 @@ def update(text: str, content: Mapping[str, Any]) -> str:
     """
     text += "" if text.endswith("\n") else "\n"
     before, lines = parse_yaml(text), text.splitlines(keepends=True)
-    for section, (start, stop, blocks) in reversed(_spans(text).items()):
+    for section, (start, stop, blocks) in reversed(_section_lines(text).items()):
         new, old = content.get(section), before[section]
         if blocks and new and isinstance(new, Mapping):
             added = [to_yaml({name: new[name]}) for name in new if name not in old]
@@ -118,12 +118,12 @@ def _node(value: Any, depth: int = 0) -> Any:
     return DoubleQuotedScalarString(value) if is_quoted else value
 
 
-def _spans(text: str) -> dict[str, Span]:
+def _section_lines(text: str) -> dict[str, LineRange]:
     """The lines of each section and of the blocks in it, if they are not in braces."""
     lines = text.splitlines()
 
-    def visit(node: MappingNode, last: int, depth: int) -> dict[str, Span]:
-        ranges: dict[str, Span] = {}
+    def visit(node: MappingNode, last: int, depth: int) -> dict[str, LineRange]:
+        ranges: dict[str, LineRange] = {}
         starts = [key.start_mark.line for key, _ in node.value]
         for (key, value), start, stop in zip(node.value, starts, [*starts[1:], last], strict=True):
             while not lines[stop - 1].strip() or lines[stop - 1].lstrip().startswith("#"):

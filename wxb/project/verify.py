@@ -147,7 +147,7 @@ class _Verification:
                 yield Fault("unexpected", _relative(file), "kept" * self.repairs)
 
     def _repair(self, kind: str, path: Path, oid: str) -> Fault:
-        """The fault of a file; if `repairs`, restores the file or makes its stage stale."""
+        """A fault; if `repairs`, restores the file, or makes it stale (touched, or deleted)."""
         if not self.repairs:
             return Fault(kind, _relative(path))
         is_object = self.objects.get(oid) == path  # git has none, and refuses other folders

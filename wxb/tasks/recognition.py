@@ -140,10 +140,12 @@ class FieldNames(Section):
 
     def recognize(self, files: Files, flags: Flags) -> Block | None:
         """The block for this task's files, else None. Raises FlagError if several fields fit."""
-        return self.block(files.rows, flags, files.columns) if files.has_fields else None
+        return self.corpus_block(files.rows, flags, files.columns) if files.has_fields else None
 
-    def block(self, rows: Sequence[Row], flags: Flags, columns: Sequence[str] = ()) -> Block | None:
-        """The block for records, None if they lack fields. Raises FlagError if several fit one."""
+    def corpus_block(
+        self, rows: Sequence[Row], flags: Flags, columns: Sequence[str] = ()
+    ) -> Block | None:
+        """Fields and split for records; None if they lack fields. Raises FlagError for a choice."""
         known = self._candidates(rows, flags)
         form = next((form for form in self.forms if all(known.get(key) for key in form)), None)
         if form is None:

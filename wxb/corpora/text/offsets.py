@@ -99,7 +99,7 @@ def _trim(
 
 
 def _is_blank(backend: Tokenizer, ids: NDArray[np.int32]) -> NDArray[np.bool_]:
-    """Which tokens are SentencePiece's space alone."""
+    """Which tokens are only SentencePiece's spaces, one or more."""
     blank = [
         id_ for id_ in np.unique(ids).tolist() if not str(backend.id_to_token(id_)).strip(_SPACE)
     ]

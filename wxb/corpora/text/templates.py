@@ -154,9 +154,9 @@ class Template:
         return Tokens(np.array(ids, np.int32), np.concatenate(generated))
 
     def prompt(self, instruction: str, turns: Sequence[Sequence[str]]) -> NDArray[np.int32]:
-        """The tokens before the next answer, after an instruction and turns.
+        """The tokens before the next answer, after turns, of which the first has the instruction.
 
-        A turn is a text and its answer; the last turn has no answer.
+        A turn is a user's text and its answer; the last turn has no answer.
         """
         turns = [(f"{instruction}\n\n{turns[0][0]}", *turns[0][1:]), *turns[1:]]
         roles = ("user", "assistant")

@@ -58,7 +58,7 @@ class PromptClassifier(LogitClassifier):
 
     @classmethod
     def load_model(cls, folder: Path, settings: Mapping[str, Any], tokenizer: Any) -> Any:
-        """Load the decoder that `save` wrote to a folder."""
+        """An `Answerer` with the decoder that `save` wrote, and the answers of the settings."""
         from wxb.tasks.classification.models.answerer import Answerer
 
         four_bit = settings["four_bit"]

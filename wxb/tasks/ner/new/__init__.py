@@ -51,7 +51,7 @@ def _span_block(files: Files, field_names: FieldNames, flags: Flags) -> Block | 
     gold = flags.get("gold")
     lists = [n for n in keys if (n == gold if gold else {"start", "end"} <= keys[n].keys())]
     lists = [n for n in lists if {*FLAGS} <= keys[n].keys()] or lists
-    content = field_names.block(files.rows, {**flags, "gold": lists[0]}) if lists else None
+    content = field_names.corpus_block(files.rows, {**flags, "gold": lists[0]}) if lists else None
     if content is None:
         return None
     name = recognition.only("gold", lists)
@@ -164,7 +164,7 @@ def _tag_block(files: Files, field_names: FieldNames, flags: Flags) -> Block | N
     field = recognition.only("gold", names)
     texts = {*field_names.fields["input"]} - {Fields().input}
     rows = [{key: value for key, value in row.items() if key not in texts} for row in read[field]]
-    content = field_names.block(rows, {**flags, "gold": field})
+    content = field_names.corpus_block(rows, {**flags, "gold": field})
     if content and field not in conll.TAGS:
         content["fields"]["spans"] = field
     return content

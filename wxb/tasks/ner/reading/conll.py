@@ -151,7 +151,7 @@ def parse_tag(name: str, place: str = "") -> Tag:
 
 
 def to_record(sentences: Sequence[Sentence], join: str) -> dict[str, Any]:
-    """The text of the tokens, one line per sentence, and the spans in it."""
+    """`input`, the text of the tokens with a line per sentence, and the `spans` in it."""
     texts, spans, begin = [], [], 0
     for tokens, tags in sentences:
         starts = [*accumulate((len(token) + len(join) for token in tokens), initial=begin)]
