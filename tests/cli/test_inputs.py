@@ -13,11 +13,7 @@ from wxb.corpora.records import required_text
 from wxb.tasks.classification.reading import Reading
 
 SPLIT = {"test": 0.2, "valid": 0.1}
-
-
-@pytest.fixture(autouse=True)
-def folder(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+pytestmark = pytest.mark.usefixtures("cwd")
 
 
 def reader_of(task, block=None):

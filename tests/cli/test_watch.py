@@ -84,12 +84,11 @@ MAIN = "from wxb.cli.app import main; main()"
 
 
 @pytest.fixture
-def folder(tmp_path, monkeypatch):
+def folder(cwd, monkeypatch):
     """A folder with params.yaml alone, without stages of DVC."""
-    shutil.copy(ROOT / "params.yaml", tmp_path)
-    monkeypatch.chdir(tmp_path)
+    shutil.copy(ROOT / "params.yaml", cwd)
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
-    return tmp_path
+    return cwd
 
 
 def test_without_a_terminal_a_run_prints_its_own_output(folder):

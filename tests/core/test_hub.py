@@ -38,13 +38,13 @@ def published(tmp_path_factory):
 
 
 @pytest.fixture
-def requests(published, tmp_path, monkeypatch):
+def requests(published, cwd, monkeypatch):
     """The arguments of all downloads, which fill one cache."""
     requests = []
 
     def download(repository, *, allow_patterns, ignore_patterns, **options):
         requests.append({"repository": repository, **options})
-        origin, cache = published / repository, tmp_path / "cache" / repository
+        origin, cache = published / repository, cwd / "cache" / repository
         names = [p.relative_to(origin).as_posix() for p in origin.rglob("*") if p.is_file()]
         for name in filter_repo_objects(
             names, allow_patterns=allow_patterns, ignore_patterns=ignore_patterns
@@ -54,7 +54,6 @@ def requests(published, tmp_path, monkeypatch):
         return str(cache)
 
     monkeypatch.setattr(huggingface_hub, "snapshot_download", download)
-    monkeypatch.chdir(tmp_path)
     return requests
 
 

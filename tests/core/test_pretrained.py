@@ -68,11 +68,10 @@ def models(tmp_path_factory):
 
 
 @pytest.fixture
-def folder(models, tmp_path, monkeypatch):
+def folder(models, cwd):
     """A copy of the encoder in the working folder, with the adapter beside it."""
-    shutil.copytree(models, tmp_path, dirs_exist_ok=True)
-    monkeypatch.chdir(tmp_path)
-    return tmp_path / "encoder"
+    shutil.copytree(models, cwd, dirs_exist_ok=True)
+    return cwd / "encoder"
 
 
 @pytest.fixture
@@ -116,8 +115,7 @@ def test_no_code_runs_and_no_question_is_asked(folder, trace, loader, kind):
         LOADERS[loader](folder)
 
 
-def test_a_missing_folder_is_not_looked_up_on_the_hub(monkeypatch, tmp_path):
-    monkeypatch.chdir(tmp_path)
+def test_a_missing_folder_is_not_looked_up_on_the_hub(cwd):
     for kind in (pretrained.config, pretrained.tokenizer, weights.load_backbone):
         with pytest.raises(WxbError, match="models/encoder: no such folder"):
             kind("models/encoder")

@@ -56,8 +56,7 @@ def test_the_callback_gets_every_step_and_no_line_is_printed(console, clock):
     assert console.getvalue().count("\n") == 1
 
 
-def test_only_stages_write_their_progress_to_a_file(console, clock, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def test_only_stages_write_their_progress_to_a_file(console, clock, cwd, monkeypatch):
     Progress("elsewhere", 9).update(1)
     assert not progress.PROGRESS_FOLDER.exists()
     monkeypatch.setattr(progress.sys, "orig_argv", ["python", "-m", "stages.train", "a"])
@@ -79,8 +78,7 @@ def test_only_stages_write_their_progress_to_a_file(console, clock, tmp_path, mo
     assert [*progress.PROGRESS_FOLDER.iterdir()] == [file]
 
 
-def test_a_progress_file_that_cannot_be_written_is_no_error(console, clock, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def test_a_progress_file_that_cannot_be_written_is_no_error(console, clock, cwd, monkeypatch):
     monkeypatch.setattr(progress.sys, "orig_argv", ["python", "-m", "stages.train", "a"])
-    (tmp_path / ".wxb").write_text("a file")
+    (cwd / ".wxb").write_text("a file")
     assert list(track("abc", "train@a", 3)) == [*"abc"]

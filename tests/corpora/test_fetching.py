@@ -17,12 +17,11 @@ def generate(*, labelled, unlabelled, languages, seed):
 
 
 @pytest.fixture
-def project(tmp_path, monkeypatch):
+def project(cwd, monkeypatch):
     """The working folder, and a raw folder in it."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.syspath_prepend(tmp_path)
-    (tmp_path / "raw").mkdir()
-    return tmp_path
+    monkeypatch.syspath_prepend(cwd)
+    (cwd / "raw").mkdir()
+    return cwd
 
 
 def fetch(project, path, **changes):

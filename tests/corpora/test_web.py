@@ -96,9 +96,8 @@ def server() -> Iterator[Site]:
 
 
 @pytest.fixture
-def site(server, tmp_path, monkeypatch) -> Iterator[Site]:
+def site(server, cwd) -> Iterator[Site]:
     """The server in its initial state; the working folder is empty."""
-    monkeypatch.chdir(tmp_path)
     vars(server).update(vars(Site(address=server.address)))
     yield server
     server.released.set()

@@ -21,9 +21,8 @@ def params(**changes):
 
 
 @pytest.fixture(autouse=True)
-def _temporary_working_folder(tmp_path, monkeypatch):
+def _temporary_working_folder(cwd):
     """Checkpoints are written to the working folder."""
-    monkeypatch.chdir(tmp_path)
     Path("images.py").touch()
 
 

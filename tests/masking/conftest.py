@@ -9,7 +9,7 @@ from tests.project_copy import ROOT
 
 
 @pytest.fixture
-def run(tmp_path, monkeypatch, capsys):
+def run(cwd, monkeypatch, capsys):
     """Runs the command in this process, in the folder of the test; returns code, output, errors."""
     from wxb.cli import app
     from wxb.project import trained
@@ -21,7 +21,6 @@ def run(tmp_path, monkeypatch, capsys):
             app.main()
         return exit_info.value.code, *capsys.readouterr()
 
-    monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "300")
     monkeypatch.setattr(trained, "load", lambda name: Rules())
     return run

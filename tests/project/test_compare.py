@@ -48,16 +48,15 @@ def write_results(shift=0.0, weights="a"):
 
 
 @pytest.fixture
-def project(tmp_path, monkeypatch):
+def project(cwd):
     """A repository with committed results."""
-    monkeypatch.chdir(tmp_path)
-    shutil.copy(ROOT / "params.yaml", tmp_path)
+    shutil.copy(ROOT / "params.yaml", cwd)
     git("init", "-q")
     write_results()
     Path(".gitignore").write_text("reports/cost\nreports/*.html\n")
     commit()
     shutil.rmtree("reports/cost")
-    return tmp_path
+    return cwd
 
 
 def summary(*arguments):

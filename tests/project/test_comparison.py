@@ -111,9 +111,8 @@ def test_a_result_may_be_in_one_version_only():
     assert {*verdicts(results(), empty).values()} == {Verdict.MISSING}
 
 
-def test_only_results_of_the_last_run_have_run_here(tmp_path, monkeypatch):
+def test_only_results_of_the_last_run_have_run_here(cwd):
     """Not those of a training that failed, or that git restored: dvc.lock has other costs."""
-    monkeypatch.chdir(tmp_path)
     outs = []
     for verb in ("train", "evaluate"):
         write(path := f"reports/cost/{verb}/one.json", {"seconds": 1.0})

@@ -30,9 +30,8 @@ stages:
 
 
 @pytest.fixture
-def project(tmp_path, monkeypatch):
+def project(cwd):
     """The working folder: a project with two stages that are up to date."""
-    monkeypatch.chdir(tmp_path)
     Repo.init(no_scm=True).close()
     Path("dvc.yaml").write_text(DVC_YAML)
     Path("params.yaml").write_text("block: {key: 1}\nother: a")
@@ -41,7 +40,7 @@ def project(tmp_path, monkeypatch):
         Path(name).write_text(name)
     with Repo() as repo:
         repo.commit(force=True)
-    return tmp_path
+    return cwd
 
 
 def lock_paths(*paths, pid):

@@ -27,16 +27,12 @@ socket.socket.connect = connect
 
 
 @pytest.fixture
-def folder(tmp_path, monkeypatch):
+def folder(cwd, monkeypatch):
     """The working folder: a project of DVC without stages."""
-    folder = tmp_path / "project"
-    folder.mkdir()
-    monkeypatch.chdir(folder)
     monkeypatch.setenv("PATH", f"{BIN}:{os.environ['PATH']}")
     Repo.init(no_scm=True).close()
     Path("requirements.txt").write_text(f"dvc=={metadata.version('dvc')}\n")
     Path("dvc.yaml").write_text("stages: {}")
-    return folder
 
 
 def levels(check):

@@ -1,7 +1,6 @@
 """Commands that change params.yaml or remove files fail while a run is active."""
 
 import os
-import shutil
 import subprocess
 import sys
 import time
@@ -35,13 +34,10 @@ input()
 
 
 @pytest.fixture
-def project(tmp_path, monkeypatch):
+def project(cwd, params):
     """A project of DVC with the parameters and profiles of this one."""
-    monkeypatch.chdir(tmp_path)
-    shutil.copytree(ROOT / "params", "params")
-    shutil.copy(ROOT / "params.yaml", "params.yaml")
     Repo.init(no_scm=True).close()
-    return tmp_path
+    return cwd
 
 
 def assert_commands_fail():

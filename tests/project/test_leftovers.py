@@ -1,25 +1,19 @@
 """What `wxb clean` removes and keeps."""
 
 import os
-import shutil
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
 from tests.commands import sleeping_process
-from tests.project_copy import ROOT
 from tests.repository import git
 from wxb.cli.app import app
 from wxb.core.params import read_yaml
 from wxb.project.engines import PlanError
 from wxb.project.params_file import to_yaml
 
-
-@pytest.fixture(autouse=True)
-def _project(tmp_path, monkeypatch):
-    shutil.copy(ROOT / "params.yaml", tmp_path)
-    monkeypatch.chdir(tmp_path)
+pytestmark = pytest.mark.usefixtures("params")
 
 
 def make(*paths):
@@ -71,15 +65,11 @@ def test_checkpoints_of_stopped_runs_are_kept():
 
 def test_inputs_in_output_folders_are_kept():
     """Users may put raw records and checkpoints into the folders that stages write to."""
+    pinned = {"corpus": "pii", "objective": "none", "checkpoint": "models/b/c"}
     edit(lambda content: content["lessons"]["attention"].update(path="models/mine"))
-    edit(
-        lambda content: content["backbones"].update(
-            pinned={"corpus": "pii", "objective": "none", "checkpoint": "models/b/c"}
-        )
-    )
-    edit(
-        lambda content: content["corpora"]["pii"].update(generate=None, path="data/raw/mine.jsonl")
-    )
+    edit(lambda content: content["backbones"].update(pinned=pinned))
+    mine = {"generate": None, "path": "data/raw/mine.jsonl"}
+    edit(lambda content: content["corpora"]["pii"].update(mine))
     make("models/mine", "models/b/c", "models/other", "data/raw/mine.jsonl")
     assert clean() == "models/other\n1 removed\n"
 

@@ -1,8 +1,5 @@
 """Profiles set sizes in params.yaml, and add blocks that another profile removes."""
 
-import shutil
-from pathlib import Path
-
 import pytest
 from typer.testing import CliRunner
 
@@ -14,14 +11,6 @@ from wxb.project.profiles import switch
 
 SIZES = ["full", "tiny"]
 PUBLIC = ["conll2003", "presidio", "weibo"]
-
-
-@pytest.fixture
-def params(tmp_path, monkeypatch):
-    """A project with parameters and profiles only."""
-    monkeypatch.chdir(tmp_path)
-    shutil.copytree(ROOT / "params", "params")
-    return Path(shutil.copy(ROOT / "params.yaml", "params.yaml"))
 
 
 def edit(path, change):

@@ -26,9 +26,8 @@ def set_costs(path="reports/cost", **values):
 
 
 @pytest.fixture
-def params(tmp_path, monkeypatch):
+def params(cwd):
     """The parameters of a study that ran here and is staged."""
-    monkeypatch.chdir(tmp_path)
     tree = Tree(["ner-encoder", "ner-decoder"])
     set_costs(device="Abacus, 1 CPU thread(s)", cpu="Abacus", capability="AVX2", torch="2.13.0")
     git("init", "-q")

@@ -60,8 +60,7 @@ def test_an_unknown_revision_is_an_error(repository):
             revisions.commit(unknown)
 
 
-def test_an_empty_index_is_an_error(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def test_an_empty_index_is_an_error(cwd):
     git("init", "-q")
     with pytest.raises(WxbError, match=r"index is empty.*git add"):
         revisions.index()
@@ -70,16 +69,14 @@ def test_an_empty_index_is_an_error(tmp_path, monkeypatch):
     assert revisions.index().read("a.json") == b"staged"
 
 
-def test_a_folder_without_repository_is_an_error(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path.parent))
+def test_a_folder_without_repository_is_an_error(cwd, monkeypatch):
+    monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(cwd.parent))
     for read in (revisions.index, lambda: revisions.commit("HEAD")):
         with pytest.raises(WxbError, match="repository"):
             read()
 
 
-def test_missing_git_is_an_error(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def test_missing_git_is_an_error(cwd, monkeypatch):
 
     def run(*_, **__):
         raise FileNotFoundError

@@ -21,7 +21,7 @@ PARAMS = load(ROOT / "params.yaml")
 
 
 @pytest.fixture
-def run(tmp_path, monkeypatch):
+def run(cwd, monkeypatch):
     """A run with settable due and running stages; each plan finds another dvc.lock."""
 
     class Run:
@@ -42,7 +42,6 @@ def run(tmp_path, monkeypatch):
             later = time.time() + 1  # the clock of files is behind by up to a tick of the kernel
             os.utime(cost, (later, later))
 
-    monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(watching, "PAUSE", 0.0)
     monkeypatch.setattr(engines, "plan", Run.plan)
     monkeypatch.setattr(locks, "running_stages", lambda: Run.running)

@@ -168,9 +168,8 @@ def cost(verb: str, name: str, seconds: float) -> None:
 
 
 @pytest.fixture
-def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Tree]:
+def tree(cwd: Path) -> Callable[..., Tree]:
     """The class Tree, in an empty working folder."""
-    monkeypatch.chdir(tmp_path)
     return Tree
 
 

@@ -51,8 +51,7 @@ def write_rwlock(pid):
     engine.RWLOCK.write_text(json.dumps(content))
 
 
-def test_the_engine_is_the_ancestor_that_dvc_names(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def test_the_engine_is_the_ancestor_that_dvc_names(cwd, monkeypatch):
     write_rwlock(os.getppid())
     assert engine.find("toy@x") is None  # started by hand
     monkeypatch.setenv("DVC_STAGE", "toy@x")

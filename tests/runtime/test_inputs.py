@@ -29,8 +29,7 @@ studies: {s: {seed: 3}}
 
 
 @pytest.fixture
-def folder(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def folder(cwd):
     Path("dvc.yaml").write_text(DVC_YAML)
     Path("params.yaml").write_text(PARAMS)
     for name in ("code/main.py", "data/a", "data/b"):

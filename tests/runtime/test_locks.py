@@ -36,8 +36,7 @@ def test_children_of_a_killed_stage_do_not_hold_its_lock(project):
             os.kill(pid, signal.SIGKILL)  # fails if the child has ended: then the test is void
 
 
-def test_file_systems_without_flock_are_not_locked(monkeypatch, tmp_path):
-    monkeypatch.chdir(tmp_path)
+def test_file_systems_without_flock_are_not_locked(monkeypatch, cwd):
     monkeypatch.setattr(fcntl, "flock", Mock(side_effect=OSError(errno.ENOLCK, "")))
     with locks.hold("train@x"):
         assert (locks.LOCKS / "train@x.lock").read_text() == str(os.getpid())

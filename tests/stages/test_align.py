@@ -1,10 +1,9 @@
 import dataclasses
-import shutil
 
 import pytest
 
 from stages import align, tokenize
-from tests.ner_project import RECORDS, ROOT, write_corpus
+from tests.ner_project import RECORDS, write_corpus
 from wxb.core import paths
 from wxb.core.errors import WxbError
 from wxb.core.params import load
@@ -12,9 +11,7 @@ from wxb.corpora.text.tokenizers import train
 from wxb.tasks.ner.record import Span
 
 
-def test_validation_records_need_a_type_of_training(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    shutil.copy(ROOT / "params.yaml", tmp_path)
+def test_validation_records_need_a_type_of_training(params):
     valid = [dataclasses.replace(r, gold=(Span(0, 3, "OTHER"),)) for r in RECORDS[16:]]
     write_corpus(paths.CLEAN / "pii", {"train": RECORDS[:16], "valid": valid, "test": RECORDS})
     tokenizer = train("wordpiece", 400, [record.input for record in RECORDS])

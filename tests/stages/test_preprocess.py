@@ -238,12 +238,11 @@ def test_all_real_records_are_counted(tmp_path, path, settings, records, spans, 
     assert profile["records"]["raw"] == records + sum(rejects.values())
 
 
-def test_the_cause_of_an_empty_split_comes_first(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def test_the_cause_of_an_empty_split_comes_first(cwd):
     with pytest.raises(WxbError, match=r": 19 records rejected, 19 .* for duplicate id") as e:
-        run(tmp_path, [raw(index, id="1") for index in range(20)])
+        run(cwd, [raw(index, id="1") for index in range(20)])
     assert "So the valid split has no labelled record" in str(e.value)
-    assert len([*read_jsonl(tmp_path / "logs/preprocess@test.rejects.jsonl")]) == 19
+    assert len([*read_jsonl(cwd / "logs/preprocess@test.rejects.jsonl")]) == 19
 
 
 @pytest.mark.parametrize(("formats", "count"), [({}, 1), ({"text": 3}, 0)])

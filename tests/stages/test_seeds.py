@@ -57,11 +57,8 @@ def params_of(seed, **changes):
     content = read_yaml(ROOT / "params.yaml")
     experiment = {**content["experiments"]["ner-encoder"], **SETTINGS, **changes}
     study = {"task": "ner", "title": "?", "seed": seed, "experiments": ["ner-encoder"]}
-    content |= {
-        "backbones": {"encoder": BACKBONE, "decoder": DECODER},
-        "experiments": {"ner-encoder": experiment},
-    }
-    content |= {"studies": {"ner": study}}
+    content |= {"experiments": {"ner-encoder": experiment}, "studies": {"ner": study}}
+    content |= {"backbones": {"encoder": BACKBONE, "decoder": DECODER}}
     return check(content)
 
 
@@ -166,8 +163,7 @@ def run(correct):
     return [(hit if n < correct else wrong)._replace(id=str(n)) for n in range(4)]
 
 
-def test_a_study_has_its_own_experiments_and_seeds_only(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def test_a_study_has_its_own_experiments_and_seeds_only(cwd):
     folder = Path("reports/predictions/ner/ner-encoder")
     facts = {"grouped_by": "author", "nearness": dict.fromkeys(NEARNESS, 0.5)}
     runs = {"": run(4), "seed-2": run(0), "seed-10": run(2)}

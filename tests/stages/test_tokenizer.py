@@ -6,10 +6,9 @@ from wxb.core.errors import WxbError
 from wxb.core.params import check, read_yaml
 
 
-def test_an_adapter_without_a_tokenizer_is_named(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "adapter").mkdir()
-    (tmp_path / "adapter/adapter_config.json").write_text("{}")
+def test_an_adapter_without_a_tokenizer_is_named(cwd):
+    (cwd / "adapter").mkdir()
+    (cwd / "adapter/adapter_config.json").write_text("{}")
     content = read_yaml(ROOT / "params.yaml")
     content["backbones"]["x"] = {"corpus": "pii", "objective": "none", "checkpoint": "adapter"}
     with pytest.raises(WxbError, match="found an adapter; `wxb merge`"):

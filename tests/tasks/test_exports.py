@@ -34,10 +34,9 @@ SPLITS = ("train", "valid", "test", "new")
 
 
 @pytest.fixture
-def project(tmp_path, monkeypatch):
+def project(cwd):
     """Parameters; the working folder has one preprocessed corpus and one evaluated experiment."""
-    monkeypatch.chdir(tmp_path)
-    folder = tmp_path / "data/clean/pii"
+    folder = cwd / "data/clean/pii"
     folder.mkdir(parents=True)
     write_json(folder / "profile.json", {"splits": {name: {} for name in SPLITS}})
     for split in SPLITS:
@@ -48,9 +47,7 @@ def project(tmp_path, monkeypatch):
     prediction = PredictionRow(
         "7", "test record", (Span(0, 4, "SPLIT"),), (Span(5, 11, "NOUN"),), (0.5,)
     )
-    evaluation.save_run(
-        metrics.Scorer(), tmp_path / "reports/predictions/ner/ner-encoder", [prediction]
-    )
+    evaluation.save_run(metrics.Scorer(), cwd / "reports/predictions/ner/ner-encoder", [prediction])
     return check(read_yaml(ROOT / "params.yaml"))
 
 

@@ -2,13 +2,11 @@
 
 import json
 import re
-import shutil
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
-from tests.project_copy import ROOT
 from wxb.cli.app import app
 from wxb.cli.new import studies
 from wxb.core.params import load
@@ -19,8 +17,8 @@ ROWS = ["crf", "encoder", "decoder-bidirectional", "mentions"]
 
 
 @pytest.fixture(autouse=True)
-def params(folder, monkeypatch):
-    """A project with only params.yaml, and files of records."""
+def params(params, monkeypatch):
+    """A project with only parameters, and files of records."""
     monkeypatch.setattr(studies, "is_installed", lambda checkpoint: True)
     rows = [
         {"text": TEXT.format(name, n), "spans": [{"start": 0, "end": 3, "label": "NAME"}]}
@@ -28,7 +26,7 @@ def params(folder, monkeypatch):
     ]
     Path("post.json").write_text(json.dumps(rows))
     Path("mails.csv").write_text("text,label\n" + "".join(f"{x} left.,{x}\n" for x in NAMES * 3))
-    return Path(shutil.copy(ROOT / "params.yaml", "params.yaml"))
+    return params
 
 
 def wxb(*arguments):

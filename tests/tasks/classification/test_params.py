@@ -1,19 +1,14 @@
 import pytest
-from ruamel.yaml import YAML
 
-from tests.project_copy import ROOT
-from wxb.core.params import ParamsError, check
+from wxb.core.params import ParamsError, check, read_yaml
 from wxb.project.profiles import switch
 
 
 @pytest.fixture
-def params(tmp_path, monkeypatch):
+def params(params):
     """The blocks of params.yaml with the profile `reviews`."""
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "params.yaml").write_text((ROOT / "params.yaml").read_text())
-    (tmp_path / "params").symlink_to(ROOT / "params")
     switch("reviews")
-    return YAML(typ="safe").load(tmp_path / "params.yaml")
+    return read_yaml(params)
 
 
 @pytest.mark.parametrize(

@@ -248,20 +248,19 @@ def test_a_loaded_predictor_predicts_the_same(kind, tmp_path):
     assert TaggingMethod.PREDICTOR.load(tmp_path / "copy").predict(TEXTS) == loaded.predict(TEXTS)
 
 
-def test_evaluation_decodes_as_the_predictor_does(tmp_path, monkeypatch):
+def test_evaluation_decodes_as_the_predictor_does(cwd):
     content = load(ROOT / "params.yaml").model_dump()
     experiment = content["experiments"]["ner-encoder"]
     content |= {"experiments": {"ner-encoder": experiment}}
     content["studies"]["ner"]["experiments"] = ["ner-encoder"]
-    monkeypatch.chdir(tmp_path)
     predictor = predictor_of("wordpiece")
     predictor.threshold = 0.5
-    predictor.save(tmp_path / "models/ner-encoder")
+    predictor.save(cwd / "models/ner-encoder")
     expected = predictor.predict(TEXTS)
     gold = [tuple(row[:1]) for row in without_scores(predictor.candidates(TEXTS, caption="test"))]
     splits = {name: records_of(TEXTS, gold) for name in ("train", "valid", "test", "new")}
     splits["new"] = splits["new"][:1]
-    write_corpus(tmp_path / "data/clean/pii", splits)
+    write_corpus(cwd / "data/clean/pii", splits)
 
     evaluate.main(Params.model_validate(content), "ner-encoder")
 

@@ -13,10 +13,9 @@ from wxb.tasks.speech.models.predictor import Segment, Transcript
 
 
 @pytest.fixture
-def study(tmp_path, monkeypatch):
+def study(cwd):
     """A study of three systems, of which one makes no errors; chdir to its folder."""
-    monkeypatch.chdir(tmp_path)
-    records = tones.records(tmp_path, 8)
+    records = tones.records(cwd, 8)
     systems = {
         "right": lambda text: text,
         "wrong": lambda text: f"{text[:-1]}啦",

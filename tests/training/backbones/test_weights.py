@@ -114,18 +114,17 @@ def test_a_language_model_without_its_head_gets_no_random_one(tmp_path):
         initial_model(Backbone(**block, pretraining=settings), FakeTokenizer(vocabulary=60))
 
 
-def test_a_packaged_checkpoint_loads_without_network(tmp_path, monkeypatch):
+def test_a_packaged_checkpoint_loads_without_network(cwd, monkeypatch):
     monkeypatch.setattr(hub, "_snapshot", lambda *_: pytest.fail("the hub was used"))
-    monkeypatch.chdir(tmp_path)
     packaged = Backbone(corpus="c", objective="none", checkpoint="minilm")
     tokenizer = tokenizers.load("minilm")
     text = "Zoë Müller moved to  Paris."
     encoded = tokenizers.encode(tokenizer, [text])
     words = [text[start:end] for start, end in zip(encoded.starts, encoded.ends, strict=True)]
     assert words == ["Zoë", "Müller", "moved", "to", "Paris", "."]
-    initial_model(packaged, tokenizer).save_pretrained(tmp_path / "saved")
-    assert str(sys.prefix) not in (tmp_path / "saved" / "config.json").read_text()
-    assert load_backbone(tmp_path / "saved").config.vocab_size == len(tokenizer)
+    initial_model(packaged, tokenizer).save_pretrained(cwd / "saved")
+    assert str(sys.prefix) not in (cwd / "saved" / "config.json").read_text()
+    assert load_backbone(cwd / "saved").config.vocab_size == len(tokenizer)
 
 
 def test_shared_parameters_count_once_and_frozen_ones_are_not_trainable():
