@@ -30,17 +30,7 @@ def experiment(tuning=None, **encoding):
 def backbone(folder):
     """Save a small LLaMA with a tokenizer of the questions; returns the folder."""
     tokenizer = train("byte-level-bpe", 320, [*ANSWERS, *ANSWERS.values()])
-    tiny.llama(
-        folder,
-        vocab_size=len(tokenizer),
-        max_position_embeddings=192,
-        tie_word_embeddings=True,
-        pad_token_id=tokenizer.pad_token_id,
-        bos_token_id=tokenizer.bos_token_id,
-        eos_token_id=tokenizer.eos_token_id,
-    )
-    tokenizer.save_pretrained(folder)
-    return folder
+    return tiny.llama(folder, tokenizer, max_position_embeddings=192)
 
 
 def records(answers):

@@ -6,7 +6,7 @@ import re
 
 from tests import import_traces
 from tests.corpora.records import to_letters
-from tests.project_copy import ROOT, Project
+from tests.project_copy import ROOT, Project, keep_experiments
 from wxb.core.params import load
 
 # Folders whose bytes must be the same in each run.
@@ -81,20 +81,17 @@ class SmallProject(Project):
 
 def shrink(params):
     """Remove most experiments, and shorten training."""
-    params["portable"] = False  # it doubles the time
     params["corpora"]["pii"]["generate"].update(labelled=300)
     # More to train on: a model that predicts nothing stays the same if a setting changes.
     params["corpora"]["pii"]["split"]["further"]["situations"]["share"] = 0.25
     params["lessons"]["images"].update(widths=[4, 8])
     params["lessons"]["images"]["training"]["epochs"] = 1
-    params["studies"]["ner"] |= {"experiments": EXPERIMENTS, "question": None}
     params["experiments"]["ner-encoder"]["model"]["implementation"] = "native"
     params["experiments"]["ner-generative-neftune"]["training"]["epochs"] = 1
     tuning = params["experiments"]["ner-generative-neftune"]["tuning"]
     alpha = tuning["neftune_alpha"]
     tuning.update(params["experiments"]["ner-decoder-qlora"]["tuning"], neftune_alpha=alpha)
-    for name in {*params["experiments"]} - {*EXPERIMENTS}:
-        del params["experiments"][name]
+    keep_experiments(params, EXPERIMENTS)
 
 
 def stages_run(output):

@@ -10,6 +10,7 @@ SHAPE = {
     "max_position_embeddings": 32,
     "initializer_range": 0.1,
 }
+SPECIAL = ("pad", "bos", "eos")
 
 
 def bert(folder, **settings):
@@ -19,8 +20,12 @@ def bert(folder, **settings):
     return folder
 
 
-def llama(folder, **settings):
-    """Save a causal language model; `settings` change its configuration."""
+def llama(folder, tokenizer=None, **settings):
+    """Save a causal language model and its tokenizer, if any; `settings` change the model's."""
+    if tokenizer:
+        tokenizer.save_pretrained(folder)
+        special = {f"{name}_token_id": getattr(tokenizer, f"{name}_token_id") for name in SPECIAL}
+        settings |= {"vocab_size": len(tokenizer), "tie_word_embeddings": True, **special}
     set_seed(0)
     config = LlamaConfig(**{**SHAPE, "num_key_value_heads": 2, **settings})
     LlamaForCausalLM(config).save_pretrained(folder)

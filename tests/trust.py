@@ -21,7 +21,7 @@ from ruamel.yaml import YAML
 
 from tests.project import test_trust
 from tests.project.toy import flip
-from tests.project_copy import ROOT, Project
+from tests.project_copy import ROOT, Project, keep_experiments
 from wxb.project.verify import verify
 from wxb.training.checkpoints import SUMS
 
@@ -44,21 +44,13 @@ COMMANDS = [
 ]
 
 
-def shrink(params):
-    """Leave two experiments, and shorten training."""
-    params["portable"] = False  # it doubles the time
-    params["studies"]["ner"] |= {"experiments": EXPERIMENTS, "question": None}
-    for name in {*params["experiments"]} - {*EXPERIMENTS}:
-        del params["experiments"][name]
-
-
 class Small(Project):
     """A clone of HEAD at size tiny with two experiments."""
 
     def create(self):
         subprocess.run(["git", "clone", "--quiet", ROOT, self.folder], check=True)
         self.reset()
-        self.edit(shrink)
+        self.edit(lambda params: keep_experiments(params, EXPERIMENTS))
         (self.folder / "dvc.lock").unlink()  # it has the other experiments
         rows = [f"Ann Lee wrote {index} letters,{'AB'[index % 2]}\n" for index in range(60)]
         (self.folder / "letters.csv").write_text("text,topic\n" + "".join(rows))

@@ -18,7 +18,7 @@ from pathlib import Path
 import psutil
 
 from tests.cluster import slurm, storage
-from tests.project_copy import Project
+from tests.project_copy import Project, keep_experiments
 from tests.small_project import SmallProject
 from wxb.training.checkpoints import SUMS
 
@@ -53,8 +53,7 @@ class Tiny(SmallProject):
 
 
 def few(params):
-    params["portable"] = False  # one machine, half the time
-    params["studies"]["ner"] |= {"experiments": EXPERIMENTS, "question": None}
+    keep_experiments(params, EXPERIMENTS)
     params["resources"] = {
         **{verb: {"mem_mb": 3000, "runtime": 30} for verb in ("pretrain", "train", "evaluate")},
         KILLED: {"mem_mb": 3500, "slurm_partition": "main"},
@@ -62,8 +61,6 @@ def few(params):
     params["lessons"] = {}
     for name in EXPERIMENTS:  # each process draws its own dropout
         params["experiments"][name]["model"]["word_features"]["dropout"] = 0.0
-    for name in {*params["experiments"]} - {*EXPERIMENTS}:
-        del params["experiments"][name]
 
 
 def held(what, began):
@@ -149,15 +146,8 @@ def in_two_processes(here, folder):
     (port,) = slurm.free_ports(1)
     node = [
         *("torchrun", "--nnodes", "2", "--nproc-per-node", "1", "--rdzv-backend", "c10d"),
-        *(
-            "--rdzv-endpoint",
-            f"127.0.0.1:{port}",
-            "--local-addr",
-            "127.0.0.1",
-            "-m",
-            "stages.train",
-            "ner-encoder",
-        ),
+        *("--rdzv-endpoint", f"127.0.0.1:{port}", "--local-addr", "127.0.0.1"),
+        *("-m", "stages.train", "ner-encoder"),
     ]
     nodes = [here.start(*node), here.start(*node)]
     said = [process.communicate(timeout=PATIENCE)[0] for process in nodes]

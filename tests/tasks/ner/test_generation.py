@@ -68,17 +68,7 @@ def backbone(tmp_path_factory):
     """A folder with a small LLaMA and its tokenizer."""
     folder = tmp_path_factory.mktemp("models") / "decoder"
     tokenizer = train("byte-level-bpe", 300, TEXTS)
-    tokenizer.save_pretrained(folder)
-    return tiny.llama(
-        folder,
-        vocab_size=len(tokenizer),
-        max_position_embeddings=128,
-        initializer_range=0.02,
-        tie_word_embeddings=True,
-        pad_token_id=tokenizer.pad_token_id,
-        bos_token_id=tokenizer.bos_token_id,
-        eos_token_id=tokenizer.eos_token_id,
-    )
+    return tiny.llama(folder, tokenizer, max_position_embeddings=128, initializer_range=0.02)
 
 
 def vocabulary(backbone, special):
