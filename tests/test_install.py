@@ -47,8 +47,7 @@ class Commands:
 
 
 @pytest.fixture
-def commands(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def commands(cwd, monkeypatch):
     for name in install.SOURCES:
         Path(name).touch()
     commands = Commands()
@@ -61,12 +60,6 @@ FAILURE = subprocess.CalledProcessError(3, "pip")
 FRESH = ["venv", "uv"]
 
 
-def age(path, seconds):
-    time = path.stat().st_mtime + seconds
-    install.os.utime(path, (time, time))
-    return time
-
-
 def test_a_complete_environment_is_kept(commands):
     assert commands.since(install.main) == FRESH
     assert commands.since(install.main) == []
@@ -75,7 +68,8 @@ def test_a_complete_environment_is_kept(commands):
 @pytest.mark.parametrize("name", install.SOURCES)
 def test_changed_requirements_are_installed_into_it(commands, name):
     install.main()
-    age(Path(name), 60)
+    later = Path(name).stat().st_mtime + 60
+    install.os.utime(name, (later, later))
     assert commands.since(install.main) == ["uv"]
 
 
@@ -114,14 +108,6 @@ def test_pip_installs_what_uv_cannot(commands, failing):
     )
 
 
-def pip_config(**environment):
-    """What this Python's pip prints of its configuration."""
-    command = [sys.executable, "-m", "pip", "config", "list"]
-    return subprocess.run(
-        command, env=environment, capture_output=True, text=True, check=True
-    ).stdout
-
-
 def test_uv_has_the_configuration_of_pip(tmp_path):
     pytest.importorskip("pip")
     (tmp_path / "pip.conf").write_text(
@@ -131,9 +117,9 @@ def test_uv_has_the_configuration_of_pip(tmp_path):
         "find-links = /never\ntimeout = 20\n"
         "[install]\nfind-links = ~/wheels\n[freeze]\nfind-links = /never\n"
     )
-    settings = install.pip_settings(
-        pip_config(PIP_CONFIG_FILE=str(tmp_path / "pip.conf"), PIP_TIMEOUT="40", PIP_NO_INDEX="1")
-    )
+    variables = {"PIP_CONFIG_FILE": tmp_path / "pip.conf", "PIP_TIMEOUT": "40", "PIP_NO_INDEX": "1"}
+    command = [sys.executable, "-m", "pip", "config", "list"]
+    settings = install.pip_settings(subprocess.check_output(command, env=variables, text=True))
     assert install.uv_options(settings) == [
         *("--index-strategy", "unsafe-best-match", "--no-index"),
         # The main index comes first: of one version uv uses the wheels of one index only.

@@ -38,10 +38,6 @@ def ids(splits):
     return {name: sorted(r.id for r in members) for name, members in splits.items()}
 
 
-def rows(rejects):
-    return [(reject.id, reject.reason, reject.detail) for reject in rejects]
-
-
 def test_the_first_copy_of_a_text_is_kept():
     kept, rejects = drop_duplicates([record(1, "a"), record(2, "b"), record(3, "a")])
     assert [r.id for r in kept] == ["1", "2"]
@@ -85,7 +81,7 @@ def test_a_wording_that_is_held_out_is_not_kept():
     ]
     kept, rejects = drop_duplicates([same, *others], held_out)
     assert kept == others
-    assert rows(rejects) == [("same", "near duplicate", "same wording as first")]
+    assert rejects == [Reject("same", "near duplicate", "same wording as first", "same")]
 
 
 def published(**splits):

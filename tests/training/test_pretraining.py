@@ -37,15 +37,11 @@ def same(a, b):
     return a.keys() == b.keys() and all(np.array_equal(a[name], b[name]) for name in a)
 
 
-def unmasked(item):
-    """The ids of an item before masking."""
-    return np.where(item["labels"] == IGNORED, item["input_ids"], item["labels"])
-
-
 def parts(item):
     """The texts a and b of a pair, without special tokens."""
-    ids, second = unmasked(item), item["token_type_ids"] == 1
-    a, b = ids[~second], ids[second]
+    unmasked = np.where(item["labels"] == IGNORED, item["input_ids"], item["labels"])
+    second = item["token_type_ids"] == 1
+    a, b = unmasked[~second], unmasked[second]
     assert a[0] == CLS
     assert a[-1] == b[-1] == SEP
     return [ENCODER.decode(part).replace(" ", "") for part in (a[1:-1], b[:-1])]

@@ -3,30 +3,20 @@ import json
 import pytest
 import soundfile
 
-from wxb.core.params.corpora import Corpus
 from wxb.corpora import fetching
-from wxb.tasks.speech.params import Corpus as Speech
+from wxb.tasks.speech.params import Corpus
 
 pytest.importorskip("espeakng_loader", reason="the extra `speech` is not installed")
 
 PATH = "demos/spoken"
 
 
-def corpus(**changes) -> Corpus:
-    generate = {"labelled": 6, "unlabelled": 1, "languages": ["zh"], "voices": 2}
-    return Speech.model_validate(
-        {
-            "task": "speech",
-            "path": PATH,
-            "generate": {**generate, **changes},
-            "split": {"test": 0.2, "valid": 0.2},
-        }
-    )
-
-
 def fetch(folder, **changes):
+    generate = {"labelled": 6, "unlabelled": 1, "languages": ["zh"], "voices": 2, **changes}
+    block = {"path": PATH, "generate": generate, "split": {"test": 0.2, "valid": 0.2}}
+    corpus = Corpus.model_validate({"task": "speech", **block})
     folder.mkdir()
-    fetching.fetch(corpus(**changes), folder, seed=1, caption="test")
+    fetching.fetch(corpus, folder, seed=1, caption="test")
     lines = (folder / "records.jsonl").read_text(encoding="utf-8").splitlines()
     return [json.loads(line) for line in lines]
 
