@@ -57,7 +57,7 @@ def test_long_conversations_lose_whole_turns_and_are_counted(tmp_path, tokens, c
     ]
     tokenizer, ids, _, splits, counts = encode_and_align(tmp_path, tokens, records, max_length=48)
     assert counts == {"gold": 3, "kept": 1, "shortened": 1, "lost": 1}
-    assert "of 3 conversations, 1 are too long and lost, and 1 lost" in capsys.readouterr().out
+    assert "of 3 conversations, 1 are too long and lost, 1 lost" in capsys.readouterr().out
     kept = tokenizer.decode(ids[splits[0] : splits[1]].tolist())
     assert kept.startswith("<s><|SYSTEM|>Hi.<|USER|>Spell cat.<|ASSISTANT|>")
     assert kept.endswith("<|USER|>Spell cat.<|ASSISTANT|>c-a-t</s>")
