@@ -43,9 +43,9 @@ def initial_model(backbone: Backbone, tokenizer: PreTrainedTokenizerBase) -> Pre
     if backbone.checkpoint:
         with hub.checkpoint(backbone.checkpoint, backbone.revision, weights=True) as folder:
             config = pretrained.config(folder)
-            cls = CLASSES.get(backbone.objective) or _saved_class(config)
-            has_objective = backbone.objective in CLASSES
-            lacks_heads = has_objective and cls._model_mapping[type(config)] != _saved_class(config)
+            own_class, has_objective = _saved_class(config), backbone.objective in CLASSES
+            cls = CLASSES.get(backbone.objective, own_class)
+            lacks_heads = has_objective and cls._model_mapping.get(type(config), None) != own_class
             model = pretrained.model(cls, folder, new_heads=lacks_heads, config=config)
             if (new := len(tokenizer) - model.config.vocab_size) > 0:  # added tokens
                 print(f"added {new} rows to the embeddings, for new tokens")
