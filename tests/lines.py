@@ -12,7 +12,7 @@ BUDGET = {
     "wxb/corpora": 2648,
     "wxb/metrics": 526,
     "wxb/models": 2549,
-    "wxb/training": 1567,
+    "wxb/training": 1570,
     "wxb/tasks": 8995,
     "wxb/reporting": 1508,
     "wxb/project": 2892,

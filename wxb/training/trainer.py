@@ -5,6 +5,7 @@ one batch. Each process reads a part of every batch, and the loss of each part i
 number of targets. So the gradient and the logged loss are those of the full batch, up to rounding.
 """
 
+import ctypes
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import timedelta
@@ -332,6 +333,8 @@ class _ProgressCallback(transformers.TrainerCallback):
         metrics = _metrics_row(row)
         listed = ", ".join(f"{key} {value:.4g}" for key, value in metrics.items())
         print(f"step {state.global_step}: {listed}", flush=True)
+        # Tensors of other lengths do not fit the gaps of freed ones, which the C library keeps.
+        ctypes.CDLL(None).malloc_trim(0)
         for key, name in (("loss", "training loss"), ("grad_norm", "norm of the gradient")):
             if not math.isfinite(value := row.get(key, 0.0)):
                 raise WxbError(
