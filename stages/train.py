@@ -61,9 +61,9 @@ def main(params: Params, name: str) -> None:
             if processes.rank() == 0:  # only it saves the model, which all processes have
                 predictor = method.predictor(model, targets / "train.arrow", **counts)
                 predictor.calibrate([*records("valid")], caption=f"{caption}: calibrate")
-                for own in study.seeds if untrained else [seed]:
-                    predictor.save(models / study.seed_subfolder(own))
-                    write_curves(curves_folder / study.seed_subfolder(own), history)
+                for model_seed in study.seeds if untrained else [seed]:
+                    predictor.save(models / study.seed_subfolder(model_seed))
+                    write_curves(curves_folder / study.seed_subfolder(model_seed), history)
             if untrained:  # the model is the same with each seed
                 break
     for folder in checkpoint_folders.values() if processes.rank() == 0 else ():

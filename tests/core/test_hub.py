@@ -144,6 +144,8 @@ def test_all_files_of_weights_are_required(tmp_path, names):
 def test_any_error_of_a_library_names_the_checkpoint(tmp_path):
     with pytest.raises(WxbError, match=r"found: Exception: x"), hub.checkpoint(tmp_path):
         raise Exception("x")
+    with pytest.raises(AttributeError), hub.checkpoint(tmp_path):  # a defect of code
+        raise AttributeError
 
 
 def test_the_home_folder_of_a_checkpoint_is_expanded(monkeypatch, tmp_path):

@@ -14,6 +14,10 @@ class WxbError(Exception):
     """
 
 
+# Exceptions that no damaged file causes.
+DEFECTS = (AttributeError, NameError, AssertionError, NotImplementedError, MemoryError)
+
+
 def did_you_mean(name: object, known: Iterable[str]) -> str:
     """A suffix such as "; did you mean 'encoder'?"; empty if no known name is similar."""
     similar = difflib.get_close_matches(str(name), list(known), n=1)

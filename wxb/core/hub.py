@@ -10,7 +10,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Literal
 
-from wxb.core.errors import WxbError, error_line
+from wxb.core.errors import DEFECTS, WxbError, error_line
 from wxb.core.files import read_json
 from wxb.core.packages import GGUF, PACKAGES, package_source, require_gguf
 from wxb.core.pretrained import ADAPTER, WEIGHTS
@@ -52,9 +52,9 @@ def checkpoint(
             if weights and source.is_dir() and not is_adapter:
                 _require_weights(name, source)
             yield source
-        except WxbError:
+        except (WxbError, *DEFECTS):
             raise
-        except Exception as error:  # libraries raise any for damaged files
+        except Exception as error:  # libraries raise any other for damaged files
             raise WxbError(
                 f"{name}: expected a checkpoint that transformers can load without custom code;"
                 f" found: {error_line(error)}"

@@ -67,7 +67,7 @@ class Source:
         return WxbError(f"{self.name}: line {line}: {fault}")
 
     def blocks(self) -> Iterator[Block]:
-        """Blocks of the input with their texts. Raises WxbError for other formats than its own."""
+        """Blocks of the input with their texts. Raises WxbError if not UTF-8 or in its format."""
         blocks = self._decoded_blocks()
         first = next(blocks, Block("", 1))
         mark = first.content[: first.content.startswith("\ufeff")]

@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from wxb import tasks
 from wxb.core import paths
-from wxb.core.errors import WxbError
+from wxb.core.errors import DEFECTS, WxbError
 from wxb.core.files import read_json
 from wxb.core.params import PARAMS, Params
 from wxb.core.params import load as load_params
@@ -64,9 +64,9 @@ def _load_errors(folder: Path) -> Iterator[None]:
     """Turn errors of a damaged model folder into a WxbError with the command that trains again."""
     try:
         yield
-    except Exception as error:  # libraries raise any for damaged files
+    except Exception as error:  # libraries raise any other for damaged files
         of_gpu = ("OutOfMemoryError", "AcceleratorError")
-        if isinstance(error, WxbError) or type(error).__name__ in of_gpu:
+        if isinstance(error, (WxbError, *DEFECTS)) or type(error).__name__ in of_gpu:
             raise
         name = folder.parent.name if folder.name.startswith(paths.SEED) else folder.name
         raise WxbError(

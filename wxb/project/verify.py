@@ -121,7 +121,7 @@ class _Verification:
                     yield Fault("altered", _relative(path), SOURCE * self.repairs)
 
     def _check_output(self, out: Any) -> Iterator[Fault]:
-        """Yield the faults of an output's files and cache objects; if `repairs`, mends each."""
+        """Yield the faults of an output's files and cache objects; if `repairs`, repairs each."""
         path, oid = Path(out.fs_path), str(out.hash_info.value)
         if not os.path.lexists(path) and oid not in self.objects:
             return
@@ -147,7 +147,7 @@ class _Verification:
                 yield Fault("unexpected", _relative(file), "kept" * self.repairs)
 
     def _repair(self, kind: str, path: Path, oid: str) -> Fault:
-        """A fault; if `repairs`, restores the file, or makes it stale (touched, or deleted)."""
+        """The fault of a file; if `repairs`, restores the file, or touches or deletes it."""
         if not self.repairs:
             return Fault(kind, _relative(path))
         is_object = self.objects.get(oid) == path  # git has none, and refuses other folders

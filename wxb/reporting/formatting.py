@@ -139,7 +139,7 @@ def origin(corpus: Corpus) -> str:
 
 
 def variant_text(experiment: Experiment) -> str:
-    """Tuning and traits, such as "LoRA r 4", a pooling or a baseline's rule; empty if all usual."""
+    """Tuning and traits, such as "LoRA r 4", a pooling or a baseline's rule; may be empty."""
     tuning = experiment.tuning
     lora = f"{'QLoRA' if tuning.four_bit else 'LoRA'} r {tuning.lora.r}" if tuning.lora else ""
     frozen = "frozen" if tuning.frozen else ""

@@ -198,9 +198,8 @@ class SavedTokenizer:
 def load(folder: str | Path) -> Any:
     """Load the fast tokenizer of a checkpoint, as transformers' class.
 
-    Returns a SavedTokenizer if a BareTokenizer was saved in the folder. If the
-    padding token is missing, it is the end token. Raises WxbError without either, without a
-    tokenizer, and without character offsets.
+    Returns a SavedTokenizer if a BareTokenizer was saved in the folder. The end token pads if there
+    is no padding token. Raises WxbError without either, a tokenizer, or character offsets.
     """
     config = Path(folder, CONFIG)
     if config.is_file() and read_json(config).get("tokenizer_class") == BareTokenizer.__name__:
