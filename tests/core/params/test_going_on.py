@@ -41,7 +41,7 @@ LORA = {"lora": {"r": 4, "alpha": 4, "target_modules": ["query"]}}
         ({"ner_decoder": {"backbone": "ner-generative"}}, "has task ner and method generation"),
         ({"ner_decoder": {"encoding": {"max_length": 999, "stride": 8}}}, "backbone 'encoder' has"),
         ({"ner_decoder": {"backbone": "ner-encodr"}}, "did you mean 'ner-encoder'"),
-        ({"ner_encoder": {"tuning": {**LORA, "frozen": True}}}, "`frozen` trains nothing"),
+        ({"ner_encoder": {"tuning": {**LORA, "frozen": True}}}, "`frozen` trains no backbone"),
     ],
 )
 def test_an_invalid_continuation_is_an_error(changes, message):

@@ -25,7 +25,7 @@ class Tuning(Section):
     """The trained parameters: all of the backbone, LoRA's matrices, or none.
 
     `four_bit` quantizes the weights of the backbone (QLoRA: Dettmers et al. 2023). `frozen` trains
-    nothing, for a baseline.
+    no weight of the backbone.
     """
 
     lora: LowRank | None = None
@@ -40,7 +40,7 @@ class Tuning(Section):
         if self.four_bit and self.lora is None:
             raise ValueError("4-bit weights cannot be trained: `four_bit` needs `lora`")
         if self.frozen and (self.lora or self.gradient_checkpointing or self.neftune_alpha):
-            raise ValueError("`frozen` trains nothing: remove the other keys of `tuning`")
+            raise ValueError("`frozen` trains no backbone: remove the other keys of `tuning`")
         if self.neftune_padded and self.neftune_alpha is None:
             raise ValueError("`neftune_padded` changes noise: add `neftune_alpha`, or remove it")
         return self
