@@ -125,7 +125,7 @@ class Predictor(ABC):
         """One prediction per input, in their order: the part of `predict` that a task defines."""
 
     def calibrate(self, records: Sequence[Record], *, caption: str) -> None:
-        """Set what is chosen on validation records, such as a threshold; nothing by default."""
+        """Choose settings on validation records: a threshold, examples or, by default, none."""
         return
 
     def model_metrics(self, records: Sequence[Record], predictions: Any) -> dict[str, float]:
@@ -146,7 +146,7 @@ class Predictor(ABC):
         return {"prediction": prediction}
 
     def as_text(self, input_: Any, prediction: Any) -> str:
-        """The prediction for an input as text for the terminal: its `text`, if it has one."""
+        """The prediction for an input as text for the terminal: its `text` if any, else `str`."""
         return str(getattr(prediction, "text", prediction))
 
     def outputs(self, items: Items, *, caption: str) -> list[dict[str, NDArray[Any]]]:
@@ -240,7 +240,7 @@ class Method(ABC):
         """
 
     def settings(self, targets: Path) -> dict[str, Any]:
-        """Settings of a predictor, by default labels and encoding; `targets`: file of targets."""
+        """Settings of a predictor: by default `labels` and those of `encoding`. `targets`: file."""
         return {"labels": list(self.labels), **self.experiment.encoding.model_dump()}
 
     def model_settings(self, targets: Path) -> dict[str, Any]:
@@ -307,12 +307,12 @@ class Network(Method):
         """A new model on a backbone; its new weights are random, so seed torch before."""
 
     @staticmethod
-    def summarize(logits: Any, labels: Any) -> Any:
-        """The part of a batch's output that `compute_metrics` needs.
+    def summarize(outputs: Any, labels: Any) -> Any:
+        """What `compute_metrics` needs of a batch; `outputs` are those of the model but the loss.
 
-        By default the class (...) with the highest of logits (..., K); else the output itself.
+        By default the class (...) with the highest of logits (..., K), or outputs without K.
         """
-        return logits.argmax(-1) if logits.ndim > labels.ndim else logits
+        return outputs.argmax(-1) if outputs.ndim > labels.ndim else outputs
 
     @staticmethod
     def compute_metrics(predicted: Any, labels: Any) -> dict[str, float]:
@@ -378,7 +378,7 @@ class HeadMethod(Network):
         return WithHead.from_backbone(backbone, self.experiment.tuning, head=head)
 
     def model_settings(self, targets: Path) -> dict[str, Any]:
-        """The settings of the head."""
+        """The experiment's `model` settings, as `head`."""
         return {"head": self.experiment.model.model_dump()}
 
 
@@ -418,11 +418,11 @@ def batches_by_length(lengths: Sequence[int] | NDArray[np.int64], size: int) -> 
     return [order[start : start + size] for start in range(0, len(order), size)]
 
 
-def summarize_tokens(logits: Any, labels: Any) -> Any:
+def summarize_tokens(outputs: Any, labels: Any) -> Any:
     """The most likely token at each label (B, T), IGNORED where the label is.
 
-    `logits` (N, V) are those of the N other labels.
+    `outputs` (N, V) are the logits of the N other labels.
     """
     predicted = labels.new_full(labels.shape, IGNORED)
-    predicted[labels != IGNORED] = logits.argmax(-1)
+    predicted[labels != IGNORED] = outputs.argmax(-1)
     return predicted

@@ -145,7 +145,7 @@ class FieldNames(Section):
     def corpus_block(
         self, rows: Sequence[Row], flags: Flags, columns: Sequence[str] = ()
     ) -> Block | None:
-        """Fields and split for records; None if they lack fields. Raises FlagError for a choice."""
+        """`fields` and `split` for records, None without these fields. FlagError if several fit."""
         known = self._candidates(rows, flags)
         form = next((form for form in self.forms if all(known.get(key) for key in form)), None)
         if form is None:

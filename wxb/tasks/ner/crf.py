@@ -38,8 +38,8 @@ EDGE = ""  # the word before the first and after the last
 def word_features(words: Sequence[str], settings: params.CrfModel) -> list[list[str]]:
     """The features of each word of a text.
 
-    They are a bias, the lower-case form and shape of the word and of `window` words on either side,
-    pairs of adjacent words in that range, and the word's prefixes and suffixes up to `affixes`.
+    They are a bias, the lower-case form and shape of the word and of `window` words on either side
+    (EDGE outside the text), pairs of adjacent words, and prefixes and suffixes up to `affixes`.
     """
     window, count = settings.window, len(words)
     padding = [EDGE] * window
@@ -137,9 +137,9 @@ class CRF:
         tags: NDArray[np.int64],
         spans: Iterable[tuple[int, int, int]],
     ) -> list[float]:
-        """The marginal probability of each span of tags (T,), for scores (T, K).
+        """The marginal probability of each span, of its tags with no `I` after, for scores (T, K).
 
-        `spans` have the first token, one past the last, and a type, as `decode_tags` yields them.
+        `spans` of `tags` (T,) are (first token, one past the last, type), as of `decode_tags`.
         Forward and backward sums are scaled to 1 at each word (Rabiner 1989).
         """
         emitted = np.exp(scores - scores.max(axis=1, keepdims=True))  # (T, K)

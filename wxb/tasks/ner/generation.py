@@ -62,7 +62,7 @@ def _end_id(tokenizer: Any, instruction: str | None) -> int:
 def _answer_ids(
     tokenizer: Any, texts: Sequence[str], spans: Sequence[Sequence[Span]], end: int
 ) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
-    """The tokens of all answers, each with the token `end`, concatenated, and where each begins.
+    """The concatenated tokens of all answers, each with the token `end`, and their row splits.
 
     Tokenizes all markers in one call and all mentions in another.
     """
@@ -78,10 +78,10 @@ def _answer_ids(
     return ids.astype(np.int32, copy=False), row_splits
 
 
-def _prompts(
+def _prompt_builder(
     inputs: WindowedTexts, tokenizer: Any, instruction: str | None, examples: Sequence[Example] = ()
 ) -> Callable[[int], NDArray[np.int32]]:
-    """A function of a window's index: its prompt, as in training.
+    """A function from a window's index to its prompt, as in training.
 
     It is the text and `=>`, or with an instruction a conversation in the tokenizer's chat template:
     the instruction with the first text, the examples' texts with their answers, then the text.
@@ -109,14 +109,14 @@ def _prompts(
 
 
 class GenerativeRecognizer(GeneratorPredictor, Recognizer):
-    """A generator. A span's score is the geometric mean probability of its answer's tokens."""
+    """A generator. All spans of an answer have its score: the geometric mean over its tokens."""
 
     def predict_windows(self, inputs: WindowedTexts, indices: Sequence[int]) -> list[Any]:
         """The spans, by offsets in the texts, of the generated answers to one batch of windows."""
         texts, encoded, windows = inputs
         instruction, examples = (self.settings.get(name) for name in ("instruction", "examples"))
         pad, end = self.tokenizer.pad_token_id, _end_id(self.tokenizer, instruction)
-        prompts = map(_prompts(inputs, self.tokenizer, instruction, examples or ()), indices)
+        prompts = map(_prompt_builder(inputs, self.tokenizer, instruction, examples or ()), indices)
         batch = self.batch([{"input_ids": prompt} for prompt in prompts], side="left")
         longest = self.settings["longest"]
         ids, log_probs = self.model.generate(**batch, max_new_tokens=longest, eos=end, pad=pad)
@@ -209,10 +209,10 @@ class GenerationMethod(WindowedMethod):
         columns, row_splits = read_columns(targets, self.TARGETS)
         instruction = self.experiment.encoding.instruction
         texts = [record.input for record in records] if instruction else []
-        prompts = _prompts(WindowedTexts(texts, encoded, windows), self.tokenizer, instruction)
+        build = _prompt_builder(WindowedTexts(texts, encoded, windows), self.tokenizer, instruction)
 
         def item(window: int) -> dict[str, NDArray[Any]]:
-            prompt = prompts(window)
+            prompt = build(window)
             answer = columns["labels"][row_splits[window] : row_splits[window + 1]]
             return {
                 "input_ids": np.concatenate([prompt, answer]),

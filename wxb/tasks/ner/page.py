@@ -96,7 +96,7 @@ def type_matrix(rows: Sequence[PredictionRow]) -> list[Charts]:
 
 
 def precision_recall_curves(study: Study) -> list[Charts]:
-    """One chart with a curve by threshold for each system that reaches half of the best recall."""
+    """A chart of precision by recall and threshold, without systems below half the best recall."""
     lines = []
     for series, (name, rows) in enumerate(study.predictions.items()):
         scores = np.array([score for row in rows for score in row.scores])

@@ -59,7 +59,7 @@ class Corpus(corpora.Corpus):
         return super().advice(reason)
 
     @model_validator(mode="after")
-    def _check_reading(self) -> Self:
+    def _check_conll_and_repair(self) -> Self:
         by_fields = self.split.by or self.split.held_out_fields
         if self.conll and (self.fields != Fields() or by_fields or self.languages):
             raise ValueError(

@@ -176,9 +176,9 @@ class TaggingMethod(WindowedMethod):
         )
 
     @staticmethod
-    def summarize(logits: Any, labels: Any) -> Any:
-        """The tag of every token (B, T) with the highest logit; `logits` are those of `forward`."""
-        return logits[0].argmax(-1)
+    def summarize(outputs: Any, labels: Any) -> Any:
+        """The likeliest tag of every token (B, T), padding included; `tags` is the first output."""
+        return outputs[0].argmax(-1)
 
     @staticmethod
     def compute_metrics(predicted: Any, labels: Any) -> dict[str, float]:
@@ -188,5 +188,5 @@ class TaggingMethod(WindowedMethod):
         return {"f1": f1(*(map(decode_tags, tags.tolist()) for tags in (gold, predicted)))}
 
     def model_settings(self, targets: Path) -> dict[str, Any]:
-        """The settings of the model: head, word features, direction, implementation."""
+        """The experiment's `model` settings by name: `head`, `word_features` and others."""
         return dict(self.experiment.model.model_dump())

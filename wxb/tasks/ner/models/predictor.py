@@ -87,7 +87,7 @@ class SpanFinder(Predictor):
         return {"seqeval_f1": seqeval_f1(encoded, gold, predicted)}
 
     def output_fields(self, input_: str, prediction: Sequence[ScoredSpan]) -> dict[str, Any]:
-        """The spans of a text with their mentions and scores, as a JSON object."""
+        """The spans of a text with their mentions and scores, as `{"spans": [...]}`."""
         return {
             "spans": [
                 {**span._asdict(), "text": input_[span.start : span.end], "score": round(score, 4)}

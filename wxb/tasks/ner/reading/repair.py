@@ -76,7 +76,7 @@ def repair_offsets(
     Correct offsets are kept. Any other value gets its occurrence nearest to the wrong start that is
     in no other span; longer values choose first, as they may contain shorter ones.
 
-    Raises RecordError if a value does not occur, or not often enough.
+    Raises RecordError if a value is no text, or does not occur often enough.
     """
     repaired, free, wrong = list(offsets), text, []
     for index, ((start, end), value) in enumerate(zip(offsets, values, strict=True)):
