@@ -93,7 +93,7 @@ def test_a_long_history_is_truncated_at_whole_turns_and_counted(full):
     conversation = [message("system", "Brief."), *turns, message("user", "Spell cat.")]
     kept = full.truncate(conversation)
     assert kept.length > 4000
-    assert len(kept.tokens.ids) <= full.window - full.prediction.max_new_tokens
+    assert len(kept.tokens.ids) <= full.context_length - full.prediction.max_new_tokens
     assert kept.dropped % 2 == 0
     turns = conversation[1 + kept.dropped :]
     expected = full.template.tokens([conversation[0], *turns], answer_next=True)

@@ -51,7 +51,7 @@ class Scorer(scorer.Scorer):
         return self.METRICS[0 if np.any(sums["checkable"]) else 2]
 
     def task_fields(self, record: Record, prediction: Any, vocabulary: None) -> dict[str, Any]:
-        """The fields of a row: the answer, its kind and format, and the reply with properties."""
+        """The answer with its kind and format, and the reply with `ended` and `tokens`."""
         gold = record.gold
         return {
             "gold": gold["text"],
@@ -81,7 +81,7 @@ class Scorer(scorer.Scorer):
         }
 
     def details(self, rows: Sequence[PredictionRow]) -> dict[str, Any]:
-        """Counts of questions, scores by kind, distinct-1 and -2, generated tokens."""
+        """Counts of correct and checkable replies, scores by kind, distinct-1 and -2, tokens."""
         sums, by_kind = self.sums(rows), {}
         for kind in sorted({row.kind for row in rows if row.kind is not None}):
             members = [row for row in rows if row.kind == kind]
@@ -116,7 +116,7 @@ def chrf(sums: NDArray[Any]) -> NDArray[Any]:
 
 
 def distinct_n(replies: Sequence[str], n: int) -> float:
-    """Share of distinct word n-grams (Li et al. 2016); a Chinese character is a word."""
+    """Share of distinct word n-grams (Li et al. 2016), with case; a Chinese character is a word."""
     spaced = (re.sub("([\u4e00-\u9fff])", r" \1 ", reply).split() for reply in replies)
     grams = [tuple(words[i : i + n]) for words in spaced for i in range(len(words) - n + 1)]
     return round(len({*grams}) / len(grams), DIGITS) if grams else 0.0

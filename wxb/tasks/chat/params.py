@@ -64,7 +64,7 @@ class Sft(experiments.Network):
 
     @property
     def traits(self) -> list[str]:
-        """Its differences from the defaults, for tables."""
+        """Loss on all tokens and few-shot examples, if so, for tables."""
         loss = ["loss on all tokens"] if self.encoding.loss == "all" else []
         return [*loss, *(["few-shot"] if self.prediction.shots else [])]
 

@@ -47,9 +47,9 @@ class SftMethod(Network):
         Drops the oldest turns of a long conversation; it has no tokens if its last turn is too
         long.
         """
-        write_chunks(path, map(self._columns, chunks))
+        write_chunks(path, map(self._ids_and_generated, chunks))
 
-    def _columns(self, records: Sequence[Record]) -> RaggedColumns:
+    def _ids_and_generated(self, records: Sequence[Record]) -> RaggedColumns:
         rows = []
         for record in records:
             turns = [*deserialize(record.input), message("assistant", record.gold["text"])]
@@ -62,7 +62,7 @@ class SftMethod(Network):
     def targets(self, features: Path, chunks: Chunks) -> Alignment:
         """The tokens with loss as labels, the others IGNORED, and counts of conversations.
 
-        `shortened` conversations lost their oldest turns, `lost` ones have no tokens.
+        `loss: all` is for training only. `shortened` lost their oldest turns, `lost` all of them.
         """
         columns, row_splits = read_columns(features, ["ids", "generated"])
         on_all = self.experiment.encoding.loss == "all" and features.stem == TRAIN
@@ -112,5 +112,5 @@ class SftMethod(Network):
         return model
 
     def settings(self, targets: Path) -> dict[str, Any]:
-        """The lengths, and the name of the template."""
+        """As by default, with the name of the template in use."""
         return {**super().settings(targets), "template": self.template.name}

@@ -24,8 +24,8 @@ from wxb.tasks.methods import GeneratorPredictor, Predictor, batches_by_length
 class Reply(NamedTuple):
     """A reply of a model; empty if the last message alone is too long.
 
-    `ended`: by itself, not by the maximum length. `dropped`: the number of oldest messages that did
-    not fit and were not read. `tokens`: the number of generated ones.
+    `ended`: by itself, not by the maximum length; true if the question is blank. `dropped`: the
+    number of oldest messages that did not fit. `tokens`: the number of generated ones.
     """
 
     text: str
@@ -51,7 +51,7 @@ class Replier(GeneratorPredictor, Responder):
     prediction = Prediction()
 
     def calibrate(self, records: Sequence[Record], *, caption: str) -> None:
-        """Set `examples` to the single question of each kind that is shortest with its answer."""
+        """Set `examples`: of each kind the shortest question and answer, and all without a kind."""
         single = [r for r in records if [m["role"] for m in deserialize(r.input)] == ["user"]]
         by_length = sorted(single, key=lambda r: (len(r.input) + len(r.gold["text"]), r.id))
         # Reversed, so that the shortest of a kind replaces the others.
@@ -69,7 +69,7 @@ class Replier(GeneratorPredictor, Responder):
         return Template(self.tokenizer, self.settings["template"])
 
     def with_examples(self, conversation: Sequence[Message]) -> list[Message]:
-        """A conversation with the few-shot examples after its system message."""
+        """A conversation with `shots` examples after its system message; WxbError without any."""
         if self.prediction.shots and "examples" not in self.settings:
             raise WxbError("shots: a shared or merged model holds no examples; leave it out")
         pairs = self.settings.get("examples", [])[: self.prediction.shots]
@@ -83,14 +83,14 @@ class Replier(GeneratorPredictor, Responder):
         The examples of the prompt do not count as dropped.
         """
         messages = self.with_examples(conversation)
-        room = self.window - self.prediction.max_new_tokens
+        room = self.context_length - self.prediction.max_new_tokens
         kept = self.template.truncate(messages, room, answer_next=True)
         examples = len(messages) - len(conversation)
         return kept._replace(dropped=max(0, kept.dropped - examples))
 
     @property
-    def window(self) -> int:
-        """The maximum number of tokens of prompt and reply together."""
+    def context_length(self) -> int:
+        """The maximum number of tokens of prompt and reply together: the model's positions."""
         return positions(self.model.backbone.config) or sys.maxsize
 
     def count_dropped(self, conversation: Sequence[Message]) -> int:
@@ -115,7 +115,7 @@ class Replier(GeneratorPredictor, Responder):
         if kept.tokens is None:
             raise WxbError(
                 f"the last message is too long: {kept.length} tokens in all, at most"
-                f" {self.window - longest} can be read"
+                f" {self.context_length - longest} can be read"
             )
         backend, stream = self.tokenizer.backend_tokenizer, DecodeStream(skip_special_tokens=True)
         device, end_ids = next(self.model.parameters()).device, self.template.end_ids
@@ -147,7 +147,7 @@ class Replier(GeneratorPredictor, Responder):
     # Many replies
 
     def predictions(self, texts: Sequence[str], /, *, caption: str) -> list[Reply]:
-        """The reply to each conversation, empty to blank ones. Raises WxbError for invalid ones."""
+        """The reply to each conversation; empty if blank or too long. WxbError for invalid ones."""
         replies = [Reply("", ended=True) for _ in texts]
         prompts: dict[int, NDArray[np.int32]] = {}
         for index, text in enumerate(texts):
@@ -192,7 +192,7 @@ class Replier(GeneratorPredictor, Responder):
     ) -> dict[str, float]:
         """Loss (nats per token) and perplexity of the gold answers; `scored`: number that fit.
 
-        Answers that do not fit into the window are skipped.
+        Skips answers that do not fit into the context. If none fits, the loss is 0.
         """
         import torch
 
@@ -200,7 +200,7 @@ class Replier(GeneratorPredictor, Responder):
         for record in records:
             messages = self.with_examples(deserialize(record.input))
             messages.append(message("assistant", record.gold["text"]))
-            kept = self.template.truncate(messages, self.window)
+            kept = self.template.truncate(messages, self.context_length)
             if kept.tokens is not None:
                 ids, generated = kept.tokens
                 stop = np.flatnonzero(generated)[-1] + 1  # of the last answer

@@ -1,8 +1,8 @@
 """Check replies: whether one has the required format, and whether it is correct.
 
-A format is a name, for some with an argument: `text`, `number`, `date`, `letters`, `words 3`, `json
-name`. Correctness ignores case, full or half width, and a final full stop. It does not depend on
-the format, except for JSON.
+A format is a name, for some with an argument: `text`, `number`, `date`, `letters` (such as a-b-c),
+`words 3`, `json name` (an object with this key alone). Correctness ignores case, full or half width
+and a final full stop. It does not depend on the format, except for JSON.
 """
 
 import json

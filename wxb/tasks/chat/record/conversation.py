@@ -17,8 +17,8 @@ WEIGHTS = ("weight", "loss", "train")  # keys that exclude a message from traini
 def validate(value: Any) -> list[Message]:
     """The messages of a JSON value, without outer white space.
 
-    Raises RecordError for a blank or untrainable one, and unless roles are: at most one system
-    first, then user and assistant in turn.
+    Raises RecordError for a blank one, one with `tool_calls` or weight 0, and unless roles are: at
+    most one system first, then user and assistant in turn.
     """
     if not isinstance(value, list) or not value:
         raise RecordError("empty conversation", f"found {value!r:.80}, expected messages")
