@@ -79,4 +79,4 @@ def test_a_class_that_training_lacks_counts_as_missed():
     assert scores(rows)["f1_macro"] == pytest.approx((2 / 3 + 1 + 0) / 3)
     zeros = {"precision": 0.0, "recall": 0.0, "f1": 0.0}
     assert metrics.by_class(rows)["rare"] == {**zeros, "support": 1, "predicted": 0}
-    assert metrics.confusions(rows)["rare"] == {"a": 1, "b": 0, "rare": 0}
+    assert metrics.confusion_matrix(rows)["rare"] == {"a": 1, "b": 0, "rare": 0}

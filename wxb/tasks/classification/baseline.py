@@ -20,7 +20,7 @@ GROUPS = 20  # groups of training records with a word of the lexicon, at least
 
 
 def signed_words(text: str) -> Iterator[tuple[str, int]]:
-    """The lower-case words of a text, with -1 from a negation to the sentence's end, else 1."""
+    """The lower-case words of a text, with -1 from a negation on to the sentence's end, else 1."""
     sign = 1
     for word in WORD.findall(text.lower()):
         sign = 1 if word in END else -1 if NEGATION.fullmatch(word) else sign
@@ -32,7 +32,7 @@ class BaselineClassifier(baselines.Baseline, Classifier):
     """Predicts the shares of classes in training, or the class of the nearest text with certainty.
 
     A text that shares no word with training gets the shares. With a lexicon, the log odds of two
-    classes are the sum of its words' weights; those of negated words are subtracted.
+    classes are the sum of its words' weights (0 if none); those of negated words are subtracted.
     """
 
     def predictions(self, texts: Sequence[str], /, *, caption: str) -> list[Prediction]:

@@ -65,7 +65,7 @@ class Scorer(scorer.Scorer):
             "correct": sum(row.gold == row.predicted for row in rows),
             "auroc": auroc(rows),
             "by_class": by_class(rows),
-            "confusions": confusions(rows),
+            "confusions": confusion_matrix(rows),
         }
 
 
@@ -107,15 +107,15 @@ def by_class(rows: Sequence[PredictionRow]) -> dict[str, dict[str, float]]:
     }
 
 
-def confusions(rows: Sequence[PredictionRow]) -> dict[str, dict[str, int]]:
-    """Counts of records by gold class, then by predicted class."""
+def confusion_matrix(rows: Sequence[PredictionRow]) -> dict[str, dict[str, int]]:
+    """Counts of records by gold class, then by predicted class; also those that are 0."""
     classes = classes_of(rows)
     counts = Counter((row.gold, row.predicted) for row in rows)
     return {gold: {name: counts[gold, name] for name in classes} for gold in classes}
 
 
 def _odds(rows: Sequence[PredictionRow], classes: Sequence[str]) -> NDArray[np.float64]:
-    """The odds (N, K) of each class: p over the sum of the others, which has more digits."""
+    """The finite odds (N, K) of each class: p over the sum of the others, which has more digits."""
     probabilities = np.array([[r.probabilities.get(name, 0.0) for name in classes] for r in rows])
     probabilities = probabilities.reshape(-1, len(classes))
     others = probabilities @ (1 - np.eye(len(classes)))

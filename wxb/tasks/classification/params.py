@@ -33,7 +33,7 @@ class Corpus(corpora.Corpus):
     html: Literal["removed", "kept"] = "removed"
 
     def reads(self, file: Path) -> bool:
-        """Whether the folder of a file has a class, if each file is a text."""
+        """Whether to read a file: if each file is a text, only from a folder with a class."""
         return self.format != "files" or file.parent.name in self.classes
 
     @property

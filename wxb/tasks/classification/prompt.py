@@ -39,10 +39,10 @@ def truncate(encoded: Any, row: int, text: str, settings: Mapping[str, Any]) -> 
     )
 
 
-def prompts(
+def prompt_builder(
     tokenizer: Any, encoded: Any, texts: Sequence[str], settings: Mapping[str, Any]
 ) -> Callable[[int], NDArray[np.int32]]:
-    """A function of a text's index: the tokens of its prompt, up to where the classes differ."""
+    """A function from a text's index to the tokens of its prompt, up to where classes differ."""
     template = _add_template(tokenizer)
 
     def prompt(row: int) -> NDArray[np.int32]:
@@ -67,13 +67,13 @@ class PromptClassifier(LogitClassifier):
         return model
 
     def text_outputs(self, texts: Sequence[str], *, caption: str) -> Any:
-        """The logits for the prompt of each text."""
-        prompt = prompts(self.tokenizer, encode(self.tokenizer, texts), texts, self.settings)
+        """The model's outputs for the prompt of each text, by name."""
+        prompt = prompt_builder(self.tokenizer, encode(self.tokenizer, texts), texts, self.settings)
         items = [{"input_ids": prompt(row)} for row in range(len(texts))]
         return self.outputs(items, caption=caption)
 
     def calibrate(self, records: Sequence[Record], *, caption: str) -> None:
-        """Set `shots` examples, one of each class in turn; other records set the temperature."""
+        """Choose `shots` examples, one of each class in turn; other records set the temperature."""
         of_class = [[r for r in records if r.gold == label] for label in self.labels]
         in_turn = filter(None, chain.from_iterable(zip_longest(*of_class)))
         examples = [*islice(in_turn, self.settings["shots"])]
@@ -92,14 +92,14 @@ class PromptMethod(Network):
     PREDICTOR = PromptClassifier
 
     def max_text_tokens(self) -> int:
-        """As by default; `max_length` is without the tokens of the prompt."""
+        """`encoding.max_length`, in which tokens of the prompt do not count."""
         return self.experiment.encoding.max_length
 
     def items(self, features: Path, targets: Path, records: Iterable[Record]) -> Any:
         """One item per text: its prompt, without examples, and the index of its class."""
         texts, labels = [r.input for r in records], read_columns(targets, ["labels"])[0]["labels"]
         settings = self.settings(targets) | self.model_settings()
-        prompt = prompts(self.tokenizer, read_encoded(features), texts, settings)
+        prompt = prompt_builder(self.tokenizer, read_encoded(features), texts, settings)
         return LazyItems(
             range(len(texts)), lambda row: {"input_ids": prompt(row), "labels": labels[row]}
         )

@@ -51,7 +51,7 @@ class Classifier(Headed):
         attention_mask: Tensor,  # (B, T), 1 for tokens, 0 for padding
         labels: Tensor | None = None,  # (B,)
     ) -> dict[str, Tensor]:
-        """Logits (B, K); with labels also the cross-entropy as `loss`."""
+        """Logits (B, K); with labels also the cross-entropy of those not IGNORED as `loss`."""
         hidden = self.hidden(input_ids, attention_mask)  # (B, T, C)
         if self.pooler is not None:
             pooled = torch.tanh(self.pooler(hidden[:, 0]))  # (B, C)

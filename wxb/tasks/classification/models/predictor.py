@@ -40,7 +40,7 @@ class Classifier(Predictor):
         return {"label": prediction.label, "probabilities": dict(ranked)}
 
     def as_text(self, input_: str, prediction: Prediction) -> str:
-        """The class, its probability and the text, in a line."""
+        """The class and its probability, a tab, and the text as it is."""
         return f"{prediction.label} {prediction.probabilities[prediction.label]:.3f}\t{input_}"
 
 

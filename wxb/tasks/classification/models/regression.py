@@ -83,5 +83,5 @@ def fit_regression(
 
 
 def weights_per_class(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Weights (K, ...) by class; of two classes, scikit-learn keeps only the difference."""
+    """Weights (K, ...) by class; scikit-learn's (1, ...) of two classes become -w/2 and w/2."""
     return values if len(values) > 1 else np.concatenate([-values / 2, values / 2])

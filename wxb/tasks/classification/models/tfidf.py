@@ -30,7 +30,7 @@ class Tfidf:
 
     @classmethod
     def from_texts(cls, texts: Sequence[str], settings: TfidfModel) -> Self:
-        """A model of n-grams in `min_texts` or more texts, with weights 0; WxbError without any."""
+        """An untrained model of the n-grams in `min_texts` or more texts; WxbError without any."""
         vectorizer = _vectorizer(settings.ngrams, settings.sublinear, min_df=settings.min_texts)
         try:
             vectorizer.fit(texts)

@@ -57,8 +57,8 @@ class Reading(reading.Reading):
         """The class of a raw record, None if it has no label; and the repairs of its text.
 
         `labels` maps a label, a string, a whole number or a truth value, to its class, ignoring
-        case; 5.0 is "5". Raises RecordError for a label of another type, and for one that
-        `labels` maps to null.
+        case; others are their own class; 5.0 is "5". Raises RecordError for a label of another
+        type, and for one that `labels` maps to null.
         """
         _, repairs = clean(raw[corpus.fields.input], html=corpus.html == "removed")
         field = corpus.fields.label or CLASS
@@ -110,7 +110,7 @@ class Reading(reading.Reading):
 
 
 def _class_of(file: Path, corpus: Corpus) -> str | None:
-    """The class of a file by its name, None if unlabelled; raises WxbError without one."""
+    """The class of the first pattern that matches a file's name, or None; WxbError without one."""
     for pattern, class_ in corpus.classes.items():
         if fnmatchcase(file.name, pattern):
             return class_
