@@ -27,12 +27,12 @@ Records = Sequence[Mapping[str, Any]]
 
 
 def json_line(content: Mapping[str, Any]) -> str:
-    """A JSON object as one line; all Unicode line separators in it are escaped."""
+    """A JSON object as a line with its end; all Unicode line separators in it are escaped."""
     return json.dumps(content, ensure_ascii=False).translate(_LINE_ENDS) + "\n"
 
 
 def _csv(records: Records) -> Iterator[str]:
-    """A CSV table, the header first; lists and objects are JSON in their cell."""
+    """One CSV text with CRLF, headed by the first record's fields; lists and objects are JSON."""
     writer = csv.writer(table := io.StringIO())
     for values in chain(records[:1], (record.values() for record in records)):
         writer.writerow(
@@ -51,8 +51,8 @@ FORMATS: Mapping[str, Callable[[Records], Iterable[str]]] = {
 def export(params: Params, name: str, split: str, format_: str | None, output: Path | None) -> None:
     """Write a corpus's split, or an experiment's test records, to a file or standard output.
 
-    The format is by default that of the output's suffix, else JSONL. Raises WxbError if the name,
-    the split or the format is unknown, or the records do not exist yet.
+    The format is by default the output's suffix, and JSONL on standard output. Raises WxbError if
+    the name, the split or the format is unknown, or the records do not exist yet.
     """
     blocks: dict[str, Any] = {**params.corpora, **params.experiments}
     if name not in blocks:

@@ -24,7 +24,7 @@ def _statistics(features: NDArray[np.float32]) -> NDArray[np.float32]:
 
 
 def _recording_statistics(path: str, encoding: Spectrograms) -> list[float]:
-    """The statistics of a recording, truncated to a window."""
+    """The statistics of a recording, truncated or padded with silence to a window."""
     length = encoding.window * FRAMES
     features = to_window(log_mel(read(path), encoding.mel_bands, length), length)
     return [round(x, DECIMALS) for x in _statistics(features[None])[0].tolist()]

@@ -12,14 +12,14 @@ POSITIONS = 50  # of Whisper's encoder, per second
 ENGLISH = 51864  # tokens of the English Whispers; the others have more
 
 
-def _check_range(bounds: tuple[float, float]) -> tuple[float, float]:
+def _check_ascending(bounds: tuple[float, float]) -> tuple[float, float]:
     if bounds[0] > bounds[1]:
         raise ValueError(f"found {bounds[0]:g} to {bounds[1]:g}; the lower bound must come first")
     return bounds
 
 
 # The bounds of a uniform distribution.
-Range = Annotated[tuple[float, float], Field(strict=False), AfterValidator(_check_range)]
+Range = Annotated[tuple[float, float], Field(strict=False), AfterValidator(_check_ascending)]
 
 
 class Fields(corpora.Fields):
@@ -146,7 +146,7 @@ class Seq2Seq(experiments.Network):
 
     @property
     def weights(self) -> Any:  # type: ignore[override]
-        """`whisper`, or None for a new model with random weights."""
+        """The kind of weights, "whisper", or None for a new model with random ones."""
         return None if self.model.shape else "whisper"
 
     @property
@@ -176,7 +176,7 @@ class Seq2Seq(experiments.Network):
 
     @property
     def traits(self) -> list[str]:
-        """The additions to its training, for tables."""
+        """SpecAugment and CTC, if it trains with them, for tables."""
         traits = {"SpecAugment": self.model.spec_augment, "CTC": self.model.ctc_weight}
         return [trait for trait, setting in traits.items() if setting]
 

@@ -37,7 +37,7 @@ def _speeds(path: Path, encoding: Encoding) -> list[float]:
 
 
 def _features(job: tuple[str, float, Encoding]) -> NDArray[np.float16]:
-    """The features (F, bands) of a recording at a speed."""
+    """The features (F, bands) of a recording at a speed, truncated to a window."""
     path, speed, encoding = job
     samples = read(path)
     if speed != 1:
@@ -104,7 +104,7 @@ class WhisperMethod(Network):
         backend.add_special_tokens([AddedToken(t, special=True, normalized=False) for t in missing])
 
     def encode(self, chunks: Chunks, path: Path, *, caption: str) -> None:
-        """Write the log-mel features of recordings, in parallel; other speeds follow originals."""
+        """Write log-mel features in parallel: all recordings, then all at each other speed."""
         encoding = self.experiment.encoding
         files = [record.input for records in chunks for record in records]
         jobs = [(file, speed, encoding) for speed in _speeds(path, encoding) for file in files]

@@ -55,7 +55,7 @@ class Corpus(corpora.Corpus):
     pairs: Pairs = Pairs()
 
     def reads(self, file: Path) -> bool:
-        """Whether a file has one of the suffixes of `parallel`, if given."""
+        """Whether to read a file: with `parallel`, only those with one of its suffixes."""
         return self.parallel is None or file.suffix in [f".{suffix}" for suffix in self.parallel]
 
     @model_validator(mode="after")

@@ -102,7 +102,7 @@ class Seq2SeqMethod(Network):
 
     @staticmethod
     def compute_metrics(statistics: NDArray[Any], labels: NDArray[Any]) -> dict[str, float]:
-        """BLEU of greedy translations of validation records, with one reference at a time."""
+        """BLEU, from statistics (N, 10), of greedy validation translations with one reference."""
         return {"bleu": float(metric_of_sums(BLEU(), statistics.sum(axis=0)))}
 
     def settings(self, targets: Path) -> dict[str, Any]:

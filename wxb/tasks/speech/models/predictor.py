@@ -102,10 +102,10 @@ def read(source: str | bytes) -> NDArray[np.float32]:
 def windows(samples: NDArray[np.float32], seconds: int, *, pause: float) -> list[Window]:
     """Windows of at most `seconds` that cover all speech; none if the recording is silent.
 
-    A recording that fits into one window, without silence at its ends, is not split. In a longer
-    one, pauses of `pause` seconds always separate windows, shorter ones only if the window would be
-    too long. Speech without a pause that exceeds a window is cut at the quietest moment of the
-    window's second half.
+    A recording whose part between silent ends fits into a window is not split. In a longer one,
+    pauses of `pause` seconds always separate windows, shorter ones only if the window would be too
+    long. Speech without a pause that exceeds a window is cut at the quietest moment of the window's
+    second half.
     """
     levels = audio.frame_levels(samples)
     if levels.max(initial=-np.inf) < audio.SILENT:

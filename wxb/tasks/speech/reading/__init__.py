@@ -148,7 +148,7 @@ class Reading(reading.Reading):
             yield replace(record, input=path, gold=gold)
 
     def preview(self, record: Record) -> str:
-        """The recording, its seconds and its transcript."""
+        """The id of the recording, its seconds and its transcript."""
         seconds = f"{record.gold['seconds']:.1f} s, {record.gold['text']}" if record.gold else None
         return f"{record.id} -> {seconds}"
 
@@ -185,7 +185,7 @@ def _ends(name: str) -> Iterator[tuple[str, ...]]:
 
 
 def _time_fragment(row: Mapping[str, Any], fields: Fields) -> str:
-    """The fragment of a path for the seconds of a row; empty for the whole recording."""
+    """The fragment of a path for the seconds of a row, unchecked; empty for a whole recording."""
     keys = (fields.start, fields.end, fields.duration)
     values = [row.get(key) if key else None for key in keys]
     try:

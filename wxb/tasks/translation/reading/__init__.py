@@ -29,8 +29,8 @@ class Reading(reading.Reading):
     def raw_records(self, file: Path, corpus: Corpus) -> Iterator[Raw]:
         """The unusable pairs of a file, then one record per source with its references.
 
-        A record has the place and the other fields of its first pair; further pairs count as
-        repairs. Records that share a reference have the same `document`.
+        A record has the place and the other fields of its first pair, and a repair for each other
+        pair. Records that share a reference have the same `document`.
         """
         if corpus.parallel:
             rows = _parallel_lines(file, corpus.parallel)
@@ -75,7 +75,7 @@ class Reading(reading.Reading):
 
 
 def _parallel_lines(file: Path, languages: Sequence[str]) -> Iterator[Raw]:
-    """The lines of a file and of its partner in the other language; none for the partner.
+    """The pairs of a file in the first language and its partner; none for files in the second.
 
     `languages` are the suffixes of both. Raises WxbError if the partner is missing, or has another
     number of lines.

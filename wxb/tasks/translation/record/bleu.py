@@ -17,7 +17,7 @@ NO_SPACES = regex.compile(
 
 
 def tokenizer_of(text: str) -> str:
-    """The name of sacrebleu's tokenizer for the script of a text."""
+    """The tokenizer of sacrebleu for the script of a text: SPACED, CHINESE or CHARACTERS."""
     if NO_SPACES.search(text):
         return CHARACTERS
     return CHINESE if HAN.search(text) else SPACED
