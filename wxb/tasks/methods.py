@@ -308,9 +308,9 @@ class Network(Method):
 
     @staticmethod
     def summarize(outputs: Any, labels: Any) -> Any:
-        """What `compute_metrics` needs of a batch; `outputs` are those of the model but the loss.
+        """What `compute_metrics` needs of a batch; `outputs` are the model's, without the loss.
 
-        By default the class (...) with the highest of logits (..., K), or outputs without K.
+        By default the class (...) with the highest of logits (..., K), else `outputs` unchanged.
         """
         return outputs.argmax(-1) if outputs.ndim > labels.ndim else outputs
 

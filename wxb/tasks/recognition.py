@@ -145,7 +145,7 @@ class FieldNames(Section):
     def corpus_block(
         self, rows: Sequence[Row], flags: Flags, columns: Sequence[str] = ()
     ) -> Block | None:
-        """`fields` and `split` for records, None without these fields. FlagError if several fit."""
+        """`fields` and `split` for records; None if they lack fields, FlagError if several fit."""
         known = self._candidates(rows, flags)
         form = next((form for form in self.forms if all(known.get(key) for key in form)), None)
         if form is None:
@@ -183,7 +183,7 @@ class FieldNames(Section):
         return known
 
     def _split(self, rows: Sequence[Row], fields: Block, flags: Flags) -> Block:
-        """`split` of the block: shares of records, which stay together by a field, if any.
+        """The value of `split`: shares of records, which stay together by a field, if any.
 
         Raises FlagError for a field of published splits, unless --group is given.
         """

@@ -139,7 +139,7 @@ class CRF:
     ) -> list[float]:
         """The marginal probability of each span, of its tags with no `I` after, for scores (T, K).
 
-        `spans` of `tags` (T,) are (first token, one past the last, type), as of `decode_tags`.
+        `spans` of `tags` (T,) are (first token, one past the last, type), as `decode_tags` yields.
         Forward and backward sums are scaled to 1 at each word (Rabiner 1989).
         """
         emitted = np.exp(scores - scores.max(axis=1, keepdims=True))  # (T, K)

@@ -51,7 +51,7 @@ class Replier(GeneratorPredictor, Responder):
     prediction = Prediction()
 
     def calibrate(self, records: Sequence[Record], *, caption: str) -> None:
-        """Set `examples`: of each kind the shortest question and answer, and all without a kind."""
+        """Set `examples`: each kind's shortest single question and answer; all without a kind."""
         single = [r for r in records if [m["role"] for m in deserialize(r.input)] == ["user"]]
         by_length = sorted(single, key=lambda r: (len(r.input) + len(r.gold["text"]), r.id))
         # Reversed, so that the shortest of a kind replaces the others.
@@ -80,7 +80,7 @@ class Replier(GeneratorPredictor, Responder):
     def truncate(self, conversation: Sequence[Message]) -> Truncation:
         """The newest turns of a conversation that leave room for a reply, with the prompt.
 
-        The examples of the prompt do not count as dropped.
+        The examples of the prompt are dropped first, and do not count as dropped.
         """
         messages = self.with_examples(conversation)
         room = self.context_length - self.prediction.max_new_tokens
