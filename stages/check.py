@@ -16,10 +16,10 @@ CHECKED, BACKBONES = Path(".wxb/params-checked"), Path(".wxb/backbones")
 
 
 def main() -> None:
-    """Write the file that other stages depend on; exits with 1 if params.yaml is invalid.
+    """Check params.yaml and local checkpoints, and write the file that other stages depend on.
 
-    For each backbone, also writes a link to its local checkpoint, or an empty file. DVC hashes the
-    files behind the link, so that other weights make the stages of the backbone stale.
+    Exits with 1 for errors. A new folder has a link to each local checkpoint, or an empty file. DVC
+    hashes the files behind the link, so that other weights make the stages of the backbone stale.
     """
     try:
         params = load()

@@ -18,8 +18,8 @@ def main(params: Params, name: str) -> dict[str, float]:
     """Write metrics and predictions of the experiment `name`, for all seeds and test sets.
 
     Metrics are means over seeds; those of further test sets begin with the name of the set. A model
-    that is the same with each seed, such as a prompt, predicts once. Returns the number of `inputs`
-    that were predicted, and the seconds of `predicting` them.
+    that is the same with each seed, such as a prompt, predicts once. Returns numbers for the cost
+    of the stage: the `inputs` that were predicted, and the seconds of `predicting` them.
     """
     experiment = params.block("experiments", name)
     study = params.studies[experiment.study]
@@ -36,7 +36,7 @@ def main(params: Params, name: str) -> dict[str, float]:
     model_metrics: dict[str, list[Mapping[str, float]]] = {test_set: [] for test_set in test_sets}
     inputs, seconds = 0, 0.0
     for subfolder in map(study.seed_subfolder, study.seeds):
-        if subfolder and _has_same_files(model / subfolder, model):
+        if subfolder and _is_same_model(model / subfolder, model):
             for test_set in test_sets:
                 runs[test_set][subfolder] = runs[test_set][""]
                 model_metrics[test_set].append(model_metrics[test_set][0])
@@ -81,8 +81,8 @@ def main(params: Params, name: str) -> dict[str, float]:
     return {"inputs": inputs, "predicting": round(seconds, 3)}
 
 
-def _has_same_files(model: Path, first: Path) -> bool:
-    """Whether `first` has a copy of every file of `model`; it may have more files."""
+def _is_same_model(model: Path, first: Path) -> bool:
+    """Whether `first` has the same files as `model`, and perhaps more, such as other seeds."""
     files = [str(file.relative_to(model)) for file in model.rglob("*") if file.is_file()]
     return filecmp.cmpfiles(first, model, files, shallow=False)[0] == files
 

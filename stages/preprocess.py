@@ -26,7 +26,7 @@ def preprocess(
 
     These are `<split>.parquet`, `rejects.jsonl` and `profile.json`. Each raw record ends in a split
     or in the rejects. Inputs that are files are also written to `out`, whose final path is `home`.
-    Prints progress. Raises WxbError if files cannot be read or have no usable record.
+    Prints progress. Raises WxbError if files cannot be read, or if a split has no labelled record.
     """
     task, labelling = tasks.get(corpus.task).reading, tasks.get(corpus.task).record
     records, rejects, unread_fields, unread_files = read_prepared(
@@ -63,7 +63,7 @@ def preprocess(
 
 
 def _drain(records: list[Record]) -> Iterator[Record]:
-    """Yield records in order, and remove them from the list."""
+    """Yield the records in order, and empty the list, which frees each record after its use."""
     records.reverse()
     while records:
         yield records.pop()

@@ -1,4 +1,4 @@
-"""Pretrain a backbone on its corpus, or copy the weights of its checkpoint."""
+"""Pretrain a backbone from random weights or a checkpoint; without `pretraining`, copy these."""
 
 import shutil
 

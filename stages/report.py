@@ -48,10 +48,10 @@ def main(params: Params, name: str) -> None:
 
 
 def _curves_by_metric(folder: Path) -> dict[str, Curve]:
+    """The curve in each CSV file of a folder, by metric; further seeds have their own folders."""
     curves: dict[str, Curve] = {}
     for path in sorted(folder.glob("*.csv")):
-        with path.open(encoding="utf-8", newline="") as file:
-            rows = [*csv.reader(file)][1:]
+        rows = [*csv.reader(path.read_text(encoding="utf-8").splitlines())][1:]
         curves[path.stem] = [(int(step), float(value)) for step, value in rows]
     return curves
 
