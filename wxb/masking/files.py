@@ -67,7 +67,7 @@ class Source:
         return WxbError(f"{self.name}: line {line}: {fault}")
 
     def blocks(self) -> Iterator[Block]:
-        """Blocks of the input with their texts. Raises WxbError if not UTF-8 or in its format."""
+        """Blocks: any byte order mark, then texts. Raises WxbError if not UTF-8 in its format."""
         blocks = self._decoded_blocks()
         first = next(blocks, Block("", 1))
         mark = first.content[: first.content.startswith("\ufeff")]
@@ -124,7 +124,7 @@ class Source:
 
 
 def format_of(path: Path, default: Format | None = None) -> Format | None:
-    """The format of a file by its suffix. Raises WxbError for an unknown one without a default."""
+    """The format of a known suffix, else `default`. Raises WxbError for an unknown one and None."""
     suffix = path.suffix.lower()
     if suffix and suffix not in SUFFIXES and not default:
         raise WxbError(f"{path}: unknown suffix; choose --format, or convert it to text or CSV")
@@ -233,8 +233,8 @@ def rewrite(
 ) -> None:
     """Write each input to its output, with the edits of its texts. Shows progress on a terminal.
 
-    `save` is called before output is visible, `check` with each block and the edits of its texts.
-    Raises WxbError for outputs that cannot be written.
+    For each block, `find_edits` gets its texts, `check` also their edits; then `save` is called,
+    and the output gets visible. Raises WxbError for outputs that cannot be written.
     """
     for source in sources:
         with _opened(source.target) as file:

@@ -14,7 +14,7 @@ from wxb.core.errors import choices
 from wxb.masking.files import Block, Source
 from wxb.masking.operators import DEFAULT, read_operators
 from wxb.masking.placeholders import BRACKETS, Edit, Placeholders, apply_edits
-from wxb.masking.rules import MASKED, WORD, ValuePatterns, Values, find_values, folded
+from wxb.masking.rules import MASKED, WORD, CaselessSet, ValuePatterns, find_values, folded
 
 TEXTS = 256  # of a batch
 DENIED = "DENIED"  # the type of values that --deny finds
@@ -71,7 +71,7 @@ class Masker:
             self.mapping.add_types(types)
 
     def mask(self, texts: Iterable[Any]) -> list[Any]:
-        """The masked texts, in order. Values that are no texts, such as None, are kept."""
+        """The masked texts, in order; others, such as None, are kept. Does not save `mapping`."""
         if isinstance(texts, str):
             raise TypeError("mask: found one text; expected a list of them: mask([text])[0]")
         values = [*texts]
@@ -132,7 +132,7 @@ class Check:
     """
 
     def __init__(self, masker: Masker) -> None:
-        self.masker, self.values, self.words = masker, Values(), set[str]()
+        self.masker, self.values, self.words = masker, CaselessSet(), set[str]()
         self._add_values([*masker.mapping.values.values(), *masker.mapping.fakes.values()])
         self.file = TemporaryFile("w+", encoding="utf-8")  # noqa: SIM115
 
@@ -144,7 +144,7 @@ class Check:
             self.words.update(map(folded, words))
 
     def add(self, source: Source, block: Block, rows: Sequence[list[Edit]]) -> None:
-        """Keep a block with its edits applied, and search for the values that they replace."""
+        """Keep a masked block for `report`, which also searches for the values that it masks."""
         for (_, _, text), row in zip(block.texts, rows, strict=True):
             self._add_values(text[edit.start : edit.end] for edit in row)
         hidden = ([edit._replace(new=HIDDEN) for edit in row] for row in rows)

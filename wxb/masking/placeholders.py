@@ -14,7 +14,7 @@ from pydantic import BaseModel, Field, ValidationError
 
 from wxb import WxbError
 from wxb.core.files import publish, write_json
-from wxb.masking.rules import Values
+from wxb.masking.rules import CaselessSet
 
 LITERAL = "LITERAL"
 BRACKETS = ("<>", "[]", "{}")  # that masking can write
@@ -66,7 +66,7 @@ class Placeholders:
         except (ValidationError, IsADirectoryError):  # the first quotes values
             raise WxbError(f"{path}: expected a mapping that `wxb mask --mapping` wrote") from None
         self.values, self.fakes = dict[str, str](), content.fakes
-        self.known, self.restored, self.altered = Values(), 0, 0
+        self.known, self.restored, self.altered = CaselessSet(), 0, 0
         self._by_value: dict[tuple[str, str], str] = {}
         self._by_name: dict[tuple[str, int], str] = {}  # values by label without case, and number
         self._last: dict[str, int] = {}  # numbers by label without case
@@ -79,7 +79,7 @@ class Placeholders:
 
     def add_types(self, types: Iterable[str]) -> None:
         """Find placeholders of these types, too: call it before `escape`."""
-        self._labels.update(map(_label, types))
+        self._labels.update(map(_without_syntax, types))
         labels = map(re.escape, sorted(self._labels, key=len, reverse=True))
         label = f"({'|'.join(labels)})".replace("_", r"\\?[_ -]")
         name = rf"{label}(?:[ \\_#-]{{1,3}}|(?<!\d)){_NUMBER}"
@@ -98,7 +98,7 @@ class Placeholders:
 
     def placeholder(self, type_: str, value: str) -> str:
         """The placeholder of a value; adds a new one if there is none."""
-        label = _label(type_)
+        label = _without_syntax(type_)
         known = self._by_value.get((label, value))
         return known or self._add(label, self._last.get(_folded(label), 0) + 1, value)
 
@@ -112,7 +112,7 @@ class Placeholders:
                 yield Edit(start, end, self.placeholder(LITERAL, text[start:end]))
 
     def restore(self, texts: Iterable[str]) -> Iterator[list[Edit]]:
-        """Yield the edits of each text that replace placeholders by values, and count them."""
+        """Yield edits by text that restore placeholders, not fakes; count `restored`, `altered`."""
         for text in texts:
             edits, narrow = [], _narrow(text)
             for match in self._whole.finditer(narrow):
@@ -129,7 +129,7 @@ class Placeholders:
         return self._by_name.get((_folded(label), int(number)))
 
     def save(self) -> None:
-        """Write the values to the file, if any are new, atomically; only its owner may read it."""
+        """Write the file atomically, if it or a value is new; only its owner may read it."""
         size = len(self.values) + len(self.fakes)
         if self.path and self._saved != size:
             with publish(self.path) as (draft,):
@@ -138,7 +138,7 @@ class Placeholders:
             self._saved = size
 
 
-def _label(type_: str) -> str:
+def _without_syntax(type_: str) -> str:
     return _NOT_IN_LABELS.sub("", _narrow(type_)).strip() or LITERAL
 
 

@@ -39,7 +39,7 @@ _NOTHING = dict.fromkeys(map(ord, INVISIBLE))
 MASKED = "value, or part of one, that is masked elsewhere"
 
 
-class Values:
+class CaselessSet:
     """A set of values, which are found in any case and Unicode form, with any blanks."""
 
     def __init__(self) -> None:
@@ -51,7 +51,7 @@ class Values:
             self._values.setdefault(words[0], {}).setdefault(len(words), set()).add(words)
 
     def find(self, text: str) -> Iterator[tuple[int, int, str]]:
-        """Yield start, end and MASKED for each value in a text, at whole words."""
+        """Yield start, end and MASKED for each value at whole words of a text; may overlap."""
         spans = [match.span() for match in WORD.finditer(text)] if self._values else []
         words = [folded(text[start:end]) for start, end in spans]
         for index, word in enumerate(words):
@@ -61,7 +61,7 @@ class Values:
 
 
 def folded(word: str) -> str:
-    """A word without case, Unicode forms and invisible characters."""
+    """A word without case and invisible characters, in NFC."""
     return unicodedata.normalize("NFC", word.translate(_NOTHING)).casefold()
 
 
@@ -85,7 +85,7 @@ class ValuePatterns:
     """
 
     def __init__(self, items: Iterable[str]) -> None:
-        self.exact, self.values, self.patterns = set[str](), Values(), list[re.Pattern[str]]()
+        self.exact, self.values, self.patterns = set[str](), CaselessSet(), list[re.Pattern[str]]()
         for item in items:
             if not item.strip():
                 raise WxbError("found an empty value to allow or deny; leave the option out")
