@@ -57,7 +57,7 @@ def run(verb: str, main: Main, doc: str | None) -> None:
             folders = (paths.RAW, paths.CLEAN, paths.MODELS)
             require_valid_links([paths.page(name), *(folder / name for folder in folders)])
             process, before = engine.find(stage), inputs.read(stage)
-            engine.end_with(process)
+            engine.terminate_after(process)
             publish_checks.append(partial(engine.require_running, stage, process))
             publish_checks.append(partial(inputs.require_unchanged, stage, before))
             params = load()

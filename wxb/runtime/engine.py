@@ -40,7 +40,7 @@ def writer_pids() -> dict[str, int]:
 def find(stage: str) -> psutil.Process | None:
     """The process of DVC that runs this process as `stage`; None if DVC does not run it.
 
-    Also None if DVC's rwlock names no process. Raises WxbError if the engine has ended already.
+    Also None if DVC's rwlock is damaged or names none. Raises WxbError if it has ended already.
     """
     pids: set[int] = set()
     with suppress(ValueError, OSError):  # DVC itself refuses to go on with a damaged file
@@ -55,15 +55,15 @@ def find(stage: str) -> psutil.Process | None:
 
 def require_running(stage: str, engine: psutil.Process | None) -> None:
     """Raise WxbError if the engine of a stage has ended."""
-    if engine is not None and not _is_alive(engine):
+    if engine is not None and _has_ended(engine):
         raise WxbError(ENDED.format(stage))
 
 
-def end_with(engine: psutil.Process | None) -> None:
-    """Send SIGTERM to this process as soon as its engine has ended; if ignored, exit with 143."""
+def terminate_after(engine: psutil.Process | None) -> None:
+    """Start a thread that sends SIGTERM once the engine has ended; if ignored, exit with 143."""
 
     def watch(engine: psutil.Process) -> None:
-        while _is_alive(engine):
+        while not _has_ended(engine):
             time.sleep(SECONDS_BETWEEN)
         print(f"the engine of this stage (process {engine.pid}) has ended", flush=True)
         os.kill(os.getpid(), signal.SIGTERM)
@@ -74,8 +74,8 @@ def end_with(engine: psutil.Process | None) -> None:
         threading.Thread(target=watch, args=(engine,), daemon=True).start()
 
 
-def _is_alive(engine: psutil.Process) -> bool:
+def _has_ended(engine: psutil.Process) -> bool:
     try:
-        return bool(engine.is_running() and engine.status() != psutil.STATUS_ZOMBIE)
+        return not engine.is_running() or engine.status() == psutil.STATUS_ZOMBIE
     except psutil.NoSuchProcess:
-        return False
+        return True

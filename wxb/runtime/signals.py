@@ -25,7 +25,7 @@ def exit_during_imports() -> None:
     is_stage = sys.orig_argv[1:2] == ["-m"] and sys.orig_argv[2].startswith("stages.")
     if not IS_FIRST_PROCESS:
         signal.signal(signal.SIGINT, signal.SIG_IGN)
-    elif is_default and (is_stage or _is_command()):
+    elif is_default and (is_stage or _is_wxb()):
         signal.signal(signal.SIGINT, _exit_immediately)
 
 
@@ -47,13 +47,13 @@ def ignore_interrupts() -> None:
         signal.signal(signal_number, signal.SIG_IGN)
 
 
-def _is_command() -> bool:
+def _is_wxb() -> bool:
     return Path(sys.argv[0]).name == "wxb"
 
 
 def _exit_immediately(signal_number: int, frame: object) -> NoReturn:
     """Handle Ctrl-C: print one line with the stage's name and exit with code 130, no cleanup."""
-    if _is_command():
+    if _is_wxb():
         os.write(2, b"wxb: interrupted\n")
         os._exit(130)
     module, *name = sys.orig_argv[2:]
