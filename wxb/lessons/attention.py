@@ -26,7 +26,7 @@ NAMES = (*OFFSETS, "first")
 
 
 def run(params: Params, name: str) -> Lesson:
-    """Run a trained model on a sentence; the page has the attention of heads of the last layers."""
+    """Show the attention of a model's last layers to a sentence; metrics are maxima over heads."""
     settings: AttentionLesson = params.block("lessons", name)
     tokens, weights = attention_weights(Path(settings.path), settings.sentence)
     layers, heads = weights.shape[:2]
@@ -41,7 +41,7 @@ def run(params: Params, name: str) -> Lesson:
             f"{name}_max": round(max(shares[name] for shares in shares_by_head.values()), 6)
             for name in NAMES
         },
-        answer=_answer(shares_by_head),
+        answer=_most_focused_head(shares_by_head),
         facts=[
             counted(len(tokens), "tokens"),
             f"{counted(layers, 'layers')} of {counted(heads, 'heads')}",
@@ -91,7 +91,7 @@ def attention_weights(folder: Path, sentence: str) -> tuple[list[str], Floats]:
 
 
 def attention_by_target(weights: Floats) -> dict[str, float]:
-    """The shares of a head's attention (T, T) to `before`, `itself`, `after`, `first`, `others`."""
+    """Shares of a head's attention (T, T): `before`, `itself`, `after`, else `first`, `others`."""
     length = len(weights)
     shares = {
         name: float(np.trace(weights, offset=offset)) / length for name, offset in OFFSETS.items()
@@ -101,7 +101,7 @@ def attention_by_target(weights: Floats) -> dict[str, float]:
     return {**shares, "first": first, "others": max(0.0, 1 - sum(shares.values()) - first)}
 
 
-def _answer(shares_by_head: dict[tuple[int, int], dict[str, float]]) -> str:
+def _most_focused_head(shares_by_head: dict[tuple[int, int], dict[str, float]]) -> str:
     candidates = [(s[name], head, name) for head, s in shares_by_head.items() for name in NAMES]
     share, (layer, head), name = max(candidates, key=itemgetter(0))
     targets = {"itself": "the token itself", "first": "the first token"}

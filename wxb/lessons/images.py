@@ -82,7 +82,7 @@ def run(params: Params, name: str) -> Lesson:
             f"{len(classes)} classes",
             f"{amount(parameters)} parameters",
         ],
-        sections=[_confusions(test, predicted), _training(history)],
+        sections=[_confusion_matrix(test, predicted), _training(history)],
     )
 
 
@@ -105,7 +105,7 @@ def channel_statistics(images: Images) -> tuple[Floats, Floats]:
 
 
 def accuracy(right: NDArray[np.bool_]) -> Interval:
-    """The accuracy of pictures (N,), with its interval."""
+    """The accuracy of pictures (N,), with the interval of `metrics.intervals`."""
     counts = {"correct": right.astype(np.int64), "pictures": np.ones(len(right), np.int64)}
 
     def scores(sums: Sums) -> dict[str, NDArray[np.float64]]:
@@ -119,7 +119,7 @@ def _items(images: Images, mean: Floats, std: Floats) -> list[dict[str, Any]]:
     return [{"pixels": pixels, "labels": label} for pixels, label in pairs]
 
 
-def _confusions(test: Images, predicted: NDArray[np.int64]) -> Section:
+def _confusion_matrix(test: Images, predicted: NDArray[np.int64]) -> Section:
     matrix = confusion_matrix(test.labels, predicted, labels=range(len(test.classes))).tolist()
     rows = (dict(zip(test.classes, counts, strict=True)) for counts in matrix)
     return Section(
