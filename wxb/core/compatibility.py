@@ -27,9 +27,9 @@ NATIVE = {"hidden states": ("bert", "llama"), "decoder": ("llama", "gpt2"), "whi
 
 
 def require(params: Params, name: str, folder: Path, tokenizer: Any = None) -> None:
-    """Raise WxbError if the checkpoint of backbone `name` does not fit its experiments.
+    """Raise WxbError if backbone `name` has a checkpoint that does not fit its experiments.
 
-    Also checks its pretraining, and `tokenizer` if given. Without a checkpoint, a backbone fits.
+    Also checks its pretraining, and `tokenizer` if given. Reports the first experiment that fails.
     """
     if not (backbone := params.backbones.get(name)) or not backbone.checkpoint:
         return
@@ -53,7 +53,7 @@ def require(params: Params, name: str, folder: Path, tokenizer: Any = None) -> N
 
 
 def require_fitting_local_checkpoints(params: Params) -> None:
-    """Call `require` for the checkpoint of each backbone that is a local folder or GGUF file."""
+    """Call `require` for each checkpoint that is an existing local folder or GGUF file."""
     for name, backbone in params.backbones.items():
         if backbone.is_local:
             with hub.checkpoint(backbone.checkpoint or "", weights=True) as folder:

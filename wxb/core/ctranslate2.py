@@ -99,7 +99,7 @@ def read_arrays(parts: Sequence[Path]) -> Arrays:
 def weights(arrays: Mapping[str, NDArray[np.generic]]) -> Arrays:
     """The weights of `read_arrays` by transformers' names: queries, keys and values apart.
 
-    Keys have no bias in transformers; it is zero in CTranslate2.
+    Their types stay. Keys have no bias in transformers; it is zero in CTranslate2.
     """
     state: Arrays = {}
     for name, values in arrays.items():

@@ -25,13 +25,13 @@ def did_you_mean(name: object, known: Iterable[str]) -> str:
 
 
 def choices(name: object, known: Iterable[str]) -> str:
-    """The suffix of `did_you_mean`, and a list of all known names."""
+    """The suffix of `did_you_mean`, and all known names in the given order."""
     names = list(known)
     return f"{did_you_mean(name, names)} (choose from: {', '.join(names)})"
 
 
 def counted(count: int, noun: str) -> str:
-    """A count and its noun, which is given in the plural: "1 record", "2,000 records"."""
+    """A count and its noun, given as a plural in -s: "1 record", "2,000 records"."""
     return f"{count:,} {noun.removesuffix('s') if count == 1 else noun}"
 
 
@@ -42,7 +42,7 @@ def require_output(path: Path, stage: str) -> None:
 
 
 def storage_error(error: BaseException) -> str | None:
-    """A line for an error of a full, read-only or forbidden disk; None for any other error."""
+    """A line for an OSError of a full, read-only or forbidden disk; None for those it caused."""
     advice = {
         **dict.fromkeys((errno.ENOSPC, errno.EDQUOT), "free some space"),
         errno.EROFS: "choose a folder that can be written",

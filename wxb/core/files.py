@@ -62,7 +62,7 @@ def publish(*targets: str | Path) -> Iterator[tuple[Path, ...]]:
 def write_lock(target: Path) -> Iterator[None]:
     """Hold a lock file beside a file or folder, so that no other process writes it.
 
-    Creates the parent folders. Raises WxbError if another process holds the lock.
+    Creates the parent folders. Raises WxbError if the lock is held, OSError if there is no flock.
     """
     path = target.with_name(f".{target.name}.partial.lock")
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -100,7 +100,7 @@ def _refuse_constant(name: str) -> None:
 def write_jsonl(path: Path, records: Iterable[Any]) -> None:
     """Write one JSON value per line, in UTF-8; creates the parent folders.
 
-    Lone surrogates, which UTF-8 cannot encode, become JSON escapes.
+    Lone surrogates, which UTF-8 cannot encode, become JSON escapes. NaN and infinities are written.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("w", encoding="utf-8", errors="backslashreplace", newline="\n") as lines:
@@ -124,7 +124,7 @@ def remove(path: Path) -> None:
 
 
 def require_valid_links(outputs: Iterable[Path]) -> None:
-    """Raise WxbError for a linked folder above an output, and for a link without a target."""
+    """Raise WxbError for a linked folder above an output, and for a broken link at or in it."""
     for output in outputs:
         inner = output.rglob("*") if output.is_dir() else ()
         for path in filter(Path.is_symlink, [*output.parents, output, *inner]):

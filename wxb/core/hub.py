@@ -28,7 +28,7 @@ Kind = Literal["model", "dataset"]
 def checkpoint(
     name: str | Path, revision: str | None = None, *, weights: bool = False
 ) -> Iterator[Path]:
-    """Yield the GGUF file of a checkpoint, or its folder: local, of a package or the hub's cache.
+    """Yield the path of a checkpoint, a GGUF file or folder: local, of a package or the hub cache.
 
     Downloads missing files from the hub; weights only with `weights`, and only as safetensors.
     Raises WxbError if the checkpoint is unavailable, or if the body of the `with` fails to load it.

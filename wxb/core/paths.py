@@ -38,7 +38,7 @@ def study(name: str, suffix: str = "json") -> Path:
 
 
 def seeds(study: str) -> Path:
-    """The comparison file of a study with several seeds."""
+    """The comparison file in SEEDS of a study with several seeds."""
     return SEEDS / f"{study}.json"
 
 

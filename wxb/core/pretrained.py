@@ -126,7 +126,7 @@ def adapter(base: PreTrainedModel, folder: Path) -> PeftModel:
 
 
 def target_fault(model: nn.Module, targets: Iterable[str]) -> str:
-    """Which of LoRA's target modules a model lacks, and the names that it has; empty if none."""
+    """Which names in LoRA's `target_modules` a model lacks, and those that it has; "" if none."""
     head = getattr(model, "get_output_embeddings", lambda: None)()
     linear = [
         name
@@ -141,7 +141,7 @@ def target_fault(model: nn.Module, targets: Iterable[str]) -> str:
 
 
 def read_weights(file: Path) -> dict[str, Tensor]:
-    """The tensors of a safetensors file. Raises WxbError as `require_finite` does."""
+    """The tensors of a safetensors file. Raises WxbError only for values that are not finite."""
     from safetensors.torch import load_file
 
     weights: dict[str, Tensor] = load_file(file)
@@ -150,7 +150,7 @@ def read_weights(file: Path) -> dict[str, Tensor]:
 
 
 def load_weights(module: nn.Module, weights: Mapping[str, Tensor], file: Path) -> None:
-    """Load weights of a file into a module. Raises WxbError if some are missing or unexpected."""
+    """Load weights into a module. Raises WxbError for other names, torch's error for shapes."""
     keys = module.load_state_dict(weights, strict=False)
     once = {*dict(module.named_parameters()), *dict(module.named_buffers())}  # shared ones once
     missing = once & {*keys.missing_keys}
@@ -184,7 +184,7 @@ def _path_and_options(source: str | Path) -> tuple[Path, dict[str, Any]]:
 def require_no_code(folder: str | Path) -> Path:
     """Return the folder as a Path if its configuration files request no custom code.
 
-    Raises WxbError if it does not exist, or if a file requests Python code or a kernel of the hub.
+    Raises WxbError for no folder, Python code or a kernel of the hub; ValueError for invalid JSON.
     """
     path = Path(folder)
     if not path.is_dir():  # transformers would look for it on the hub

@@ -97,7 +97,7 @@ def progress_callback(callback: Callable[[int, int | None], None]) -> Iterator[N
 def track(
     items: Iterable[T], caption: str, total: int | None = None, *, unit: str = "record"
 ) -> Iterator[T]:
-    """Yield the items and print progress; prints nothing if `total` is 1."""
+    """Yield the items and print progress: counts if `total` is None, nothing if it is 1."""
     progress = Progress(caption, total, unit)
     for done, item in enumerate(items, start=1):
         yield item

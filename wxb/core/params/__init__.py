@@ -67,7 +67,7 @@ class Params(Section):
         return getattr(trainings.get(stage), "processes", 1)
 
     def snakemake_resources(self, stage: str) -> dict[str, Any]:
-        """The resources of a stage by Snakemake's names: those of its verb, updated by its own."""
+        """The `resources` of a stage, all by Snakemake's names: its verb's, updated by its own."""
         verb = stage.partition("@")[0]
         blocks = [self.resources[name] for name in (verb, stage) if name in self.resources]
         return {k: v for block in blocks for k, v in block.model_dump(exclude_none=True).items()}

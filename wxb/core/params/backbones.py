@@ -67,7 +67,7 @@ class Backbone(Section):
 
     @property
     def is_local(self) -> bool:
-        """Whether its checkpoint is a folder or a file."""
+        """Whether its checkpoint is an existing folder or file."""
         name = self.checkpoint or ""
         return bool(name) and name not in PACKAGES and Path(name).exists()
 

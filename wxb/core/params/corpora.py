@@ -189,7 +189,7 @@ class Corpus(Section):
         return "correct them in the file"
 
     @model_validator(mode="after")
-    def _consistent(self) -> Self:
+    def _check_origin(self) -> Self:
         origins = [name for name in ("generate", "hub", "urls") if getattr(self, name)]
         if len(origins) > 1:
             raise ValueError(f"a corpus has one origin; found {' and '.join(origins)}")
@@ -199,6 +199,6 @@ class Corpus(Section):
 
 
 def _caseless_duplicate(names: list[str]) -> str | None:
-    """The first name that occurs twice, in lower case: some file systems ignore case."""
+    """The first name that occurs twice in any case, as on some file systems, in lower case."""
     counts = Counter(name.casefold() for name in names)
     return next((name for name, count in counts.items() if count > 1), None)

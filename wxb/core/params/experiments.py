@@ -92,7 +92,7 @@ class Experiment(Section):
 
     @property
     def traits(self) -> list[str]:
-        """Names of the optional parts of its model, such as "word features"."""
+        """Names of the optional parts of its model, such as "word features"; none by default."""
         return []
 
     @property
@@ -113,7 +113,7 @@ class Network(Experiment):
     training: Training
 
     @model_validator(mode="after")
-    def _refuse_changes_to_native(self) -> Self:
+    def _refuse_variants_of_native_implementation(self) -> Self:
         model, tuning = self.model.model_dump(), self.tuning
         changes = model.get("bidirectional") or tuning.lora or tuning.gradient_checkpointing
         if model.get("implementation") == "native" and changes:
@@ -140,14 +140,14 @@ class Prompted(Network):
 
     @property
     def required_lengths(self) -> dict[str, int]:
-        """The tokens of a text, and of all texts in a prompt."""
+        """The tokens of a text; with `shots` also those of all texts in a prompt."""
         shots = self.encoding.shots
         texts = {"encoding.shots": (shots + 1) * self.encoding.max_length} if shots else {}
         return {**super().required_lengths, **texts}
 
     @property
     def traits(self) -> list[str]:
-        """Its prompt, if it has an instruction: zero-shot or few-shot without training."""
+        """With an instruction: "instruction" if trained, else "zero-shot" or "few-shot"."""
         if not self.encoding.instruction:
             return []
         if not self.tuning.frozen:
@@ -207,7 +207,7 @@ class Study(Section):
         return self.seed if isinstance(self.seed, list) else [self.seed]
 
     def seed_subfolder(self, seed: int) -> str:
-        """The subfolder of a seed in the folders of an experiment; empty for the first seed."""
+        """The name of a seed's subfolder in an experiment's folders; "" for the first seed."""
         return "" if seed == self.seeds[0] else f"{paths.SEED}{seed}"
 
     @model_validator(mode="after")

@@ -24,14 +24,14 @@ def _check_name(name: str) -> str:
     return name
 
 
-def _check_label(label: str) -> str:
+def _check_printable(label: str) -> str:
     if not label or label != label.strip() or not label.translate(JOINERS).isprintable():
         raise ValueError(f"expected a printable name without outer white space; found {label!r}")
     return label
 
 
 Name = Annotated[str, AfterValidator(_check_name)]
-Label = Annotated[str, AfterValidator(_check_label)]  # a class, a type of span, a language
+Label = Annotated[str, AfterValidator(_check_printable)]  # a class, a type of span, a language
 
 
 class Section(BaseModel):
@@ -46,7 +46,7 @@ class Section(BaseModel):
     multiples: ClassVar[Mapping[str, str]] = {}  # keys whose values are multiples of others'
 
     @model_validator(mode="after")
-    def _check_multiples(self) -> Self:
+    def _check_divisibility(self) -> Self:
         for key, divisor in self.multiples.items():
             value, part = getattr(self, key), getattr(self, divisor)
             if part and value % part:
