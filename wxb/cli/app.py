@@ -17,7 +17,7 @@ from wxb.cli import listing, mask, reference, search
 from wxb.cli import predict as prediction
 from wxb.cli import watch as watching
 from wxb.cli.new import command as new
-from wxb.cli.options import AsJson, Study, page_names
+from wxb.cli.options import AsJson, StudyOrAll, page_names
 from wxb.core import compatibility, paths
 from wxb.core.errors import WxbError, counted, require_output, storage_error
 from wxb.core.files import publish, read_json, remove
@@ -51,7 +51,7 @@ def print_version(is_requested: bool) -> None:
 
 
 @app.callback()
-def top_level(
+def prepare_command(
     version: Annotated[
         bool,
         typer.Option(
@@ -150,12 +150,12 @@ def examine(as_json: AsJson = False) -> None:
 
 @app.command()
 def table(
-    study: Study = "all",
+    study: StudyOrAll = "all",
     everything: Annotated[
         bool, typer.Option("--all", help="print every table, the leads, and the path of the page")
     ] = False,
 ) -> None:
-    """Print the table of a study or lesson, its conclusion, and whether it is stale.
+    """Print the table of a study or lesson, or of all: conclusion, and whether it is stale.
 
     The table has the tier and the main metric; --all prints every table, as Markdown. In a file or
     pipe, lines are not wrapped.
@@ -228,7 +228,7 @@ def export(
 def card_(
     name: Annotated[str, typer.Argument(help="a trained experiment")],
     output: Annotated[
-        Path | None, typer.Option(help="copy the model and its card to this new folder")
+        Path | None, typer.Option(help="copy the model and its card to this new folder instead")
     ] = None,
 ) -> None:
     """Print the model card of an experiment: its data, scores, limits, and how to load it.
@@ -316,7 +316,7 @@ app.registered_commands.sort(key=lambda command: [*PANELS].index(str(command.ric
 
 
 def _check_sources() -> None:
-    """Check params.yaml with its local checkpoints; print corpora whose `path` does not exist."""
+    """Check params.yaml and existing local checkpoints; print corpora without their `path`."""
     content = load()
     compatibility.require_fitting_local_checkpoints(content)
     for name, corpus in content.corpora.items():

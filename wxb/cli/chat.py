@@ -33,8 +33,8 @@ def chat(
     """Chat with a trained experiment: each line is a message, answers are streamed.
 
     /reset clears the conversation, /system TEXT also sets the system prompt. Ctrl-C stops an
-    answer, Ctrl-D exits. In a pipe, all lines are messages of one conversation, and each answer is
-    one line.
+    answer, Ctrl-D exits. In a pipe, all lines belong to one conversation, and each answer is one
+    line.
 
     Example: wxb chat -e chat-lora
     """
@@ -54,7 +54,7 @@ def chat(
 class Conversation:
     """The messages so far; `run` answers new ones: answers on stdout, notes on stderr.
 
-    Either in a terminal or in a pipe, where errors end the conversation.
+    In a terminal, or a pipe, where errors end it. Earlier messages that no longer fit are dropped.
     """
 
     def __init__(self, predictor: Replier, *, is_terminal: bool) -> None:
@@ -101,7 +101,7 @@ class Conversation:
         self.note(f"wxb: {text}")
 
     def run(self) -> None:
-        """Answer each input line, or run it as a command."""
+        """Answer each input line; one that begins with / is a command, also in a pipe."""
         for line in self.lines():
             text = line.strip()
             if text.startswith("/"):

@@ -32,7 +32,7 @@ NOTES = {
 def overview(
     blocks: Mapping[str, Mapping[str, Facts]], why_unknown: str
 ) -> Iterator[RenderableType]:
-    """The tables of `wxb list` with notes; `why_unknown`: why staleness is unknown, or empty."""
+    """The tables of `wxb list`: experiments by study, then lessons, backbones, corpora; notes."""
     for name, study in blocks["studies"].items():
         members = {member: blocks["experiments"][member] for member in study["experiments"]}
         corpus = next(iter(members.values()))["corpus"]
@@ -57,7 +57,7 @@ def overview(
 
 
 def details(name: str, section: str, facts: Facts, why_unknown: str) -> Iterator[RenderableType]:
-    """The parts of `wxb show` for one block, without empty ones; `why_unknown` as in `overview`."""
+    """The parts of `wxb show` for one block of a section, such as corpora, without empty ones."""
     title = Text(f"{name} ({section}): {_description(facts)}\n", style="bold")
     users = f"\nused by {formatting.listed(facts['users'])}" if facts["users"] else ""
     text = state(facts) + (f" ({why_unknown})" if why_unknown else "") + users
@@ -104,7 +104,7 @@ def _by_test_set(metrics: Mapping[str, float]) -> dict[str, dict[str, float]]:
 
 
 def metrics_table(title: str, metrics: Mapping[str, float]) -> RenderableType:
-    """A table of metrics: headline ones with their intervals, numbers of parameters rounded."""
+    """A row for each metric: headline ones with intervals, numbers of parameters rounded."""
     rows = []
     main = headline_keys(metrics)
     for key, value in metrics.items():

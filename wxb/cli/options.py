@@ -45,7 +45,7 @@ Experiment = Annotated[
         show_default=False,
     ),
 ]
-Study = Annotated[str, typer.Argument(help="a study or lesson of params.yaml, or all")]
+StudyOrAll = Annotated[str, typer.Argument(help="a study or lesson of params.yaml, or all")]
 
 
 def page_names(params: Params, name: str) -> list[str]:

@@ -66,8 +66,8 @@ def search(
         usage_error("QUERY", "is empty; expected words to look for")
     if file and corpus:
         usage_error("--corpus", "does not go with --file, which is searched instead")
-    lines = enumerate(decode(file).split("\n"), start=1) if file else enumerate(_test_texts(corpus))
-    places = [(number, line.strip()) for number, line in lines if line.strip()]
+    rows = enumerate(decode(file).split("\n"), 1) if file else enumerate(_unique_test_texts(corpus))
+    places = [(number, line.strip()) for number, line in rows if line.strip()]
     texts = [text for _, text in places]
     folder = encoder_folder(encoder)
     with hub.checkpoint(folder):
@@ -82,14 +82,14 @@ def search(
     cosines = vectors[1:] @ vectors[0]
     nearest = cosines.argsort(descending=True, stable=True)[:top].tolist()
     key = "line" if file else "index"
-    rows = [
+    hits = [
         {"cosine": round(float(cosines[i]), 6), key: places[i][0], "text": texts[i]}
         for i in nearest
     ]
     if as_json:
-        show_json(rows)
+        show_json(hits)
     else:
-        show(table((), [(rounded(row["cosine"]), row["text"]) for row in rows]))
+        show(table((), [(rounded(hit["cosine"]), hit["text"]) for hit in hits]))
 
 
 def embed(backbone: Any, tokenizer: Any, texts: list[str]) -> Tensor:
@@ -134,7 +134,7 @@ def encoder_folder(encoder: str) -> Path:
     return folder
 
 
-def _test_texts(corpus: str | None) -> list[str]:
+def _unique_test_texts(corpus: str | None) -> list[str]:
     from wxb.corpora import clean
 
     params = load()

@@ -17,7 +17,7 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from wxb.cli.options import Study, page_names
+from wxb.cli.options import StudyOrAll, page_names
 from wxb.core import paths
 from wxb.core.errors import WxbError
 from wxb.core.params import load
@@ -32,7 +32,7 @@ LOG_LINES = 40  # printed of a run that failed without a failed stage
 
 
 def watch(
-    study: Study = "all",
+    study: StudyOrAll = "all",
     command: Annotated[
         list[str] | None, typer.Argument(help="after --: the command of a run to start and watch")
     ] = None,

@@ -147,7 +147,7 @@ def experiment(
     ] = None,
     dry_run: DryRun = False,
 ) -> None:
-    """Add an experiment to params.yaml and to its study.
+    """Add a copy of an experiment to params.yaml and its study; backbone and method can change.
 
     Example: wxb new experiment mine-large --study mine --backbone large
 
@@ -164,7 +164,7 @@ def experiment(
     if method:
         changes |= {"method": method, "model": {}}
     _edit_params(lambda content: add_experiment(content, name, study, like, changes), dry_run)
-    _print_run(study, dry_run)
+    _print_run_command(study, unless=dry_run)
 
 
 @app.command()
@@ -220,7 +220,7 @@ def study(
         print(f"Left out: {', '.join(left_out)}: {reason}", file=sys.stderr)
     if advice := first.get("advice"):
         print(f"Note: {advice}", file=sys.stderr)
-    _print_run(name, dry_run)
+    _print_run_command(name, unless=dry_run)
 
 
 @app.command()
@@ -248,7 +248,7 @@ def sweep(
     title = title or f"Which {' and '.join(grid)} suit {like} best?"
     all_seeds = parse_grid([f"seeds={seeds}"])["seeds"]
     _edit_params(lambda content: add_sweep(content, name, like, grid, all_seeds, title), dry_run)
-    _print_run(name, dry_run)
+    _print_run_command(name, unless=dry_run)
 
 
 def _edit_params(edit: Callable[[dict[str, Any]], Any], dry_run: bool) -> Params:
@@ -272,13 +272,13 @@ def _edit_params(edit: Callable[[dict[str, Any]], Any], dry_run: bool) -> Params
     return params
 
 
-def _print_run(study: str, dry_run: bool) -> None:
-    if not dry_run:
+def _print_run_command(study: str, *, unless: bool) -> None:
+    if not unless:
         print(f"Run it: snakemake --cores 2 {study}    (or: make run STUDY={study})")
 
 
 def _summary(trial: Contents, corpus: Corpus, seed: int) -> RenderableType:
-    """A table of records kept and rejected, their gold, doubtful names, and three records."""
+    """A table of records kept and rejected, gold, doubtful names, split faults, first records."""
     from wxb.corpora.division import CONFLICT, divide, drop_duplicates
     from wxb.tasks.recognition import escaped
 

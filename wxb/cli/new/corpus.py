@@ -136,7 +136,7 @@ def find_files(path: Path, columns: Sequence[str] = ()) -> Files:
 
 
 def corpus_name(path: Path) -> str:
-    """A corpus name from that of a file. Raises WxbError if it has no ASCII letter or digit."""
+    """A file's name up to its first dot, with - for invalid characters. WxbError if all are."""
     name = re.sub(r"[^A-Za-z0-9_-]+", "-", path.resolve().name.split(".")[0]).strip("-")
     if not name:
         raise WxbError(f"{path}: found no ASCII letter or digit to name it by; give --name")

@@ -62,7 +62,7 @@ def epochs_for(row: Mapping[str, Any], records: int) -> int:
 
 
 def read_corpus(name: str, corpus: Corpus) -> Contents | None:
-    """Read the records of a corpus; None if it is generated, or not downloaded yet."""
+    """Read a corpus; None before its download or generation. Raises WxbError without its path."""
     path = paths.RAW / name
     if not path.exists():
         if corpus.hub or corpus.urls or corpus.generate:
@@ -122,9 +122,9 @@ def add_or_extend_study(
 ) -> None:
     """Add the first study of a corpus, its experiments and their backbones.
 
-    If the study `name` exists, it gets the experiments that params.yaml lacks. Pretrained weights
-    need the `language`. The number of training `records` sets epochs. Raises WxbError if an
-    existing study lacks none or has another corpus, or if blocks of a new study exist.
+    If the study `name` exists, it gets the experiments that params.yaml lacks; existing backbones
+    stay. Pretrained weights need the `language`; the number of training `records` sets epochs.
+    Raises WxbError if the study lacks none or has another corpus, or if blocks of a new one exist.
     """
     first = first_study(content["corpora"][corpus]["task"], name, corpus, language)
     experiments = {
@@ -189,7 +189,7 @@ def _trains_model(experiment: Mapping[str, Any], backbones: Content) -> bool:
 
 
 def parse_grid(settings: Sequence[str]) -> dict[str, list[Any]]:
-    """Values by key from `KEY=VALUE,VALUE` settings. Raises WxbError for other forms."""
+    """Values by key from `KEY=VALUE,VALUE`, joined if a key repeats. WxbError for other forms."""
     grid: dict[str, list[Any]] = {}
     for setting in settings:
         key, equals, values = setting.partition("=")
@@ -232,7 +232,7 @@ def _set_value(block: Content, keys: Sequence[str], value: Any) -> None:
 def add_block(content: Content, section: str, name: str, block: Content) -> Content:
     """Add a block to a section, and return the block.
 
-    Raises WxbError if the section has the name, or if a profile has a scored study of the name.
+    Raises WxbError if the section has the name, or if it is that of a scored study of a profile.
     """
     blocks = content[section] = content.get(section) or {}
     if name in blocks:
