@@ -23,7 +23,7 @@ from tests.models.architectures import (
     models,
 )
 from tests.models.equal import SINGLE, assert_equal, assert_same_training, difference, twin
-from wxb.models.decoding import complete, encoder_decoder
+from wxb.models.decoding import complete, decoder_forward
 
 each = pytest.mark.parametrize("kind", ALL, ids=str)
 each_decoder = pytest.mark.parametrize("kind", DECODERS, ids=str)
@@ -38,7 +38,7 @@ def generate(kind, model, inputs, *, use_cache=True, **options):
     forward = partial(model, use_cache=use_cache)
     if kind is WHISPER:
         encoded = model.model.encoder(inputs.pop("input_features"))
-        forward = encoder_decoder(model, encoded, use_cache=use_cache)
+        forward = decoder_forward(model, encoded, use_cache=use_cache)
     inputs = {key.removeprefix(kind.prefix): tensor for key, tensor in inputs.items()}
     with torch.no_grad():
         return complete(forward, **inputs, **options).tokens

@@ -116,9 +116,9 @@ def beam_search(
     return Hypotheses(texts[row, order], normalized)
 
 
-def _length_with_end(tokens: Tensor, ends: Tensor) -> Tensor:
-    """Number of tokens (...) of each row (..., T) up to and with its first end token."""
-    is_end = torch.isin(tokens, ends).int()
+def _length_with_end(tokens: Tensor, eos: Tensor) -> Tensor:
+    """Number of tokens (...) of each row (..., T) up to and with its first id of `eos`, else T."""
+    is_end = torch.isin(tokens, eos).int()
     return (is_end.cumsum(dim=-1) == is_end).sum(dim=-1)
 
 
@@ -181,7 +181,7 @@ class DecoderState(NamedTuple):
 
 
 def decoder_step(forward: Callable[..., Any]) -> Step[DecoderState]:
-    """Make the step function of a decoder, whose `forward` is called as in transformers.
+    """Make a step function: it calls `forward` with ids, mask, positions, cache as in transformers.
 
     The cache is the `past_key_values` of its output, or the `cache_params` of a recurrent model if
     they can be reordered. If the output has neither, every step reads all tokens again.
@@ -208,10 +208,10 @@ def decoder_step(forward: Callable[..., Any]) -> Step[DecoderState]:
     return step
 
 
-def encoder_decoder(model: Callable[..., Any], encoded: Any, **options: Any) -> Callable[..., Any]:
+def decoder_forward(model: Callable[..., Any], encoded: Any, **options: Any) -> Callable[..., Any]:
     """Make a `forward` for `decoder_step` from a model with an encoder, as in transformers.
 
-    `encoded` is the output of the encoder, which the model caches; `options` go to each step.
+    `encoded`, the encoder's output, and `options` go to each step; only the cache is reordered.
     """
 
     def forward(past_key_values: Any, **inputs: Tensor) -> Any:
@@ -247,7 +247,7 @@ def complete(
 
 
 def positions(attention_mask: Tensor) -> Tensor:  # (B, S)
-    """Position of each token among the tokens of its row, from 0 (B, S); padding has 0."""
+    """Position of each token among those of its row, from 0 (B, S); 0 for padding on the left."""
     return (attention_mask.long().cumsum(dim=-1) - 1).clamp(min=0)
 
 
@@ -285,8 +285,8 @@ class CausalLM(nn.Module):
         self,
         input_ids: Tensor | None = None,  # (B, T)
         *,
-        labels: Tensor | None = None,  # (B, T), usually `input_ids`; -100 is ignored
-        logits_to_keep: int = 0,  # of the last tokens only; 0: of all
+        labels: Tensor | None = None,  # (B, T), usually `input_ids`, shifted here; -100 is ignored
+        logits_to_keep: int = 0,  # of the last tokens, if there are no labels; 0: of all
         **inputs: Any,
     ) -> CausalLMOutput:
         """Logits after each token, and the loss if labels are given; `inputs` as in the decoder."""

@@ -162,7 +162,7 @@ class GPT2Model(nn.Module):
     ) -> DecoderOutput:
         """Hidden states of T tokens after the cached ones, and the cache unless `use_cache` is off.
 
-        Raises ValueError if there are more tokens than positions.
+        Raises ValueError for a position that the model does not have.
         """
         cached = past_key_values[0][0].shape[2] if past_key_values else 0
         length, device = input_ids.shape[1], input_ids.device

@@ -39,7 +39,7 @@ class LSTM(RNN):
 
 
 def run_bidirectional(layers: nn.LSTM, inputs: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
-    """Outputs (B, T, 2 * H) and final outputs (B, 2 * H) of torch's bidirectional layers.
+    """Outputs (B, T, 2 * H) and final outputs (B, 2 * H) of bidirectional layers, without dropout.
 
     `inputs` are (B, T, C), `mask` (B, T) is True for tokens. The backward direction reads rows that
     are reversed within their length, so that padding comes last in both directions. Packed

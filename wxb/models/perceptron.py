@@ -70,8 +70,8 @@ def train_by_descent(
     """Train by gradient descent on the mean squared error of w·x + b with targets -1 and 1.
 
     Returns the unit and the error before each step, over all points. With a small enough rate it
-    converges to the least squares solution, whether or not a line separates the points: half of
-    the gradient with respect to w is the mean of (w·x + b - t) x.
+    converges to the least squares solution, whether or not a line separates the points. The
+    gradient with respect to w is twice the mean of (w·x + b - t) x.
 
     Source: Widrow and Hoff (1960), "Adaptive switching circuits", here over all points at once.
     """

@@ -115,6 +115,7 @@ class Seq2Seq(nn.Module):
         state = state._replace(hidden=hidden, memory=memory, weights=weights)
         return torch.cat([hidden, context], dim=-1), state
 
+    @torch.no_grad()
     def attention_weights(
         self, input_ids: Tensor, attention_mask: Tensor, labels: Tensor
     ) -> Tensor:

@@ -276,10 +276,8 @@ class Translator(nn.Module):
         config = self.config
         counted = labels != config.pad
         hidden = self.hidden(input_ids, attention_mask, labels)[counted]  # (N, C)
-        smoothing = config.label_smoothing
-        return smoothed_loss(
-            self.logits(hidden), labels[counted], smoothing=smoothing, ignored=config.pad
-        )
+        logits, labels = self.logits(hidden), labels[counted]
+        return smoothed_loss(logits, labels, smoothing=config.label_smoothing, ignored=config.pad)
 
     def hidden(self, input_ids: Tensor, attention_mask: Tensor, labels: Tensor) -> Tensor:
         """Hidden states (B, T, C) for the logits of labels (B, T), padded with `config.pad`."""
@@ -294,8 +292,8 @@ class Translator(nn.Module):
 def smoothed_loss(logits: Tensor, labels: Tensor, *, smoothing: float, ignored: int) -> Tensor:
     """Cross-entropy of logits (..., V) with smoothed labels (...) (section 5.4).
 
-    The label has the probability 1 - smoothing; all tokens share the rest equally (Szegedy et al.
-    2016, section 7). The mean is over the labels that are not `ignored`, and 0 if there is none.
+    The label has the probability 1 - smoothing + smoothing / V, every other token smoothing / V
+    (Szegedy et al. 2016, section 7). The mean is over labels that are not `ignored`; 0 if none.
     """
     # At least float32: half precision would round the probabilities.
     dtype = torch.promote_types(logits.dtype, torch.float)

@@ -115,7 +115,7 @@ class _Layer(nn.Module):
         self.activation_dropout = nn.Dropout(config.activation_dropout)
         self.dropout = nn.Dropout(config.dropout)
 
-    def mlp(self, hidden: Tensor) -> Tensor:  # (B, T, C)
+    def add_mlp(self, hidden: Tensor) -> Tensor:  # (B, T, C)
         inner = self.activation(self.fc1(self.final_layer_norm(hidden)))  # (B, T, I)
         return hidden + self.dropout(self.fc2(self.activation_dropout(inner)))  # (B, T, C)
 
@@ -129,7 +129,7 @@ class _EncoderLayer(_Layer):
     def forward(self, hidden: Tensor) -> Tensor:  # (B, F, C)
         normal = self.self_attn_layer_norm(hidden)
         attended = self.self_attn(normal, self.self_attn.keys_values(normal))
-        return self.mlp(hidden + self.dropout(attended))
+        return self.add_mlp(hidden + self.dropout(attended))
 
 
 class _DecoderLayer(_Layer):
@@ -154,7 +154,7 @@ class _DecoderLayer(_Layer):
         audio = audio or self.encoder_attn.keys_values(encoded)
         normal = self.encoder_attn_layer_norm(hidden)
         hidden = hidden + self.dropout(self.encoder_attn(normal, audio))
-        return self.mlp(hidden), text, audio
+        return self.add_mlp(hidden), text, audio
 
 
 class EncoderOutput(NamedTuple):
@@ -230,7 +230,7 @@ class WhisperDecoder(nn.Module):
     ) -> tuple[Tensor, Cache | None]:
         """Hidden states of T tokens after the cached ones, and the cache unless `use_cache` is off.
 
-        Raises ValueError if there are more tokens than positions.
+        Raises ValueError for a position that the model does not have.
         """
         length, device = input_ids.shape[1], input_ids.device
         cached = past_key_values[0][0].shape[2] if past_key_values else 0
@@ -295,7 +295,7 @@ class WhisperForConditionalGeneration(nn.Module):
         self,
         input_features: Tensor | None = None,
         *,
-        labels: Tensor | None = None,  # (B, T), the next token of each; -100 is ignored
+        labels: Tensor | None = None,  # (B, T), shifted already: the next tokens; -100 is ignored
         **inputs: Any,  # as in `WhisperModel`
     ) -> Seq2SeqLMOutput:
         """Logits after each token; their loss if `labels`, the next tokens, are given."""

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812
 
 from wxb.corpora.text.encoded import IGNORED
-from wxb.models.decoding import complete, encoder_decoder
+from wxb.models.decoding import complete, decoder_forward
 from wxb.tasks.speech.params import POSITIONS, SpecAugment
 from wxb.training.backbones import tuning, weights
 from wxb.training.backbones.native import load_trained
@@ -101,7 +101,7 @@ class Transcriber(tuning.BackboneModel):
         encoded = full.get_encoder()(input_features.transpose(1, 2))
         start = torch.tensor([self.prompt], device=input_features.device)
         return complete(
-            encoder_decoder(full, encoded, use_cache=True),
+            decoder_forward(full, encoded, use_cache=True),
             start.expand(len(input_features), -1),
             max_new_tokens=max_length,
             eos_token_id=end,
