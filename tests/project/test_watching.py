@@ -63,7 +63,7 @@ def test_a_stage_waits_runs_and_is_done_or_failed(run):
     run.running, run.due = (), set()  # report@ner need not run: its inputs kept their bytes
     state = watch.refresh(has_ended=True)
     assert names(state) == [[], [], [], [*CHAIN]]
-    assert state.is_over
+    assert state.is_complete
 
 
 def test_the_run_is_planned_again_only_after_changes(run, monkeypatch):

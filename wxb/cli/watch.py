@@ -123,7 +123,7 @@ def _states(watcher: Watch) -> Iterator[State]:
             yield state
             now = time.monotonic()
             last_active = now if state.running else last_active
-            if state.is_over or (last_active is not None and now - last_active > IDLE_SECONDS):
+            if state.is_complete or (last_active is not None and now - last_active > IDLE_SECONDS):
                 return
             time.sleep(REFRESH_SECONDS)
 

@@ -1,8 +1,8 @@
 """Run scripts of benchmarks/, and format their results for reports/benchmarks and docs/.
 
 A file in reports/benchmarks has `made` (when and where it was made), `rows` (dicts from headings to
-cells) and `formats` (format specifications of headings). A cell is None, text, a number, an
-interval (value, low, high) or a pair of numbers.
+cells) and `formats` (format specifications of headings). A cell is None (empty), text, a number, an
+interval (value, low, high), as in `0.9 (0.8–1.0)`, or a pair of numbers, as in `1, 2`.
 """
 
 import sys
@@ -43,7 +43,7 @@ def report(
     formats: Mapping[str, str] | None = None,
     **settings: Any,
 ) -> None:
-    """Print rows as a Markdown table; write them and `settings` to `output`, unless it is None."""
+    """Print rows as a Markdown table; write them and `settings` as JSON to `output`, if given."""
     content = {**settings, "rows": rows, "formats": formats or {}}
     sys.stdout.write("".join(f"{line}\n" for line in table(content)))
     if output:
@@ -54,7 +54,7 @@ def report(
 
 
 def table(content: Mapping[str, Any]) -> Iterator[str]:
-    """The lines of the Markdown table of a benchmark; headings with numbers are right-aligned."""
+    """The lines of a benchmark's Markdown table: columns of its first row, numbers to the right."""
     rows, formats = content["rows"], content["formats"]
     headings = [*rows[0]]
     are_text = {h: all(isinstance(row[h], str | None) for row in rows) for h in headings}

@@ -99,7 +99,7 @@ class Results:
 
     @cached_property
     def metrics_files(self) -> dict[str, list[PurePath]]:
-        """The metrics files of each result: one for each experiment or backbone of it."""
+        """The metrics files of each result, in the order of a study and without removed ones."""
         metrics_files = defaultdict[str, list[PurePath]](list)
         for file in map(PurePath, self.tree.files(paths.METRICS.as_posix())):
             if file.suffix == ".json":
@@ -123,7 +123,7 @@ class Results:
         return read_json(self.tree, paths.study(name))
 
     def records_fingerprint(self, result: str) -> tuple[Any, ...]:
-        """The counts of a study's test records and units, and their hash or 0; else of items."""
+        """(records, units, hash or 0) of a study's test set, (items,) of a lesson, () of others."""
         if study := self.study(result):
             return study["documents"], study["support"], study.get("records_sha256", 0)
         support = self.metrics_by_member(result).get(result, {}).get("support")
@@ -157,7 +157,7 @@ class Results:
     def has_run(self, result: str, member: str) -> bool:
         """Whether one metrics file was written by a run in this tree.
 
-        True for commits. In a working tree, only a run leaves the cost of a stage.
+        True for commits. In a working tree, only a run leaves the costs that dvc.lock has.
         """
         if not isinstance(self.tree, WorkingTree):
             return True
@@ -240,13 +240,14 @@ def worst_verdicts(scores: Iterable[Score]) -> dict[tuple[str, str], Verdict]:
 
 
 def _compared_keys(before: Metrics, after: Metrics) -> Sequence[str]:
-    """The metrics with an interval; of results without one those that differ, or the first."""
+    """The metrics with an interval, else those that differ, else the first."""
     keys = [*{**before, **after}]
     differing = [key for key in keys if before.get(key) != after.get(key)]
     return headline_keys(before or after) or (before and after and differing) or keys[:1]
 
 
 def _range_verdict(before: float | None, after: float | None, limits: Range | None) -> Verdict:
+    """ROUNDING for equal scores, else WITHIN or OUTSIDE the limits, or DIFFERS without limits."""
     if before is not None and after is not None and abs(after - before) <= ROUNDING:
         return Verdict.ROUNDING
     if limits is None:

@@ -75,7 +75,7 @@ class Change(NamedTuple):
     """A file, folder or parameter that differs from the last run of its stage."""
 
     what: str
-    how: str  # modified, new, deleted, not in cache; for a parameter `before -> after`
+    how: str  # modified, new, deleted, not in cache; `before -> after`, or absent, of a parameter
 
 
 class Staleness(NamedTuple):
@@ -89,7 +89,7 @@ class Staleness(NamedTuple):
     why_unknown: str = ""
 
     def is_stale(self, stage: str) -> bool | None:
-        """Whether the outputs of a stage may be outdated; None if that is unknown."""
+        """Whether the outputs of a stage may be outdated; None if DVC cannot read the project."""
         return None if self.why_unknown else any(self.reasons(stage))
 
     def reasons(self, stage: str) -> Iterator[tuple[str, Change]]:
@@ -139,7 +139,7 @@ def staleness() -> Staleness:
 
 
 def outputs(stage: Mapping[str, Any]) -> list[str]:
-    """The outputs of a stage of dvc.yaml, with its variables such as `${key}`."""
+    """The paths of a stage's outputs as dvc.yaml has them: with variables such as `${key}`."""
     outs = [out for kind in ("outs", "metrics", "plots") for out in stage.get(kind, [])]
     return [out if isinstance(out, str) else next(iter(out)) for out in outs]  # or with options
 
@@ -245,7 +245,7 @@ def _absent_sources(
 
 
 def _differences(dep_or_out: Any) -> dict[str, str]:
-    """How the files of a dependency or output differ, by path."""
+    """How a dependency or output differs as a whole, by its path; empty if it does not."""
     try:
         status = dict(dep_or_out.status())
         if NOT_IN_CACHE in status.values():  # DVC has not looked at the file itself

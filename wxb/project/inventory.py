@@ -40,20 +40,20 @@ class Inventory(NamedTuple):
     running: Sequence[str]
 
     def overview(self) -> dict[str, dict[str, Facts]]:
-        """All blocks by section and name: description, metrics and state."""
+        """All blocks by section and name: description, metrics, existing outputs and staleness."""
         return {
-            section: {name: self._brief(section, name) for name in getattr(self.params, section)}
+            section: {name: self._facts(section, name) for name in getattr(self.params, section)}
             for section in SECTIONS
         }
 
     def details(self, name: str) -> dict[str, Facts]:
         """All facts on the blocks with this name, by section. Raises WxbError if there is none."""
         return {
-            section: {**self._brief(section, name), **self._rest(section, name)}
+            section: {**self._facts(section, name), **self._changes_and_settings(section, name)}
             for section in sections(self.params, name)
         }
 
-    def _brief(self, section: str, name: str) -> Facts:
+    def _facts(self, section: str, name: str) -> Facts:
         block = getattr(self.params, section)[name]
         description, outputs = _facts_and_outputs(name, block)
         # A trained model without metrics is stale only if training is.
@@ -67,7 +67,7 @@ class Inventory(NamedTuple):
             "running": [f"{verb}@{name}" for verb in verbs if f"{verb}@{name}" in self.running],
         }
 
-    def _rest(self, section: str, name: str) -> Facts:
+    def _changes_and_settings(self, section: str, name: str) -> Facts:
         block = getattr(self.params, section)[name]
         corpus = name if section == "corpora" else getattr(block, "corpus", "")
         reasons = self.staleness.reasons(f"{LAST_STAGES[section]}@{name}")
@@ -81,7 +81,7 @@ class Inventory(NamedTuple):
             "changes": [{"stage": stage, **change._asdict()} for stage, change in reasons],
             "users": [user for user, each in users if getattr(each, key, None) == name],
             "members": {
-                member: self._brief("experiments", member)
+                member: self._facts("experiments", member)
                 for member in getattr(block, "experiments", [])
             },
             "profile": read(paths.CLEAN / corpus / paths.PROFILE),

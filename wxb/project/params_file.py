@@ -21,7 +21,7 @@ PLAIN = re.compile(r"[\w./][\w./+ -]*")  # strings without quotes
 
 
 # The lines `[start, stop)` of a key without the comments below, and those of its blocks.
-LineRange: TypeAlias = tuple[int, int, dict[str, "LineRange"]]
+KeyLines: TypeAlias = tuple[int, int, dict[str, "KeyLines"]]
 
 
 def write(content: Mapping[str, Any], path: Path = PARAMS) -> None:
@@ -44,7 +44,7 @@ def to_yaml(content: Mapping[str, Any]) -> str:
 def update(text: str, content: Mapping[str, Any]) -> str:
     """Change a text so that it parses as `content`; return the new text.
 
-    Comments stay, except those of removed blocks and keys. Raises ParamsError if a value to change
+    Comments stay, except those in removed blocks and keys. Raises ParamsError if a value to change
     has anchors, aliases or merged keys.
     """
     text += "" if text.endswith("\n") else "\n"
@@ -103,7 +103,7 @@ def _set_content(node: CommentedMap, values: Mapping[str, Any]) -> None:
 
 
 def _node(value: Any, depth: int = 0) -> Any:
-    """A value as ruamel.yaml dumps it in the style of params.yaml: inner ones are in braces."""
+    """A value to dump in the style of params.yaml: lists, and mappings below two, in flow style."""
     if isinstance(value, Mapping):
         node = CommentedMap({_node(key): _node(inner, depth + 1) for key, inner in value.items()})
         if depth > 1:
@@ -118,12 +118,12 @@ def _node(value: Any, depth: int = 0) -> Any:
     return DoubleQuotedScalarString(value) if is_quoted else value
 
 
-def _section_lines(text: str) -> dict[str, LineRange]:
-    """The lines of each section and of the blocks in it, if they are not in braces."""
+def _section_lines(text: str) -> dict[str, KeyLines]:
+    """The lines of each section, and of its blocks unless in braces, without comments around it."""
     lines = text.splitlines()
 
-    def visit(node: MappingNode, last: int, depth: int) -> dict[str, LineRange]:
-        ranges: dict[str, LineRange] = {}
+    def visit(node: MappingNode, last: int, depth: int) -> dict[str, KeyLines]:
+        ranges: dict[str, KeyLines] = {}
         starts = [key.start_mark.line for key, _ in node.value]
         for (key, value), start, stop in zip(node.value, starts, [*starts[1:], last], strict=True):
             while not lines[stop - 1].strip() or lines[stop - 1].lstrip().startswith("#"):

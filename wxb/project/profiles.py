@@ -47,7 +47,7 @@ def switch(profile: str) -> Switch:
     for name in (BASE, profile):
         for key, block in blocks[name].items():
             if key in after or key in own[profile] or len(key) == 1:
-                after[key] = _with_overlay(after.get(key), block)
+                after[key] = _deep_merge(after.get(key), block)
     result: dict[str, Any] = {key: {} for key, value in content.items() if isinstance(value, dict)}
     for (section, *names), block in after.items():
         if names:
@@ -81,8 +81,8 @@ def _blocks(params: Mapping[str, Any]) -> dict[tuple[str, ...], Any]:
     return blocks
 
 
-def _with_overlay(value: Any, overlay: Any) -> Any:
-    """A value with the keys of an overlay; an empty mapping is replaced."""
-    if not value or not (isinstance(value, Mapping) and isinstance(overlay, Mapping)):
+def _deep_merge(value: Any, overlay: Any) -> Any:
+    """Merge mappings key by key, also inner ones; of any other two values, return the overlay."""
+    if not (isinstance(value, Mapping) and isinstance(overlay, Mapping)):
         return overlay
-    return {**value, **{key: _with_overlay(value.get(key), new) for key, new in overlay.items()}}
+    return {**value, **{key: _deep_merge(value.get(key), new) for key, new in overlay.items()}}

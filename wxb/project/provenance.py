@@ -98,7 +98,7 @@ def from_costs(params: Params, study: str) -> dict[str, Any]:
 
 
 def sentence(provenance: Provenance) -> str:
-    """Where and when a study was run: `Made on AMD EPYC (AVX512, torch 2.13.0), finished on ...`"""
+    """Where and when a study was run, without full stop: `Made on EPYC (AVX2), finished on ...`"""
     machines = []
     for machine in provenance["machines"]:
         version = f"torch {machine['torch']}" if "torch" in machine else ""
@@ -120,12 +120,13 @@ def set_seeds(study: str, path: Path = PARAMS) -> None:
 
 
 def comparison_with_machines(study: str) -> dict[str, Any]:
-    """The comparison of a study that ran here with all its seeds, and its machines as `made`."""
+    """The comparison of a study, and as `made` what `from_costs` returns, unchecked."""
     content = read_json(WorkingTree(), paths.study(study))
     return {**content, "made": from_costs(load(), study)}
 
 
 def _table_sha256(study: str, tree: Tree) -> str:
+    """The hash of a study's table as JSON, that of no bytes if the tree has none."""
     return hashlib.sha256(tree.read(paths.study(study).as_posix()) or b"").hexdigest()
 
 

@@ -39,17 +39,16 @@ def refresh_blocks(text: str) -> str:
     Its sources are dvc.yaml and the studies in git's index: others may come from another machine.
     Raises WxbError for a study without provenance.
     """
-    return BLOCK.sub(lambda match: f"{match[1]}{_block(match['name'])}{match[4]}", text)
+    return BLOCK.sub(lambda match: f"{match[1]}{_block_text(match['name'])}{match[4]}", text)
 
 
-def _block(name: str) -> str:
+def _block_text(name: str) -> str:
+    """The text of a block: of a benchmark if one has this name, else of TABLES or WRITERS."""
     index = revisions.index()
     if benchmark := read_json(index, paths.BENCHMARKS / f"{name}.json"):
         made = provenance.sentence(benchmark["made"])
         return "\n".join([*benchmarks.table(benchmark), f"\n{made}.\n"])
-    if name in TABLES:
-        return "\n".join(_tables(name, index))
-    return "\n".join(WRITERS[name](index))
+    return "\n".join(_tables(name, index) if name in TABLES else WRITERS[name](index))
 
 
 PRETRAINED = "pretrained"  # the study of weights that know a language comes first
@@ -69,7 +68,7 @@ Study = Mapping[str, Any]  # a table as JSON: reports/studies or reports/seeds
 
 
 def _results(index: Tree) -> Iterator[str]:
-    """The study of pretrained weights, then the demo's: conclusion and table, on `test`."""
+    """Conclusion and table, on `test`, of PRETRAINED, then of the demo's study; both must exist."""
     for study in [_study(PRETRAINED, index), _study("ner", index)]:
         yield f"**{study['title']}** {conclusion(study)}\n"
         systems = {name: study["systems"][name] for name in trained_names(study)}
@@ -78,7 +77,7 @@ def _results(index: Tree) -> Iterator[str]:
 
 
 def _tables(block: str, index: Tree) -> Iterator[str]:
-    """Table and conclusion of each study of a block, and where and when they were made."""
+    """Table and conclusion of each study of a block, training times of a sole one, and origins."""
     studies = [study for name in TABLES[block] if (study := _study(name, index))]
     for study in studies:
         name, table = study["study"], score_table(study, with_counts=False)
@@ -220,6 +219,6 @@ def _study(name: str, index: Tree) -> Any:
 
 
 def stages(path: Path = Path("dvc.yaml")) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
-    """The stages of dvc.yaml in order: name, section of params.yaml or "once", and block."""
+    """Each stage of dvc.yaml: name, the section whose blocks it runs for or "once", definition."""
     for verb, stage in read_yaml(path)["stages"].items():
         yield verb, stage.get("foreach", "once").strip("${}"), stage.get("do", stage)

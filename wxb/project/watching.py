@@ -28,7 +28,7 @@ class Running(NamedTuple):
 
     @property
     def seconds_left(self) -> float | None:
-        """Seconds for the rest at the speed so far; None if unknown."""
+        """Seconds for the rest at the speed so far; None if unknown, as in the first second."""
         if not self.total or not self.done or self.seconds < 1:
             return None
         return self.seconds * max(0, self.total - self.done) / self.done
@@ -44,7 +44,7 @@ class State(NamedTuple):
     elapsed: float = 0.0  # seconds since the watch began
 
     @property
-    def is_over(self) -> bool:
+    def is_complete(self) -> bool:
         """Whether no stage is running, waiting or failed."""
         return not (self.running or self.waiting or self.failed)
 
@@ -109,7 +109,7 @@ class Watch:
 
 
 def _upstream_of_page(name: str | None, stages: Sequence[engines.Stage]) -> list[engines.Stage]:
-    """The stages that the page of a study or lesson depends on; all if `name` is None."""
+    """The stages of the page of a study or lesson; all if `name` is None, none if it is unknown."""
     wanted = {f"{verb}@{name}" for verb in ("report", "lesson")}
     chosen = []
     for stage in reversed(stages):  # downstream first

@@ -53,17 +53,17 @@ def launch(processes: int) -> Iterator[None]:
     command = [sys.executable, *sys.orig_argv[1:]]
     others = [subprocess.Popen(command, env={**os.environ, **own}) for own in ranks[1:]]
 
-    is_over = threading.Event()
+    has_ended = threading.Event()
 
     def kill() -> None:
-        is_over.set()
+        has_ended.set()
         for process in others:
             process.kill()
             process.wait()
 
     def watch(rank: int) -> None:
         code = others[rank - 1].wait()
-        if code and not is_over.is_set():  # negative: the number of a signal
+        if code and not has_ended.is_set():  # negative: the number of a signal
             message = f"process {rank} of {processes} failed (exit code {code}); see the log"
             print(message, file=Progress.console, flush=True)
             kill()
