@@ -218,10 +218,10 @@ class _Trainer(Trainer):
     def compute_loss(
         self, model: Any, inputs: Any, return_outputs: bool = False, num_items_in_batch: Any = None
     ) -> Any:
-        """The loss, weighted by its share of the targets in an update.
+        """The loss times the number of targets, divided by its mean over the batches of an update.
 
-        An update has all batches that it accumulates, of all processes. So splitting a batch
-        changes nothing.
+        These are the accumulated batches of all processes; in evaluation, one of each process. So
+        the mean of their losses is that of all targets, as if they were one batch.
         """
         loss, outputs = super().compute_loss(
             model, inputs, return_outputs=True, num_items_in_batch=num_items_in_batch
@@ -234,7 +234,7 @@ class _Trainer(Trainer):
         return (loss, outputs) if return_outputs else loss
 
     def get_batch_samples(self, epoch_iterator: Any, num_batches: int, device: Any) -> Any:
-        """The batches of the next update; stores their mean number of targets."""
+        """The batches of the next update, as in Trainer; sets `mean_targets` for `compute_loss`."""
         batches, count = super().get_batch_samples(epoch_iterator, num_batches, device)
         self.mean_targets = self._mean_targets(batches)
         return batches, count
@@ -246,7 +246,7 @@ class _Trainer(Trainer):
         return self.accelerator.reduce(torch.stack([*map(self._n_targets, batches)]).mean(), "mean")
 
     def _n_targets(self, inputs: Any) -> torch.Tensor:
-        """The number of targets of a batch; its loss is a mean over them."""
+        """The number of targets that the loss of a batch is a mean over: of predicted labels."""
         assert self.args.label_names is not None
         column: torch.Tensor = inputs[self.args.label_names[0]]
         if column.ndim > 1:
@@ -300,7 +300,7 @@ class _Parts(Sampler[list[int]]):
 
 
 class _ProgressCallback(transformers.TrainerCallback):
-    """Reports progress, prints logged metrics to the stage's log, and ends a diverged training."""
+    """Reports progress, prints logged metrics, logs before a checkpoint, ends diverged training."""
 
     def __init__(self, caption: str, metric: str | None) -> None:
         self.caption, self.shown = caption, {"loss", f"valid_{metric}"}
@@ -312,7 +312,7 @@ class _ProgressCallback(transformers.TrainerCallback):
     def on_step_begin(
         self, args: Any, state: TrainerState, control: Any, model: Any = None, **_: Any
     ) -> None:
-        # For models whose loss depends on the step, such as scheduled sampling.
+        # `updates`: of models whose loss depends on the step, such as scheduled sampling.
         if hasattr(model, "updates"):
             model.updates = state.global_step
 
@@ -344,7 +344,7 @@ class _ProgressCallback(transformers.TrainerCallback):
 
 
 def _metrics_row(row: Mapping[str, float]) -> dict[str, float]:
-    """The metrics of a row of the Trainer's log, with the prefix `valid_` instead of `eval_`."""
+    """A row of the Trainer's log without times and totals, with `valid_` instead of `eval_`."""
     return {
         key.replace("eval_", "valid_"): value
         for key, value in row.items()

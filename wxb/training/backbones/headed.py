@@ -71,7 +71,7 @@ class Headed(tuning.BackboneModel):
             save_file(module.state_dict(), folder / f"{name}.safetensors")
 
     def load_heads(self, folder: Path) -> None:
-        """Load what `save_heads` wrote."""
+        """Load what `save_heads` wrote. Raises WxbError for missing, unexpected or NaN weights."""
         for name, module in self._heads():
             file = folder / f"{name}.safetensors"
             pretrained.load_weights(module, pretrained.read_weights(file), file)

@@ -75,11 +75,11 @@ class Native(nn.Module):
         return native.eval()
 
     def get_input_embeddings(self) -> nn.Module:
-        """The module of token embeddings; this method is named as in transformers."""
+        """The first embeddings, of tokens except in a Whisper; named as in transformers."""
         return next(m for m in self.backbone.modules() if isinstance(m, nn.Embedding))
 
     def get_output_embeddings(self) -> Any:
-        """The head of a language model; this method is named as in transformers."""
+        """The `lm_head`, or AttributeError, as for a Whisper; named as in transformers."""
         return self.backbone.lm_head
 
     def get_encoder(self) -> Any:

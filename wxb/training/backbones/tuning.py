@@ -126,7 +126,7 @@ def _weight_hashes(folder: Path) -> dict[str, str]:
 
 
 def _trains_new_rows(backbone: PeftModel) -> bool:
-    """Whether all rows that the saved base model lacks are trainable."""
+    """Whether an adapter trains, and so saves, all rows of tokens that its base model lacks."""
     base = pretrained.config(str(backbone.get_base_model().name_or_path))
     new = set(range(base.vocab_size, backbone.config.vocab_size))
     adapter: Any = backbone.active_peft_config

@@ -35,8 +35,8 @@ def initial_model(backbone: Backbone, tokenizer: PreTrainedTokenizerBase) -> Pre
     """The model before pretraining: a checkpoint, or a new model of the backbone's architecture.
 
     It has the heads of the backbone's objective; a checkpoint without an objective keeps its own.
-    A checkpoint may be downloaded from the hub. The weights of a new model, for the vocabulary of
-    `tokenizer`, are random: seed torch before.
+    A checkpoint may be downloaded from the hub, and gets rows for added tokens of `tokenizer`. The
+    weights of a new model are random, as those of such rows: seed torch before.
 
     Raises WxbError if the checkpoint cannot be loaded.
     """
@@ -93,8 +93,8 @@ def load_backbone(
     """Load the backbone of a folder in float32, without the heads of pretraining.
 
     `generative` keeps the head of a language model; `bidirectional` removes the causal mask, or
-    raises WxbError; `four_bit` quantizes the linear layers to 4 bits (NF4 with double quantization:
-    Dettmers et al. 2023, section 3); `native` copies the weights into the native architecture.
+    raises WxbError; `four_bit` quantizes linear layers to 4 bits (NF4 with double quantization:
+    Dettmers et al. 2023, section 3); `native` returns a Native copy, or raises ValueError.
     """
     config = pretrained.config(folder)
     options: dict[str, Any] = {"config": config, "dtype": torch.float32}
