@@ -12,7 +12,7 @@ from wxb.core.params import Params
 from wxb.core.params.corpora import Corpus
 from wxb.core.progress import Progress
 from wxb.corpora import clean
-from wxb.corpora.division import SplitError, divide, with_test_groups
+from wxb.corpora.division import SplitError, divide, regroup_test_sets
 from wxb.corpora.profile import profile
 from wxb.corpora.reading import read_prepared
 from wxb.corpora.records import Record, Reject
@@ -37,7 +37,7 @@ def preprocess(
     if rejects and not records:
         raise WxbError(f"{folder}: all {_summary(rejects, corpus)}")
     try:
-        splits, surplus = divide(records, corpus.split, limit=corpus.max_records, seed=seed)
+        splits, surplus = divide(records, corpus.split, max_records=corpus.max_records, seed=seed)
     except SplitError as error:
         rejects += error.rejects
         if not rejects:
@@ -49,7 +49,7 @@ def preprocess(
     task.check_labels(splits, corpus.split)
     statistics = profile(splits, rejects, task)
     statistics["fields_not_read"] = unread_fields
-    splits, statistics["test_groups"] = with_test_groups(splits, corpus.split, task.TEST_GROUP)
+    splits, statistics["test_groups"] = regroup_test_sets(splits, corpus.split, task.TEST_GROUP)
     out.mkdir(exist_ok=True)
     del records  # `_drain` frees each record that is written
     for name in [*splits]:

@@ -8,7 +8,7 @@ from tests.corpora.records import record, to_letters
 from wxb.core.errors import WxbError
 from wxb.core.params.corpora import Split
 from wxb.corpora import division
-from wxb.corpora.division import drop_duplicates, with_test_groups
+from wxb.corpora.division import drop_duplicates, regroup_test_sets
 from wxb.corpora.records import Reject
 from wxb.tasks.ner.reading import Reading
 from wxb.tasks.ner.record import Span
@@ -18,7 +18,7 @@ FILES = {"train": ["a"], "valid": ["b"], "test": ["c"]}
 
 def divide(records, limit=None, seed=1, **changes):
     settings = {"test": 0.2, "valid": 0.1, **changes}
-    return division.divide(records, Split.model_validate(settings), limit=limit, seed=seed)
+    return division.divide(records, Split.model_validate(settings), max_records=limit, seed=seed)
 
 
 def split(records, **settings):
@@ -235,7 +235,7 @@ def grouped(records, key=None, **further):
     """The groups of each test set, and the field of each, if the records are those of all sets."""
     settings = {"test": 0.2, "valid": 0.1, "by": "template", "further": further}
     splits = dict.fromkeys(("test", *further), records)
-    groups, fields = with_test_groups(splits, Split.model_validate(settings), key)
+    groups, fields = regroup_test_sets(splits, Split.model_validate(settings), key)
     return {name: [r.group for r in members] for name, members in groups.items()}, fields
 
 

@@ -27,7 +27,7 @@ def read(folder, content, name="records.jsonl", **changes):
     raw_folder = folder / f"raw {name}"
     raw_folder.mkdir(exist_ok=True)
     (raw_folder / name).write_bytes(content if isinstance(content, bytes) else content.encode())
-    return list(reading.read(raw_folder, corpus(**changes), Reading()))
+    return list(reading.read_folder(raw_folder, corpus(**changes), Reading()))
 
 
 def read_one(folder, content, **changes):
@@ -98,7 +98,7 @@ def test_without_ids_the_path_and_line_are_the_id(tmp_path):
     for folder in ("a", "b"):
         (tmp_path / folder).mkdir()
         (tmp_path / folder / "data.json").write_text(json.dumps([raw(), raw()]))
-    ids = [r.id for r in reading.read(tmp_path, corpus(fields={"id": None}), Reading())]
+    ids = [r.id for r in reading.read_folder(tmp_path, corpus(fields={"id": None}), Reading())]
     assert ids == [f"{folder}/data.json:record {i}" for folder in "ab" for i in (1, 2)]
 
 
@@ -110,7 +110,7 @@ def test_ids_of_published_splits_may_start_again_in_each_file(tmp_path):
     for name in ("train", "valid", "test"):
         lines = [json.dumps(raw(f"Ann of {name}", id="1")), json.dumps(raw(id="2"))]
         (tmp_path / f"{name}.jsonl").write_text("\n".join(lines))
-    items = list(reading.read(tmp_path, corpus(split=SPLIT_FILES), Reading()))
+    items = list(reading.read_folder(tmp_path, corpus(split=SPLIT_FILES), Reading()))
     assert [(item.split, item.id) for item in items] == [
         ("test", "1"),
         ("test", "2"),
@@ -125,8 +125,8 @@ def test_ids_of_published_splits_may_start_again_in_each_file(tmp_path):
 def test_test_sets_of_files_are_read_first_and_ids_may_start_again(tmp_path):
     for name in ("a", "tweets", "posts"):
         (tmp_path / f"{name}.jsonl").write_text(json.dumps(raw(f"Ann of {name}", id="1")))
-    further = {"tweets": {"files": ["tweets*"]}, "posts": {"files": ["posts*"]}}
-    items = list(reading.read(tmp_path, corpus(split={**SHARES, "further": further}), Reading()))
+    split = {**SHARES, "further": {n: {"files": [f"{n}*"]} for n in ("tweets", "posts")}}
+    items = list(reading.read_folder(tmp_path, corpus(split=split), Reading()))
     assert [(item.split, item.id) for item in items] == [
         ("tweets", "1"),
         ("posts", "posts.jsonl:line 1"),
@@ -139,7 +139,7 @@ def test_an_id_that_looks_like_a_path_and_line_cannot_repeat(tmp_path):
     lines = [json.dumps(raw(id="test.jsonl:line 2"))] * 2
     for name in ("train", "valid", "test"):
         (tmp_path / f"{name}.jsonl").write_text("\n".join(lines if name == "test" else lines[:1]))
-    items = list(reading.read(tmp_path, corpus(split=SPLIT_FILES), Reading()))
+    items = list(reading.read_folder(tmp_path, corpus(split=SPLIT_FILES), Reading()))
     assert isinstance(items[1], Reject)
     assert items[1].reason == "duplicate id"
     ids = [item.id for item in items if isinstance(item, Record)]
@@ -159,7 +159,7 @@ class Labels(reading.Reading):
 def test_only_the_labels_of_the_named_annotator_count_by_default(tmp_path):
     rows = [{"input": name, "label": "x", "annotator": name} for name in ("Ann", "Bob")]
     (tmp_path / "labels.json").write_text(json.dumps(rows))
-    record, reject = reading.read(tmp_path, corpus(annotator="Ann"), Labels())
+    record, reject = reading.read_folder(tmp_path, corpus(annotator="Ann"), Labels())
     assert (record.input, reject.reason) == ("Ann", "other annotator")
 
 

@@ -27,7 +27,7 @@ LANGUAGE = re.compile(r"[a-z]{2,3}([_-][A-Za-z]{2,4})?")  # a code such as en or
 
 
 def adapt(content: Any, annotator: str | None = None) -> Any:
-    """A record with the fields that readers expect; unchanged if it is of no known tool.
+    """A record, or spaCy's pair, with the fields of readers; unchanged if it is of no known tool.
 
     Raises RecordError for a text with several classes, for one whose annotators differ if none is
     named, and for one that only others annotated. Errors such as TypeError mean that a record is
@@ -51,23 +51,23 @@ def annotator_of(record: Content) -> str | None:
 
 
 def _label_studio(record: Content, annotator: str | None) -> Content:
-    """A task with the spans, class and texts of its annotations, those of `ground_truth` if any.
+    """The fields of a task's `data`, with the spans, class and text areas of its annotations.
 
-    Spans and class are None if nobody annotated it. Each text area becomes a field of its name.
+    If an annotator is named, other annotations are ignored; so are those that are not marked
+    `ground_truth`, if one is. Spans and class are None if nobody annotated the task.
     """
-    if not (
-        isinstance(record.get("data"), Mapping) and isinstance(record.get("annotations"), list)
-    ):
+    data, annotations = record.get("data"), record.get("annotations")
+    if not (isinstance(data, Mapping) and isinstance(annotations, list)):
         return record
-    task = {**record["data"], "id": record.get("id"), "spans": None, "label": None}
+    task = {**data, "id": record.get("id"), "spans": None, "label": None}
     results: dict[str, tuple[Any, Any, Any]] = {}
-    annotations = [a for a in record["annotations"] if not a.get("was_cancelled")]
-    names = {_completed_by(annotation) for annotation in annotations}
+    annotations = [a for a in annotations if not a.get("was_cancelled")]
+    names = {_annotator_id(annotation) for annotation in annotations}
     if annotator and names and annotator not in names:
         raise RecordError(OTHER, f"found {', '.join(sorted(names))}")
-    annotations = [a for a in annotations if annotator in (None, _completed_by(a))]
+    annotations = [a for a in annotations if annotator in (None, _annotator_id(a))]
     for annotation in [a for a in annotations if a.get("ground_truth")] or annotations:
-        name, regions = _completed_by(annotation), annotation.get("result") or []
+        name, regions = _annotator_id(annotation), annotation.get("result") or []
         values = [region.get("value", {}) for region in regions]
         mentions = [_with_label(value) for value in values if _is_labelled_span(value)]
         marked = {str(r.get("to_name")) for r in regions if _is_labelled_span(r.get("value"))}
@@ -93,7 +93,7 @@ def _label_studio(record: Content, annotator: str | None) -> Content:
     return task
 
 
-def _completed_by(annotation: Content) -> str:
+def _annotator_id(annotation: Content) -> str:
     name = annotation.get("completed_by")
     return str(name.get("id") if isinstance(name, Mapping) else name)
 
@@ -127,7 +127,7 @@ def _prodigy(record: Content) -> Content:
 
 
 def _doccano(record: Content) -> Content:
-    """Triples as spans; a list of classes, called `labels` by old versions, as the class."""
+    """Lists of triples as spans; a list of classes, `labels` in old versions, as the class."""
     lists = [record.get(key) for key in ("label", "labels")]
     names = next((v for v in lists if _is_list_of(v, lambda name: isinstance(name, str))), None)
     if names is None and record.get("labels") == []:
@@ -135,11 +135,11 @@ def _doccano(record: Content) -> Content:
     if names is not None and "text" in record and not {"tokens", "words"} & record.keys():
         record = {**record, "label": _at_most_one(names)}
     keys = ("start", "end", "label")
-    return _convert_items(record, _is_triple, lambda triple: dict(zip(keys, triple, strict=False)))
+    return _convert_items(record, _begins_with_triple, lambda t: dict(zip(keys, t, strict=False)))
 
 
-def _lists_of_spans(record: Content) -> Content:
-    """Spans as a list of objects; `datasets` stores such a list as an object of equal lists."""
+def _datasets_spans(record: Content) -> Content:
+    """The spans that `datasets` stores as an object of equally long lists, as a list of spans."""
     lists = {key: value for key, value in record.items() if _is_object_of_lists(value)}
     for key, value in lists.items():
         rows = zip(*value.values(), strict=True)
@@ -167,6 +167,7 @@ def _opus(record: Content) -> Content:
 
 
 def _sharegpt(record: Content) -> Content:
+    """Turns with a `role` and `content` as in OpenAI's messages; the list keeps its field."""
 
     def message(turn: Content) -> Content:
         return {**turn, "role": ROLES.get(turn["from"], turn["from"]), "content": turn["value"]}
@@ -176,7 +177,7 @@ def _sharegpt(record: Content) -> Content:
     )
 
 
-ADAPTERS = (_prodigy, _lists_of_spans, _doccano, _spacy_cats, _opus, _sharegpt)
+ADAPTERS = (_prodigy, _datasets_spans, _doccano, _spacy_cats, _opus, _sharegpt)
 
 
 def _convert_items(
@@ -193,7 +194,7 @@ def _is_list_of(value: Any, test: Callable[[Any], bool]) -> bool:
     return isinstance(value, list) and bool(value) and all(map(test, value))
 
 
-def _is_triple(mention: Any) -> bool:
+def _begins_with_triple(mention: Any) -> bool:
     is_list = isinstance(mention, list | tuple) and len(mention) >= 3
     return is_list and type(mention[0]) is type(mention[1]) is int and isinstance(mention[2], str)
 
@@ -214,7 +215,7 @@ def _with_label(mention: Content) -> Content:
 
 
 def parse_json_cell(value: Any) -> Any:
-    """The object, or list of objects, in a JSON text; other values as they are."""
+    """The object, or list of at least one object, in a JSON text; other values as they are."""
     if isinstance(value, str) and value.startswith(("[{", "{")):
         with suppress(ValueError):
             return json.loads(value)

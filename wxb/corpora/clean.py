@@ -22,20 +22,21 @@ COLUMNS = dict.fromkeys(("id", "input", "language", "group"), pa.string())
 
 
 def splits(folder: Path) -> list[str]:
-    """The names of the splits of a clean corpus: train, valid, test and further test sets."""
+    """The names of the splits in profile.json, in its order: train, valid, test, further ones."""
     return [*read_json(folder / "profile.json")["splits"]]
 
 
 def test_sets(folder: Path) -> list[str]:
-    """The names of the test sets of a clean corpus, `test` first."""
+    """The names of the test sets among `splits`, `test` first."""
     return splits(folder)[SPLITS.index("test") :]
 
 
 def test_set_facts(folder: Path) -> dict[str, dict[str, Any]]:
-    """Facts about the test sets of a clean corpus that studies report, by name of the set.
+    """What studies report of each test set in profile.json, by its name.
 
-    `grouped_by` is the field of the groups, None if they have none. `nearness` is as in
-    `profile.nearness`. `test` has the labelled `records` of each split, and the `warnings`, if any.
+    `grouped_by` is the field of the groups, None if they have none. `nearness` is that of
+    `profile.nearness`. `test` also has facts of the corpus: `records`, the number of labelled ones
+    by split, and `warnings`, if any.
     """
     profile = read_json(folder / "profile.json")
     facts = {
@@ -48,7 +49,7 @@ def test_set_facts(folder: Path) -> dict[str, dict[str, Any]]:
 
 
 def warnings(profile: Mapping[str, Any]) -> list[str]:
-    """What to check before trusting the scores of a corpus, by the counts of its profile."""
+    """What to check before trusting scores: rejects, fields not read, answers, ends of spans."""
     raw, edges = profile["records"]["raw"], profile["splits"]["test"].get("at_word_edges", 1)
     rejects = [(reason, n) for reason, n in profile["rejects"].items() if reason not in USUAL]
     texts = [f"{n:,} of {raw:,} records rejected: {reason}" for reason, n in rejects]
@@ -83,7 +84,7 @@ def read_labelled(path: Path, labelling: Labelling) -> Iterator[Record]:
 
 
 def read_labelled_chunks(path: Path, labelling: Labelling, caption: str) -> Iterator[list[Record]]:
-    """Yield what `read_labelled` does in chunks, to save memory; prints progress.
+    """Yield what `read_labelled` does in chunks, to save memory; prints how many chunks are read.
 
     A chunk has the labelled ones of up to CHUNK records, maybe none.
     """

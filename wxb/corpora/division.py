@@ -28,16 +28,15 @@ _group: Callable[[Record], str] = attrgetter("group")
 
 
 def divide(
-    records: Iterable[Record], split: Split, *, limit: int | None, seed: int
+    records: Iterable[Record], split: Split, *, max_records: int | None, seed: int
 ) -> tuple[Splits, list[Reject]]:
     """Divide records into train, valid and test sets; duplicates and surplus records are rejected.
 
-    Without files that define them, the sets are not stratified: records of a group, or with texts
-    that differ only in digits and case, stay in one. Test sets that files define keep all records,
-    including duplicates, as published scores do. Other records are rejected if they repeat one of
-    those. `limit` is the maximum number of records to divide, drawn by the seed, as a file may list
-    one class after the other; or that of training records, the first ones, if files define the
-    splits. `split.max_records` are those of the other sets.
+    If files define train and valid, train keeps the first `max_records` records, and other sets the
+    first `split.max_records`. Else `max_records` are drawn by the seed, as a file may list one
+    class after the other, and divided without stratification: records of a group, or with texts
+    that differ only in digits and case, stay in one set. Test sets that files define keep their
+    duplicates, as published scores do; other records are rejected if they repeat one of those.
 
     Raises SplitError if a split has no labelled record.
     """
@@ -53,12 +52,12 @@ def divide(
         held_out = [*tests, *splits["valid"]]
         splits["train"], rejects = drop_duplicates(members.get("train", []), held_out)
         rejects = [*valid_rejects, *rejects]
-        for name, number in {"train": limit, **(split.max_records or {})}.items():
+        for name, number in {"train": max_records, **(split.max_records or {})}.items():
             splits[name], surplus = limit_records(splits[name], number)
             rejects += surplus
     else:
         unique, rejects = drop_duplicates(members.get(None, []), tests)
-        unique, surplus = limit_records(unique, limit, seed)
+        unique, surplus = limit_records(unique, max_records, seed)
         splits |= _divide_by_share(unique, split, seed)
         rejects = [*rejects, *surplus]
         parts = counted(len({*units(unique, _group)}), "parts")
@@ -78,15 +77,16 @@ def divide(
     return splits, rejects
 
 
-def with_test_groups(
-    splits: Splits, split: Split, key: str | None = None
+def regroup_test_sets(
+    splits: Splits, split: Split, gold_key: str | None = None
 ) -> tuple[Splits, dict[str, str | None]]:
-    """Set the groups of test records to those of intervals and tests.
+    """Replace the groups of test records by those of intervals and tests.
 
     A test set that holds out values of a field has a group for each value, as its score is about
     other values. Values that share a group or a wording count as one. Any other test set, and one
-    that holds out a single value, has a group for each value of `key` in gold; without these, the
-    groups by which the corpus was divided; without `split.by`, those that share a wording are one.
+    that holds out a single value, has a group for each value of `gold_key` in gold. Records without
+    one keep the group by which the corpus was divided; without `split.by` and `split.files`, groups
+    that share a wording become one.
 
     Also returns the field of the groups by test set, None if groups have no field.
     """
@@ -95,7 +95,7 @@ def with_test_groups(
     for name in split.test_sets:
         members, fields[name] = splits[name], split.by
         if name in index_of:
-            held_out = units(members, _held_out_value(index_of[name]))
+            held_out = units(members, partial(_held_out_value, index_of[name]))
             if len({*held_out}) > 1:
                 fields[name] = split.held_out_fields[name][0]
                 grouped[name] = [
@@ -112,9 +112,9 @@ def with_test_groups(
                 replace(record, group=f"near {part}" if part in texts else part)
                 for record, part in zip(members, parts, strict=True)
             ]
-        values = [record.gold[key] if key and record.gold else None for record in members]
+        values = [r.gold[gold_key] if gold_key and r.gold else None for r in members]
         if any(value is not None for value in values):
-            fields[name] = key
+            fields[name] = gold_key
             grouped[name] = [
                 record if value is None else replace(record, group=value)
                 for record, value in zip(members, values, strict=True)
@@ -125,9 +125,9 @@ def with_test_groups(
 def drop_duplicates(
     records: Iterable[Record], held_out: Sequence[Record] = ()
 ) -> tuple[list[Record], list[Reject]]:
-    """Keep one record per text, a labelled one if possible; reject all others.
+    """Keep one record per input as written, a labelled one if possible; reject all others.
 
-    Also rejects records with the text or the wording of a held-out record.
+    Also rejects records with the input or the wording of a held-out record.
     """
     held_out_texts = {record.input: record for record in held_out}
     unique: dict[str, Record] = {}
@@ -159,10 +159,9 @@ def drop_duplicates(
 def limit_records(
     records: list[Record], limit: int | None, seed: int | None = None
 ) -> tuple[list[Record], list[Reject]]:
-    """At most `limit` records, the first or drawn by a seed, in order; the others as rejects."""
-    if seed is None:
-        shuffled = records
-    else:
+    """The first `limit` records, or as many by a hash of seed and input, in order; and rejects."""
+    shuffled = records
+    if seed is not None:
         shuffled = sorted(records, key=lambda record: _shuffle_key(seed, record.input))
     surplus = {record.id for record in shuffled[limit:]} if limit else {}
     kept = [record for record in records if record.id not in surplus]
@@ -178,7 +177,7 @@ def _divide_by_share(records: Sequence[Record], split: Split, seed: int) -> Spli
     """
     held_out = enumerate(split.held_out_fields.items())
     steps: list[tuple[str, float, Callable[[Record], str]]] = [
-        *((name, share, _held_out_value(index)) for index, (name, (_, share)) in held_out),
+        *((name, share, partial(_held_out_value, i)) for i, (name, (_, share)) in held_out),
         ("test", split.test or 0, _group),
         ("valid", split.valid or 0, _group),
     ]
@@ -203,5 +202,5 @@ def _shuffle_key(seed: int, name: str) -> bytes:
     return hashlib.sha256(f"{seed}:{name}".encode()).digest()
 
 
-def _held_out_value(index: int) -> Callable[[Record], str]:
-    return lambda record: record.values[index]
+def _held_out_value(field_index: int, record: Record) -> str:
+    return record.values[field_index]

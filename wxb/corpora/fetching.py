@@ -16,8 +16,8 @@ from wxb.corpora import web
 def fetch(corpus: Corpus, folder: Path, *, seed: int, caption: str) -> None:
     """Copy, download or generate the raw files of a corpus into an empty folder.
 
-    Raises WxbError if `path` does not exist or cannot be copied, or if its generator or a download
-    fails.
+    Raises WxbError if `path` does not exist or cannot be copied, or if a download or the call of
+    its generator fails.
     """
     path = Path(corpus.path)
     if not path.exists():

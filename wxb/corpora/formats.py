@@ -51,7 +51,7 @@ def raw_records(
     columns: Sequence[str] | None = None,
     annotator: str | None = None,
 ) -> Iterator[Raw]:
-    """Yield the records of a file; its suffix names the format.
+    """Yield the records of a file; its suffix names the format, JSON if unknown.
 
     Cells of CSV are text, except in `json_column`, which has JSON or Python literals. The delimiter
     and encoding of CSV are detected; `repaired` names a legacy encoding. `columns` are the names of
@@ -88,6 +88,7 @@ def _unadapted(file: Path, json_column: str | None, columns: Sequence[str] | Non
 
 
 def _json(file: Path) -> Iterator[Raw]:
+    """The objects of a list, alone or under one name; of an object by ids; or a single one."""
     text = decode(file)
     records = _json_or_error(text)
     if isinstance(records, RecordError):
@@ -114,6 +115,7 @@ def _json(file: Path) -> Iterator[Raw]:
 
 
 def _jsonl(file: Path) -> Iterator[Raw]:
+    """A record, or a RecordError, for each line that is not blank."""
     lines = io.StringIO(decode(file), newline="\n")  # one by one, to save memory
     for index, line in enumerate(lines, start=1):
         if line.strip():
@@ -123,7 +125,8 @@ def _jsonl(file: Path) -> Iterator[Raw]:
 def _table(file: Path, json_column: str | None, columns: Sequence[str] | None) -> Iterator[Raw]:
     """The rows of a table; `columns` names its columns if it has no header.
 
-    Tabs and bars may not be quoted: quotation marks are text unless they enclose whole cells.
+    In tables with tabs or bars, quotation marks are text unless all of them enclose cells. Raises
+    WxbError if two columns have the same name.
     """
     text, legacy = decode_legacy(file, LEGACY if file.suffix.lower() in TABLES else ())
     repaired = (f"read as {legacy}",) if legacy else ()
@@ -131,7 +134,7 @@ def _table(file: Path, json_column: str | None, columns: Sequence[str] | None) -
     if mark := SEPARATOR.match(text):
         text = text[mark.end() :]
     has_tabs = columns and file.suffix.lower() != ".csv" and "\t" in text.partition("\n")[0]
-    delimiter = mark[1] if mark else "\t" if has_tabs else _delimiter(text)
+    delimiter = mark[1] if mark else "\t" if has_tabs else _detect_delimiter(text)
     is_quoted = delimiter not in "\t|" or (not columns and _is_quoted(text, delimiter))
     names, first, last = columns, set[str](), set[str]()  # the first and last cells of rows
     for number, cells, lines in _rows_with_lines(file, text, delimiter, is_quoted):
@@ -196,8 +199,8 @@ def _rows_with_lines(
         raise WxbError(f"{file}: line {begin} is not CSV: {error}; correct its quotation") from None
 
 
-def _delimiter(text: str) -> str:
-    """The tab or bar that is equally often in all lines, else what splits the first row most."""
+def _detect_delimiter(text: str) -> str:
+    """The tab or bar that is equally often in all lines, else that with most cells in row one."""
     first = re.split(r"[\r\n]", text.lstrip("\r\n"), maxsplit=1)[0]
     for mark in "\t|":
         if mark in first and len({x.count(mark) for x in _lines(text) if x.strip()}) == 1:
@@ -229,6 +232,7 @@ def _batch_rows(file: Path, read_batches: Callable[[], Iterable[pa.RecordBatch]]
 
 
 def _json_or_error(text: str) -> Any:
+    """The value of a JSON text, maybe NaN; a RecordError if it is not JSON or repeats a key."""
     try:
         return json.loads(text, object_pairs_hook=_object_or_error)
     except (ValueError, RecursionError) as error:  # also for long numbers and deep nesting
@@ -261,7 +265,10 @@ def _with_parsed_cell(row: dict[str, Any], column: str | None) -> Any:
 
 
 def _find_class_names(file: Path) -> Names:
-    """The class names by field, of a Parquet or Arrow file, or of a file of FEATURES near it."""
+    """The class names by field, of a Parquet or Arrow file, or of FEATURES in a folder above it.
+
+    Without any, {}. Raises WxbError if a file of FEATURES is not JSON.
+    """
     schema = None
     with suppress(OSError, ValueError, pa.ArrowException):  # the reader raises the error
         match file.suffix.lower():
@@ -291,15 +298,14 @@ def _open_arrow(file: Path) -> pa.RecordBatchReader:
 
 
 def _names_for_numbers(content: Any, names: Names) -> Any:
-    """A record with names instead of numbers; -1, which means no class, becomes None."""
+    """A record with class names instead of their numbers, see `_with_names`."""
     if not names or not isinstance(content, Mapping):
         return content
-    return {
-        k: _with_names(value, names[k]) if names.get(k) else value for k, value in content.items()
-    }
+    return {k: _with_names(v, names[k]) if names.get(k) else v for k, v in content.items()}
 
 
 def _with_names(value: Any, names: Sequence[str]) -> Any:
+    """The name of a class number, also in text or a list; None for -1; others as they are."""
     if isinstance(value, list):
         return [_with_names(item, names) for item in value]
     if value in names or not CLASS_NUMBER.fullmatch(str(value)) or int(value) >= len(names):
@@ -308,7 +314,7 @@ def _with_names(value: Any, names: Sequence[str]) -> Any:
 
 
 def _names_by_field(content: Any) -> Names:
-    """The names of each field in the features of a data set, or of its first configuration."""
+    """The names, maybe none, of each field in the features of a data set or a configuration."""
     while isinstance(content, Mapping) and content:
         features = content.get("features")
         features = features if features and isinstance(features, Mapping) else content

@@ -72,11 +72,9 @@ def is_description(file: Path) -> bool:
 
 
 def unread_files(folder: Path, files: Sequence[Path]) -> list[str]:
-    """The other files of a raw folder by path, except hidden ones and METADATA_FILES."""
+    """The paths of all other files of a raw folder, except hidden ones and METADATA_FILES."""
     others = sorted(path for path in {*folder.rglob("*")} - {*files} if path.is_file())
-    names = [
-        path.relative_to(folder).as_posix() for path in others if path.name not in METADATA_FILES
-    ]
+    names = [p.relative_to(folder).as_posix() for p in others if p.name not in METADATA_FILES]
     return [name for name in names if "/." not in f"/{name}"]
 
 
@@ -116,7 +114,7 @@ def files_by_split(
 
 
 def refuse_unsupported(file: Path) -> None:
-    """Raise WxbError for a format of REFUSED, by the file's suffix or beginning."""
+    """Raise WxbError for a suffix of REFUSED, such as .zip, or a beginning, such as `<html`."""
     with file.open("rb") as content:
         start = content.read(1024).removeprefix(b"\xef\xbb\xbf").lstrip().lower()
     for mark, kind in REFUSED.items():
@@ -133,7 +131,7 @@ def decode(file: Path) -> str:
 def decode_legacy(file: Path, legacy: Sequence[str] = LEGACY) -> tuple[str, str | None]:
     """The text of a file and its encoding, detected among `legacy`; None for UTF-8.
 
-    Raises WxbError as `decode` does, also if no encoding gives plausible text.
+    Raises WxbError as `decode` does, also for other encodings, such as UTF-16, or an ambiguous one.
     """
     data, encoding = file.read_bytes(), None
     try:

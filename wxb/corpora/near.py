@@ -29,8 +29,8 @@ _WORD = regex.compile(
 def units(records: Sequence[Record], value: Callable[[Record], str]) -> list[str]:
     """The unit of each record: records that must stay together have the same unit.
 
-    These are records with the same value, group or wording, directly or through other records. A
-    unit is named after the smallest of its values.
+    These are records with the same value, group or non-empty wording, directly or through other
+    records. A unit is named after the smallest of its values.
     """
     from networkx.utils import UnionFind  # imports slowly
 
@@ -70,6 +70,7 @@ def five_words(text: str) -> Iterator[Words]:
 
 
 def _words(text: str) -> Words:
+    """The words, single marks and single Chinese characters of a text."""
     return tuple(map(sys.intern, _WORD.findall(text)))
 
 
@@ -80,7 +81,7 @@ def _parts(length: int) -> Iterator[tuple[int, int, int]]:
 
 
 def _nearest_distance(words: Words, index: Mapping[tuple[int, int, Words], list[Words]]) -> int:
-    """The distance to the nearest text of an index of parts, up to CAP.
+    """The distance, 1 to CAP, to the nearest other text of an index of parts.
 
     Edits shift a part by at most their number before it. One unchanged part has at most as many
     edits before it as parts, and likewise after it.

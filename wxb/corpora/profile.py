@@ -27,8 +27,8 @@ def profile(
             "rejected": len(rejects),
             **{name: len(members) for name, members in splits.items()},
         },
-        "rejects": _sorted_counts(reject.reason for reject in rejects),
-        "repaired": _sorted_counts(repair for record in records for repair in record.repaired),
+        "rejects": _alphabetical_counts(reject.reason for reject in rejects),
+        "repaired": _alphabetical_counts(repair for r in records for repair in r.repaired),
         "labels": task.labels(splits["train"]),
         **{
             key: {name: compare(splits[name], splits["train"], task) for name in test_sets}
@@ -83,7 +83,7 @@ def _share(mask: NDArray[np.bool_]) -> float | None:
 
 
 def _describe(records: Sequence[Record], task: Reading) -> dict[str, Any]:
-    """Statistics of a split: records, groups, lengths, languages, and the task's own of gold."""
+    """Counts of a split: records, near duplicates, groups, characters, languages, and of gold."""
     labelled = [record for record in records if record.gold is not None]
     first_group: dict[bytes, str] = {}  # by wording
     near_duplicates, sharing = 0, set()
@@ -100,10 +100,10 @@ def _describe(records: Sequence[Record], task: Reading) -> dict[str, Any]:
         "groups": len({record.group for record in records}),
         "groups_sharing_wordings": len(sharing),
         "characters": length_quantiles([len(record.input) for record in records]),
-        "languages": _sorted_counts(record.language or "unknown" for record in records),
+        "languages": _alphabetical_counts(record.language or "unknown" for record in records),
         **task.statistics(labelled),
     }
 
 
-def _sorted_counts(values: Iterable[str]) -> dict[str, int]:
+def _alphabetical_counts(values: Iterable[str]) -> dict[str, int]:
     return dict(sorted(Counter(values).items()))

@@ -45,7 +45,7 @@ class Reading(ABC):
     NAMED_FILES: ClassVar[tuple[str, ...]] = ()  # suffixes of files that records name
 
     def raw_records(self, file: Path, corpus: Any) -> Iterator[Raw]:
-        """Yield the unchecked records of a raw file; its suffix names the format."""
+        """Yield the unchecked records of a raw file, by default of one with fields in a header."""
         return formats.raw_records(file, annotator=corpus.annotator)
 
     def input_of(self, raw: Mapping[str, Any], corpus: Any) -> str:
@@ -73,13 +73,13 @@ class Reading(ABC):
     ) -> Iterator[Record | Reject]:
         """Yield the records of `folder` with prepared inputs, and rejects; prints progress.
 
-        Prepared files, such as audio, are written to `out`, whose final path is `home`. Texts need
-        no preparation.
+        By default items are not changed. Prepared files, such as audio, are written to `out`, whose
+        final path is `home`.
         """
         return track(items, caption)
 
     def preview(self, record: Record) -> str:
-        """A record as models read it, for the report of `wxb new corpus`."""
+        """The input and the gold of a record, for the report of `wxb new corpus`."""
         return f"{record.input} -> {record.gold}"
 
     def wording(self, record: Record) -> str:
@@ -132,7 +132,7 @@ class Contents(NamedTuple):
 
 
 def length_quantiles(lengths: Sequence[int]) -> dict[str, int]:
-    """The median, the 95th percentile and the maximum of lengths; 0 if there are none."""
+    """The `median`, `p95` (95th percentile) and `longest` of lengths; 0 if there are none."""
     shares = (("median", 0.5), ("p95", 0.95), ("longest", 1.0))
     return {name: int(np.quantile(lengths or [0], q, method="nearest")) for name, q in shares}
 
@@ -140,15 +140,15 @@ def length_quantiles(lengths: Sequence[int]) -> dict[str, int]:
 def read_prepared(
     folder: Path, corpus: Corpus, task: Reading, *, out: Path, home: Path, caption: str
 ) -> Contents:
-    """Read a raw folder by `read`, and prepare its records by `Reading.prepare`.
+    """Read a raw folder by `read_folder`, and prepare its records by `Reading.prepare`.
 
-    Rejects records in other languages than those of the corpus. `unread_fields` has the fields of
-    most records that the corpus does not read, without those that `format` makes.
+    If the corpus has `languages`, rejects records in others or in none. `unread_fields` has the
+    fields of most records that the corpus does not read, without those that `format` makes.
     """
     records: list[Record] = []
     rejects: list[Reject] = []
     fields = Counter[str]()
-    items = read(folder, corpus, task, fields)
+    items = read_folder(folder, corpus, task, fields)
     for item in task.prepare(items, corpus, folder=folder, out=out, home=home, caption=caption):
         if isinstance(item, Reject):
             rejects.append(item)
@@ -166,25 +166,24 @@ def read_prepared(
     return Contents(records, rejects, unread, files)
 
 
-def read(
-    folder: Path, corpus: Corpus, task: Reading, counts: Counter[str] | None = None
+def read_folder(
+    folder: Path, corpus: Corpus, task: Reading, fields: Counter[str] | None = None
 ) -> Iterator[Record | Reject]:
     """Yield the checked records and the rejects of a raw folder, in the order of paths.
 
-    Adds the fields that have a value to `counts`, if given. If files define splits, test sets
-    come first and training comes last. Raises WxbError if a file cannot be read as its format, or
-    if the files do not match the splits.
+    Adds the fields that have a value to `fields`, if given. If files define splits, test sets come
+    first and training comes last, and the first record with an id keeps it. Raises WxbError if a
+    file cannot be read as its format, or if the files do not match the splits.
     """
     splits = files_by_split(data_files(folder, corpus), folder, corpus.split)
     seen_ids: set[str] = set()
-    # The first record with an id keeps it, so test records come first.
     for split in [*corpus.split.test_sets, "valid", "train", None]:
         for file in splits.get(split, []):
             refuse_unsupported(file)
             path = file.relative_to(folder).as_posix()
             for raw in task.raw_records(file, corpus):
-                if counts is not None and isinstance(raw.content, Mapping):
-                    counts.update(k for k, v in raw.content.items() if v not in (None, "", [], {}))
+                if fields is not None and isinstance(raw.content, Mapping):
+                    fields.update(k for k, v in raw.content.items() if v not in (None, "", [], {}))
                 item = _record_or_reject(raw, corpus, task, path, split, seen_ids)
                 if isinstance(item, Record):
                     seen_ids.add(item.id)
@@ -194,6 +193,7 @@ def read(
 def _record_or_reject(
     raw: Raw, corpus: Corpus, task: Reading, path: str, split: str | None, seen_ids: set[str]
 ) -> Record | Reject:
+    """The checked record; a repeated id is rejected, or replaced if splits are in files."""
     content = raw.content
     origin = f"{path}:{raw.place}"  # unique, as it may become the id
     try:

@@ -53,7 +53,7 @@ class RecordError(Exception):
 
 
 def required_field(raw: Mapping[str, Any], field: str) -> Any:
-    """The value of a field of a raw record. Raises RecordError if it is missing."""
+    """The value, maybe None, of a field of a raw record. Raises RecordError if it is missing."""
     if field not in raw:
         raise RecordError("missing field", f"found {', '.join(map(repr, raw))}; expected {field!r}")
     return raw[field]

@@ -9,7 +9,7 @@ from wxb import tasks
 from wxb.cli.new.corpus import new_corpus
 from wxb.core.errors import WxbError
 from wxb.core.params.tasks import corpus_class
-from wxb.corpora.reading import read
+from wxb.corpora.reading import read_folder
 from wxb.corpora.records import Record
 
 
@@ -41,7 +41,7 @@ def test_every_format_is_recognized_and_read(case):
         folder = Path("raw")
         folder.mkdir()
         Path(case.path).rename(folder / case.path)
-    items = [*read(folder, params, tasks.get(case.task).reading)]
+    items = [*read_folder(folder, params, tasks.get(case.task).reading)]
     assert [item for item in items if not isinstance(item, Record)] == []
     records = [(record.input, gold_of(record, case.task)) for record in items]
     assert sorted(records, key=str) == sorted(case.records, key=str)

@@ -43,8 +43,8 @@ def test_further_sets_hold_out_enough_values(tmp_path, seed):
     pairs = generate(unlabelled=0, seed=seed, **block["generate"])
     (tmp_path / "pairs.jsonl").write_text("".join(json.dumps(pair) + "\n" for pair in pairs))
     task = Reading()
-    records = [*reading.read(tmp_path, corpus, task)]
-    splits, _ = divide(records, corpus.split, limit=None, seed=seed)
+    records = [*reading.read_folder(tmp_path, corpus, task)]
+    splits, _ = divide(records, corpus.split, max_records=None, seed=seed)
     for index, name in enumerate(corpus.split.held_out_fields):
         values = {split: {r.values[index] for r in members} for split, members in splits.items()}
         assert len(values[name]) >= 30

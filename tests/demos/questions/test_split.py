@@ -9,7 +9,7 @@ from demos.questions import WORDING, generate
 from demos.questions.facts import LANGUAGES, facts
 from tests.project_copy import ROOT
 from wxb.corpora.division import divide
-from wxb.corpora.reading import read
+from wxb.corpora.reading import read_folder
 from wxb.tasks.chat.params import Corpus
 from wxb.tasks.chat.reading import Reading
 from wxb.tasks.chat.record.conversation import deserialize
@@ -28,8 +28,8 @@ class Splits:
         generated = {row["id"]: row for row in generate(**block["generate"], seed=1)}
         lines = [json.dumps(row) for row in generated.values()]
         (folder / "questions.jsonl").write_text("\n".join(lines))
-        records = list(read(folder, corpus, reading))
-        splits, _ = divide(records, corpus.split, limit=None, seed=1)
+        records = list(read_folder(folder, corpus, reading))
+        splits, _ = divide(records, corpus.split, max_records=None, seed=1)
         self.questions = {
             name: [(generated[record.id], record) for record in members if record.gold]
             for name, members in splits.items()

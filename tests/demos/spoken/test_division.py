@@ -41,7 +41,7 @@ def divided(corpus, folder):
         Record(r["ID"], r["path"], r, "zh", r["sentence"], values=tuple(r[f] for f in fields))
         for r in raw
     ]
-    members, _ = divide(records, corpus.split, limit=None, seed=1)
+    members, _ = divide(records, corpus.split, max_records=None, seed=1)
     return {split: [record.gold for record in members[split]] for split in members}
 
 

@@ -94,7 +94,7 @@ def splits_of(profile):
         )
         for item in raw
     ]
-    splits, _ = divide(records, corpus.split, limit=None, seed=1)
+    splits, _ = divide(records, corpus.split, max_records=None, seed=1)
     return splits, {item["id"]: item for item in raw}
 
 

@@ -323,7 +323,7 @@ def _summary(trial: Contents, corpus: Corpus, seed: int) -> RenderableType:
             }
             rows += [(doubt, escaped(", ".join(items))) for doubt, items in doubts.items() if items]
     try:
-        parts = divide(records, corpus.split, limit=corpus.max_records, seed=seed)
+        parts = divide(records, corpus.split, max_records=corpus.max_records, seed=seed)
         reading.check_labels(parts[0], corpus.split)
     except WxbError as error:
         rows.append(("not divided", escaped(str(error))))

@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from wxb.corpora.reading import read
+from wxb.corpora.reading import read_folder
 from wxb.corpora.records import Reject
 from wxb.corpora.text.templates import message
 from wxb.tasks.chat import reading
@@ -19,7 +19,7 @@ def read_lines(folder, *lines, **more):
     """Write lines of JSON to a file, and read its records."""
     path = Path(folder, "a.jsonl")
     path.write_text("\n".join(map(json.dumps, lines)))
-    return list(read(Path(folder), corpus(**more), reading.Reading()))
+    return list(read_folder(Path(folder), corpus(**more), reading.Reading()))
 
 
 def test_instruction_with_input_and_system(tmp_path):
@@ -42,7 +42,7 @@ def test_messages_keep_all_turns(tmp_path):
 def test_names_of_fields_and_csv(tmp_path):
     (tmp_path / "a.csv").write_text('q,a,messages\nWhat?,That.,\n,,"[{""role"": ""user""}]"\n')
     fields = {"instruction": "q", "output": "a", "input": "about"}
-    items = list(read(tmp_path, corpus(fields=fields), reading.Reading()))
+    items = list(read_folder(tmp_path, corpus(fields=fields), reading.Reading()))
     assert items[0].input == "What?"
     assert items[0].gold["text"] == "That."
     assert items[1].reason == "no message"

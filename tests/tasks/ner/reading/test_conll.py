@@ -17,7 +17,7 @@ def read(folder, content, name="train.txt", **options):
     raw = folder / "raw"
     raw.mkdir(exist_ok=True)
     (raw / name).write_bytes(content if isinstance(content, bytes) else content.encode())
-    return list(reading.read(raw, corpus(conll=options), Reading()))
+    return list(reading.read_folder(raw, corpus(conll=options), Reading()))
 
 
 def tags(names):

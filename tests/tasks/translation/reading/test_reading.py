@@ -25,7 +25,7 @@ def corpus(**changes):
 
 def read(folder, rows, **changes):
     (folder / "pairs.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    return [*reading.read(folder, corpus(**changes), task.Reading())]
+    return [*reading.read_folder(folder, corpus(**changes), task.Reading())]
 
 
 def pair(zh, en, **more):
@@ -84,7 +84,7 @@ def test_tab_separated_lines_are_read_by_their_columns(tmp_path):
     lines = ["Hi.\t嗨。\tCC-BY", "", "Run!\t跑。", "Hello.\t嗨。\tmore\tcells"]
     (tmp_path / "cmn.txt").write_text("\r\n".join(lines))
     columns = ["en", "zh", "attribution"]
-    *rejects, record = reading.read(tmp_path, corpus(columns=columns), task.Reading())
+    *rejects, record = reading.read_folder(tmp_path, corpus(columns=columns), task.Reading())
     assert (record.input, record.gold) == ("嗨。", ("Hi.",))
     assert [r.detail for r in rejects] == [f"found {n} cells, expected 3" for n in (2, 4)]
 
@@ -101,7 +101,7 @@ def test_no_source_and_no_target_is_in_two_splits(tmp_path_factory, drawn):
     rows += [pair(f"lone {c}", f"single {c}") for c in "hijklmnop"]
     records = read(folder, rows)
     block = corpus()
-    splits, rejects = divide(records, block.split, limit=None, seed=1)
+    splits, rejects = divide(records, block.split, max_records=None, seed=1)
     pairs = sum(len(r.gold) + len(r.repaired) for members in splits.values() for r in members)
     assert len(rejects) == 0
     assert pairs >= len({*map(str, rows)})
