@@ -186,9 +186,8 @@ def answer_texts(
     tokenizer = generator.tokenizer
     encoded = encode(tokenizer, texts)
     before, after = special_tokens(tokenizer)
-    middle = np.concatenate(
-        [*token_ids(tokenizer, [between]), *token_ids(tokenizer, [answers.BOUNDARY], special=True)]
-    )
+    boundary = token_ids(tokenizer, [answers.BOUNDARY], parse_special=True)
+    middle = np.concatenate([*token_ids(tokenizer, [between]), *boundary])
     prompts = [
         np.concatenate([before, ids, after, middle]).astype(np.int32)
         for ids in np.split(encoded.ids, encoded.row_splits[1:-1])

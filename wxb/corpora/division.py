@@ -85,8 +85,7 @@ def regroup_test_sets(
     A test set that holds out values of a field has a group for each value, as its score is about
     other values. Values that share a group or a wording count as one. Any other test set, and one
     that holds out a single value, has a group for each value of `gold_key` in gold. Records without
-    one keep the group by which the corpus was divided; without `split.by` and `split.files`, groups
-    that share a wording become one.
+    such a value keep their group; without `split.by` and files, those that share a wording are one.
 
     Also returns the field of the groups by test set, None if groups have no field.
     """

@@ -265,10 +265,7 @@ def _with_parsed_cell(row: dict[str, Any], column: str | None) -> Any:
 
 
 def _find_class_names(file: Path) -> Names:
-    """The class names by field, of a Parquet or Arrow file, or of FEATURES in a folder above it.
-
-    Without any, {}. Raises WxbError if a file of FEATURES is not JSON.
-    """
+    """Class names by field of a file or of FEATURES near it, maybe none; WxbError if not JSON."""
     schema = None
     with suppress(OSError, ValueError, pa.ArrowException):  # the reader raises the error
         match file.suffix.lower():

@@ -101,7 +101,7 @@ def test_a_special_token_spelled_out_in_a_text_is_text(trained, kind, mark):
     inside = encoded.ids[encoded.ends > encoded.starts]
     assert id_ not in inside
     assert len(inside) == sum(len(token_ids(trained[kind], [part])[0]) for part in text.split())
-    (plain,), (special,) = (token_ids(trained[kind], [mark], special=s) for s in (False, True))
+    (plain,), (special,) = (token_ids(trained[kind], [mark], parse_special=s) for s in (0, 1))
     assert len(plain) > 1
     assert special.tolist() == [id_]
     # This has no effect on later texts.

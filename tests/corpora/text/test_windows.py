@@ -10,7 +10,7 @@ from wxb.corpora.text.tokenizers import encode, train
 from wxb.corpora.text.windows import (
     Windows,
     character_range,
-    in_one_window,
+    read_by_one_window,
     sliding_windows,
     text_windows,
 )
@@ -90,7 +90,7 @@ def test_in_one_window_checks_ranges_of_tokens(lengths, size, stride, data):
     expected = any(
         a <= first and last <= b for a, b in zip(windows.reads_from, windows.reads_to, strict=True)
     )
-    assert in_one_window(windows, np.array([first]), np.array([last])).tolist() == [expected]
+    assert read_by_one_window(windows, np.array([first]), np.array([last])).tolist() == [expected]
     if last - first <= min(stride + 1, size):
         assert expected  # ranges up to the overlap are never split
 

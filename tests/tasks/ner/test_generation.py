@@ -189,7 +189,7 @@ def test_only_tokens_of_the_answer_have_labels(backbone, special, tmp_path):
     records = [*RECORDS, *LOOKALIKES, LONG]
     tokenizer, _ = write_targets(backbone, special, records, tmp_path)
     encoded, windows = read(backbone, records)
-    (boundary,) = token_ids(tokenizer, ["=>"], special=True)
+    (boundary,) = token_ids(tokenizer, ["=>"], parse_special=True)
     assert len(boundary) == 1 or not special
     items = items_of(tmp_path, tokenizer, records)
     assert len(items) == len(windows.rows) > len(records)

@@ -100,10 +100,8 @@ def _trim(
 
 def _is_blank(backend: Tokenizer, ids: NDArray[np.int32]) -> NDArray[np.bool_]:
     """Which tokens are only SentencePiece's spaces, one or more."""
-    blank = [
-        id_ for id_ in np.unique(ids).tolist() if not str(backend.id_to_token(id_)).strip(_SPACE)
-    ]
-    return np.isin(ids, blank)
+    tokens = {id_: str(backend.id_to_token(id_)) for id_ in np.unique(ids).tolist()}
+    return np.isin(ids, [id_ for id_, token in tokens.items() if not token.strip(_SPACE)])
 
 
 def _error(name: str, text: str, problem: str) -> WxbError:

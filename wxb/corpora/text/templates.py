@@ -122,7 +122,7 @@ class Template:
 
     @property
     def end_ids(self) -> list[int]:
-        """The ids that end an answer: its trained end, eos, then those that begin a new message."""
+        """The ids that end an answer: its trained end, eos, then the markers of `roles`."""
         markers = MARKERS.values() if self.name == "roles" else ()
         end, *others = map(self.backend.token_to_id, [self._end_token, *markers])
         return [*dict.fromkeys([end, self.tokenizer.eos_token_id, *others])]
@@ -143,7 +143,7 @@ class Template:
         generated: list[NDArray[np.bool_]] = []
         for run in runs:
             text = "".join(piece.text for piece in run).encode("utf-8", "replace").decode()
-            backend = backend_of(self.tokenizer, special=not has_literal or run[0].special)
+            backend = backend_of(self.tokenizer, parse_special=not has_literal or run[0].special)
             encoding = backend.encode(text, add_special_tokens=False)
             edges = np.cumsum([0, *(len(piece.text) for piece in run)])
             starts = [start for start, _ in encoding.offsets]
@@ -154,7 +154,7 @@ class Template:
         return Tokens(np.array(ids, np.int32), np.concatenate(generated))
 
     def prompt(self, instruction: str, turns: Sequence[Sequence[str]]) -> NDArray[np.int32]:
-        """The tokens before the next answer, after turns, of which the first has the instruction.
+        """The tokens before the next answer; the instruction begins the user's text of turn one.
 
         A turn is a user's text and its answer; the last turn has no answer.
         """
@@ -225,7 +225,7 @@ class Template:
 
     @cached_property
     def _end_token(self) -> str:
-        """The special token that the template writes after an answer."""
+        """The special token that the template writes after an answer; WxbError if it has none."""
         text = self._render([message("user", "0"), message("assistant", "1")])
         found = self._special.search(text.rpartition("1")[2])
         if found is None:

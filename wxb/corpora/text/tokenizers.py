@@ -199,7 +199,7 @@ def load(folder: str | Path) -> Any:
     """Load the fast tokenizer of a checkpoint, as transformers' class.
 
     Returns a SavedTokenizer if a BareTokenizer was saved in the folder. The end token pads if there
-    is no padding token. Raises WxbError without either, a tokenizer, or character offsets.
+    is no padding token. Raises WxbError if both are missing, or a tokenizer or character offsets.
     """
     config = Path(folder, CONFIG)
     if config.is_file() and read_json(config).get("tokenizer_class") == BareTokenizer.__name__:
@@ -262,13 +262,13 @@ def max_text_tokens(tokenizer: AnyTokenizer, max_length: int) -> int:
 
 
 def token_ids(
-    tokenizer: AnyTokenizer, texts: Sequence[str], *, special: bool = False
+    tokenizer: AnyTokenizer, texts: Sequence[str], *, parse_special: bool = False
 ) -> list[NDArray[np.int32]]:
-    """The token ids of each text, without truncation.
+    """The token ids of each text, without truncation and without added special tokens.
 
-    Text that looks like a special token, such as `</s>`, becomes one only if `special`.
+    Text that looks like a special token, such as `</s>`, becomes one only if `parse_special`.
     """
-    backend = backend_of(tokenizer, special=special)
+    backend = backend_of(tokenizer, parse_special=parse_special)
     encodings = backend.encode_batch(list(texts), add_special_tokens=False)
     return [np.array(encoding.ids, np.int32) for encoding in encodings]
 
@@ -278,10 +278,10 @@ def text_of(tokenizer: AnyTokenizer, ids: Sequence[int] | NDArray[Any]) -> str:
     return str(tokenizer.backend_tokenizer.decode([int(id_) for id_ in ids]))
 
 
-def backend_of(tokenizer: AnyTokenizer, *, special: bool = False) -> Tokenizer:
-    """The library's tokenizer, set to no padding or truncation, and to `special` of `token_ids`."""
+def backend_of(tokenizer: AnyTokenizer, *, parse_special: bool = False) -> Tokenizer:
+    """The library's tokenizer, set in place to no padding or truncation; see `token_ids`."""
     backend: Tokenizer = tokenizer.backend_tokenizer
     backend.no_padding()
     backend.no_truncation()
-    backend.encode_special_tokens = not special  # True: as ordinary text
+    backend.encode_special_tokens = not parse_special  # True: as ordinary text
     return backend

@@ -29,7 +29,7 @@ class Windows(NamedTuple):
 
 
 def sliding_windows(row_splits: NDArray[np.int64], *, size: int, stride: int) -> Windows:
-    """Windows of at most `size` tokens; neighbours share at least `stride` tokens.
+    """Windows of at most `size` tokens; neighbours share min(`stride`, `size` - 1) or more.
 
     `row_splits` is that of `Encoded`. The last window of a text ends with the text and is full if
     the text has `size` tokens or more.
@@ -58,10 +58,10 @@ def text_windows(
     return sliding_windows(encoded.row_splits, size=size, stride=stride)
 
 
-def in_one_window(
+def read_by_one_window(
     windows: Windows, starts: NDArray[np.int64], stops: NDArray[np.int64]
 ) -> NDArray[np.bool_]:
-    """Which non-empty ranges of tokens `starts[i]:stops[i]` are inside a single window."""
+    """Which non-empty ranges of tokens `starts[i]:stops[i]` a single window reads whole."""
     last_window = np.searchsorted(windows.reads_from, starts, side="right") - 1
     return stops <= windows.reads_to[last_window]
 
@@ -69,10 +69,10 @@ def in_one_window(
 def character_range(
     encoded: Encoded, row: int, start: int, stop: int, text: str
 ) -> tuple[int, int]:
-    """The range of characters `[begin, end)` of the tokens `start:stop` of a text.
+    """The characters `[begin, end)` of the tokens `start:stop` of `encoded`, all in text `row`.
 
-    Characters between two tokens belong to the first. Those before or after all tokens belong to
-    the outermost.
+    Characters between two tokens belong to the first. Those before or after all tokens of the text
+    belong to the outermost.
     """
     begin = 0 if start == encoded.row_splits[row] else int(encoded.starts[start])
     end = len(text) if stop == encoded.row_splits[row + 1] else int(encoded.starts[stop])

@@ -68,7 +68,7 @@ def _answer_ids(
     """
     parts = list(map(answers.answer_parts, texts, spans))
     markers = sorted({piece for row in parts for piece in (*row[0::3], *row[2::3])})
-    marker_ids = dict(zip(markers, token_ids(tokenizer, markers, special=True), strict=True))
+    marker_ids = dict(zip(markers, token_ids(tokenizer, markers, parse_special=True), strict=True))
     mention_ids = iter(token_ids(tokenizer, [piece for row in parts for piece in row[1::3]]))
     rows = [
         [next(mention_ids) if i % 3 == 1 else marker_ids[piece] for i, piece in enumerate(row)]
@@ -89,7 +89,7 @@ def _prompt_builder(
     texts, encoded, windows = inputs
     if instruction is None:
         before, after = special_tokens(tokenizer)
-        boundary = token_ids(tokenizer, [answers.BOUNDARY], special=True)[0]
+        boundary = token_ids(tokenizer, [answers.BOUNDARY], parse_special=True)[0]
         return lambda window: np.concatenate(
             [
                 before,

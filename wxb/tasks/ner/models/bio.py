@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wxb.corpora.text.encoded import IGNORED, Encoded
-from wxb.corpora.text.windows import Windows, in_one_window
+from wxb.corpora.text.windows import Windows, read_by_one_window
 from wxb.tasks.ner.models.windowed import Status
 from wxb.tasks.ner.record import Span
 
@@ -70,7 +70,7 @@ def align(
     exact = (starts[firsts] == span_starts[tagged]) & (ends[stops - 1] == span_ends[tagged])
     whole = np.ones(len(tagged), bool)
     if windows:
-        whole = in_one_window(windows, non_blank[firsts], non_blank[stops - 1] + 1)
+        whole = read_by_one_window(windows, non_blank[firsts], non_blank[stops - 1] + 1)
     statuses = np.full(len(flat), Status.LOST, np.int8)
     statuses[tagged] = np.select([~whole, exact], [Status.SPLIT, Status.KEPT], Status.REPAIRED)
     return Targets(tags, first_flags, last_flags), statuses
