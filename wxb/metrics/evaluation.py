@@ -63,7 +63,7 @@ def evaluate(
 def metrics(scorer: Scorer, evaluation: Evaluation) -> dict[str, float]:
     """The flat metrics of reports/metrics: scores, and the numbers of the details.
 
-    The headline has an interval, and with several runs a standard deviation over them.
+    The headline has the interval `_low` to `_high`, and with several runs the deviation `_sd`.
     """
     scores, sums = evaluation.scores, evaluation.groups.total()
     key = scorer.headline(sums).key
@@ -148,7 +148,7 @@ def _test_set_comparison(
 
 
 def save(folder: Path, evaluations: Mapping[str, Evaluation]) -> None:
-    """Write the results on each test set to a folder."""
+    """Write the results on all test sets to scores.json and sums.json in a folder."""
     content = {name: each._asdict() for name, each in evaluations.items()}
     lines = []
     for name, each in content.items():

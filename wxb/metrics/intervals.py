@@ -56,7 +56,7 @@ class Groups(NamedTuple):
     def from_records(cls, runs: Sequence[Sums], names: Sequence[str] | None = None) -> Self:
         """Add up statistics, each (records,) or (records, K), over the records of each group.
 
-        There is a run for each seed. Without names, each record is its own group.
+        There is a run for each seed. Groups are in the order of records, by default one for each.
         """
         count = len(next(iter(runs[0].values())))
         names = [*map(str, range(count))] if names is None else names
@@ -88,10 +88,11 @@ def intervals(groups: Groups, scores: Scores, metrics: Sequence[Metric]) -> dict
 
 
 def paired_difference(a: Groups, b: Groups, scores: Scores, metric: Metric) -> Difference:
-    """Compare one metric of systems `a` and `b` (a minus b) that were scored on the same groups.
+    """The metric of system `a` minus that of `b` on the same groups, also if lower is better.
 
-    Their seeds are independent. The p value is at least 2 ** (1 - groups), the smallest of the
-    exact sign-flip test if all groups differ: four groups can show no difference at 0.05.
+    Their seeds are independent. Without any spread, the margin is that of a score at a bound. The p
+    value is at least 2 ** (1 - groups), the smallest of the exact sign-flip test if all groups
+    differ: four groups can show no difference at 0.05.
     """
     values = [scores(groups.total())[metric.key] for groups in (a, b)]
     value = float(values[0].mean() - values[1].mean())
@@ -210,7 +211,7 @@ def _excess_kurtosis(values: NDArray[np.float64]) -> float:
 
 
 def _bounds(metric: Metric, *values: NDArray[np.float64]) -> tuple[float, float]:
-    """The bounds of a metric; without one, its fallback, or the most extreme value."""
+    """The bounds of a metric; a missing one is ±`fallback_bound`, or a value beyond it."""
     seen = np.concatenate(values)
     low = min(-metric.fallback_bound, float(seen.min())) if metric.low is None else metric.low
     high = max(metric.fallback_bound, float(seen.max())) if metric.high is None else metric.high

@@ -52,15 +52,14 @@ class Scorer(ABC):
         return None
 
     def prediction_row(self, record: Record, prediction: Any, vocabulary: Any) -> Any:
-        """The row of a test record and its prediction."""
-        # A record that is its own group has its input as group.
+        """The row of a test record; `group` is empty if it is the input, so the record's own."""
         group = "" if record.group == record.input else record.group
         fields = {"id": record.id, "input": record.input, "gold": record.gold, "group": group}
         fields |= {"language": record.language or ""}
         return self.ROW(**fields | self.task_fields(record, prediction, vocabulary))
 
     def task_fields(self, record: Record, prediction: Any, vocabulary: Any) -> dict[str, Any]:
-        """Fields of a row that depend on the task; they override those of `prediction_row`."""
+        """Fields of a row that a task adds to those of `prediction_row`; by default `predicted`."""
         return {"predicted": prediction}
 
     @abstractmethod
@@ -83,7 +82,7 @@ class Scorer(ABC):
         return {name: values.sum(axis=0) for name, values in self.statistics(rows).items()}
 
     def rounded_scores(self, rows: Sequence[Any]) -> dict[str, float]:
-        """The METRICS of some rows by key, for tables among the details."""
+        """The METRICS of some rows by key, with DIGITS decimals, for tables among the details."""
         scores = self.scores(self.sums(rows))
         return {key: round(float(value), DIGITS) for key, value in scores.items()}
 
