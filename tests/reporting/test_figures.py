@@ -66,4 +66,4 @@ def test_axes_and_markers_show_the_metric_with_its_title_and_decimals(metric, ti
 @given(st.floats() | st.just(float("nan")))
 def test_figures_are_strict_json(value):
     lines = [figures.Line("a", 0, [(1, value)])]
-    json.dumps(figures.to_json(figures.curves(lines, y_title="loss")), allow_nan=False)
+    json.dumps(figures.json_object(figures.curves(lines, y_title="loss")), allow_nan=False)

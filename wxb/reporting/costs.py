@@ -14,16 +14,16 @@ Costs = Mapping[str, Mapping[str, Any]]  # by stage, such as train@<experiment>
 
 
 def experiment_stages(params: Params, name: str) -> list[str]:
-    """The stages of an experiment that take most time, from that of its backbone to evaluate."""
+    """The long stages of an experiment, run or not: that of its backbone, train and evaluate."""
     backbone = params.experiments[name].backbone
     first = "train" if backbone in params.experiments else "pretrain"
     return [f"{first}@{backbone}", f"train@{name}", f"evaluate@{name}"]
 
 
 def cost_table(params: Params, systems: Mapping[str, Any], costs: Costs) -> Table:
-    """A row for each experiment: the seconds of its stages, the peak memory, and its speed.
+    """A row for each experiment: size, backbone, the time of each stage, peak memory and speed.
 
-    The total needs all stages. Columns without a measurement are left out.
+    The total needs all stages. Without a measurement, a cell is "–", and a column is left out.
     """
     rows = []
     for name, system in systems.items():

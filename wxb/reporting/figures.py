@@ -62,7 +62,7 @@ def forest(
 ) -> go.Figure:
     """Forest plot: scores (`value`, `low`, `high`) by test set, then experiment.
 
-    A row for each name of `colours`, the first on top; an arrow is a value left of the axis.
+    A row by name of `colours`, the first on top; a marker by test set, an arrow if off the axis.
     """
     figure = _empty_figure(height=FRAME + ROW * len(colours))
     start = None if metric.lower_is_better else _axis_start(scores)
@@ -202,8 +202,8 @@ def matrix(
     return figure
 
 
-def to_json(figure: go.Figure) -> dict[str, Any]:
-    """A figure as JSON values, as Plotly.newPlot needs it; without data if it has no point."""
+def json_object(figure: go.Figure) -> dict[str, Any]:
+    """The object of a figure for Plotly.newPlot; its `data` is empty if it has no point."""
     content: dict[str, Any] = json.loads(figure.to_json())  # NaN, which JSON lacks, is null here
     has_points = any(trace.get("x") or trace.get("z") for trace in content["data"])
     return content if has_points else {**content, "data": []}
@@ -220,7 +220,7 @@ def symbol(index: int) -> str:
 
 
 def chips(names: Iterable[str], grey: Collection[str] = (), marks: str = FILLED) -> dict[str, Chip]:
-    """The character and the colour of each name, for legends; `grey` names have no own colour."""
+    """The character and the colour of each name by its index, for legends, or grey if in `grey`."""
     return {
         name: Chip(marks[index % len(marks)], OTHERS if name in grey else colour(index))
         for index, name in enumerate(names)

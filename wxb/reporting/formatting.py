@@ -39,7 +39,7 @@ class Table(NamedTuple):
     rows: Sequence[Sequence[str]]
 
     def markdown(self) -> str:
-        """The table in Markdown, without its caption; all columns but the first are numbers."""
+        """Lines of Markdown, without the caption; all columns but the first are numbers."""
         ruled = [self.header, ["---", *["---:"] * (len(self.header) - 1)], *self.rows]
         cells = ([cell.replace("|", r"\|") for cell in row] for row in ruled)
         return "".join(f"| {' | '.join(row)} |\n" for row in cells)
@@ -67,7 +67,7 @@ def shortened(names: Sequence[str], most: int) -> str:
 
 
 def amount(count: float) -> str:
-    """A large count, such as of parameters: 830, 61.4 k, 1.42 M, 8.03 B."""
+    """A large count, such as of parameters: 830, 61.4 k, 999.9 k, 1.42 M, 123.45 M, 8.03 B."""
     for unit, factor in (("B", 1e9), ("M", 1e6)):
         if count >= factor:
             return f"{count / factor:,.2f} {unit}"
@@ -96,7 +96,7 @@ def duration(seconds: float) -> str:
 
 
 def rounded(value: float, metric: Metric = SHARE) -> str:
-    """A value of a metric, or a difference of two, with the metric's decimals."""
+    """A value of a metric, or a difference of two, with the metric's decimals; never -0.000."""
     return f"{value:z.{metric.decimals}f}"
 
 
@@ -123,7 +123,7 @@ def with_interval(estimate: Mapping[str, float], metric: Metric = SHARE, spread:
 
 
 def nearness_text(nearness: Mapping[str, float | None]) -> str:
-    """How many test records nearly repeat a training record: `4.9% within one word of training`."""
+    """A phrase: `4.9% within one word of training, 8.1% within two`, or that there is no text."""
     one, two = nearness["within_one_word"], nearness["within_two_words"]
     if one is None or two is None:
         return "no text to compare with training"
@@ -131,7 +131,7 @@ def nearness_text(nearness: Mapping[str, float | None]) -> str:
 
 
 def origin(corpus: Corpus) -> str:
-    """Where the records of a corpus come from, such as "500 generated records (en)"."""
+    """Records by source: "500 generated records (en)", or "records of" a path or repository."""
     if corpus.generate:
         languages = ", ".join(corpus.generate.languages)
         return f"{corpus.generate.labelled:,} generated records ({languages})"

@@ -66,7 +66,7 @@ def _results(study: Study, task: Page, sentences: Sequence[str]) -> Section:
     legend = figures.chips(sets, sets, figures.HOLLOW) if len(sets) > 1 else {}
     notes = [
         data_text(study),
-        f"{comparison['level']:.0%} intervals: {tables.uncertainty(comparison)}.",
+        f"{comparison['level']:.0%} intervals: {tables.jackknife_text(comparison)}.",
         "Lower is better." if metric.lower_is_better else "",
         tables.reading_notes(comparison),
     ]
@@ -88,7 +88,7 @@ def _results(study: Study, task: Page, sentences: Sequence[str]) -> Section:
 
 
 def about(study: Study, rule: str) -> Iterator[str]:
-    """Paragraphs on the task with its `rule` of scoring, and on the experiments."""
+    """A paragraph on the task with its `rule` of scoring, and one on all experiments."""
     names = [*study.systems]
     yield f"Task: {study.params.experiments[names[0]].task}. {rule}"
     yield f"Experiments: {'; '.join(f'{name}: {_method_text(study, name)}' for name in names)}."
@@ -124,7 +124,7 @@ def alignment_changes(study: Study) -> Iterator[str]:
 
 
 def ranking(study: Study) -> Table:
-    """A row for each system by its score, with seven columns at most; tiers are of `test`."""
+    """A row for each system, best first: tier on `test`, five scores at most, training time."""
     comparison = study.comparison
     table = tables.score_table(comparison, with_counts=False)
     seconds = costs.training_seconds(comparison, study.costs)
@@ -155,7 +155,7 @@ def downloads_and_docs(study: Study) -> Markup:
 
 
 def _difference_blocks(comparison: Mapping[str, Any]) -> list[Block]:
-    """All differences of each test set, and what significant means."""
+    """What significant means, all differences on `test`, and folded those on other test sets."""
     return [
         "Differences of the row over the column; positive: the row is better. Coloured:"
         f" significant, as the {comparison['level']:.0%} interval excludes 0 and p, corrected by"
@@ -168,7 +168,7 @@ def _difference_blocks(comparison: Mapping[str, Any]) -> list[Block]:
 
 
 def differences(comparison: Mapping[str, Any]) -> Table:
-    """The triangle of leads of each trained experiment over those after it."""
+    """The triangle of leads of each trained experiment over later ones, in the study's order."""
     leads = pairs.pairs_by_names(pairs.tested_pairs(comparison))
     metric = pairs.headline(comparison)
     names = pairs.trained_names(comparison)
@@ -209,6 +209,7 @@ def languages(study: Study) -> list[Section]:
 
 
 def _cost(study: Study) -> Section:
+    """The section of costs, also if none was measured."""
     note = (
         f"{costs.measured_on(study.costs)} Each time is that of the last run, of all seeds; a"
         " training that was resumed counts from there. Stages restored from the cache have none."
@@ -219,6 +220,7 @@ def _cost(study: Study) -> Section:
 
 
 def _training(study: Study, task: Page) -> Section:
+    """Validation scores by update, and folded the losses of experiments and backbones."""
     scores = pairs.metrics(study.comparison)
     titles = {f"valid_{key}": metric.title for key, metric in scores.items()}
     keys = {key for curves in study.curves.values() for key in curves if key.startswith("valid_")}
@@ -262,6 +264,7 @@ def published(study: Study) -> list[Section]:
 
 
 def _reproduction(study: Study) -> list[Block]:
+    """The data, score, seeds and commands of a study, and folded the settings that differ."""
     comparison, params = study.comparison, study.params
     names = pairs.trained_names(comparison)
     differing = differing_settings(params, names)
@@ -307,7 +310,7 @@ def _lines(
 
 
 def write_index(params: Params) -> Path:
-    """Write reports/index.html for all pages and return its path; raise WxbError without one."""
+    """Write reports/index.html, and return its path. Raises WxbError if no block has a page."""
     link = Markup('<a href="{}.html">{}</a>')
     sections = []
     for title, blocks in (("Studies", params.studies), ("Lessons", params.lessons)):

@@ -120,11 +120,8 @@ def groups_warning(comparison: Mapping[str, Any]) -> str:
         pairs = sum(len(other["pairs"]) for other in sets.values() if other["groups"] <= groups)
         if (least := min(1.0, pairs * 2.0 ** (1 - groups))) > ALPHA and results["pairs"]:
             least_values.append(f"{rounded(least)} on {name} ({counted(groups, 'groups')})")
-    return (
-        f"Too few groups: no corrected p value is below {listed(least_values)}."
-        if least_values
-        else ""
-    )
+    text = f"Too few groups: no corrected p value is below {listed(least_values)}."
+    return text if least_values else ""
 
 
 def leaders(comparison: Mapping[str, Any]) -> list[str]:
@@ -143,7 +140,7 @@ def conclusion(comparison: Mapping[str, Any]) -> str:
 
 
 def conclusions(comparison: Mapping[str, Any]) -> list[str]:
-    """The sentences of a conclusion: the study's `question`, then who is ahead, and by how much.
+    """The sentences of a conclusion: on the study's `question`, on leaders, and on the baseline.
 
     Names are in the study's order, as differences that are not significant rank nothing.
     """
@@ -171,7 +168,7 @@ def conclusions(comparison: Mapping[str, Any]) -> list[str]:
 
 
 def _answer(comparison: Mapping[str, Any]) -> str:
-    """A sentence on the two experiments that the study asks about; empty if it names none."""
+    """A sentence on the two tested experiments that the study asks about; empty without any."""
     if not comparison["question"]:
         return ""
     a, b = comparison["question"]
@@ -214,7 +211,7 @@ def tiers(comparison: Mapping[str, Any]) -> dict[str, str]:
 
 
 def letters(names: Sequence[str], leads: Collection[tuple[str, str]]) -> dict[str, str]:
-    """The letters of each system; `leads` are the pairs that differ, the better one first.
+    """The letters of each system, a to z, a1, ...; `leads` are pairs that differ, better first.
 
     Two systems share a letter if and only if no difference between them is established. The first
     letters are those of the systems that lead most and are led least.

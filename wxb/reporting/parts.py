@@ -19,7 +19,7 @@ from plotly.offline import get_plotlyjs
 from wxb.core.params import Params
 from wxb.metrics import Metric
 from wxb.metrics.scorer import Scorer
-from wxb.reporting.figures import Chip, Curve, chips, to_json
+from wxb.reporting.figures import Chip, Curve, chips, json_object
 from wxb.reporting.formatting import SHARE, Cell, Table, rounded, words
 from wxb.reporting.pairs import baseline_names, ranked
 
@@ -79,7 +79,7 @@ class Study(NamedTuple):
 
     @property
     def chips(self) -> dict[str, Chip]:
-        """The character and the colour of each experiment; baselines are grey."""
+        """The character and the colour of each experiment, in study order; baselines are grey."""
         return chips(self.comparison["systems"], baseline_names(self.comparison))
 
 
@@ -106,7 +106,8 @@ def by_category(
 ) -> list[Block]:
     """A table with a row for each category of a detail, such as `by_type`, most frequent first.
 
-    `count` and `score` are keys of a category. A sentence counts the rows in which each is best.
+    `count` and `score` are keys of a category, which all systems have. A sentence counts the rows
+    in which each is best.
     """
     first = next(iter(systems.values()))[detail]
     counts = {name: row[count] for name, row in first.items() if row[count]}
@@ -127,7 +128,7 @@ def by_category(
 
 
 def confusion_table(corner: str, counts: Mapping[str, Mapping[str, int]]) -> Table:
-    """The counts of each gold class by predicted class, shaded by their share of the gold class."""
+    """The counts of each gold class by predicted class, in one colour by share of the class."""
     rows = []
     for gold, row in counts.items():
         total = max(1, sum(row.values()))
@@ -137,15 +138,13 @@ def confusion_table(corner: str, counts: Mapping[str, Mapping[str, int]]) -> Tab
 
 
 def error_table(caption: str, systems: Mapping[str, Any]) -> Table:
-    """The counts in `errors` of each system."""
-    rows = [
-        [name, *(f"{n:,}" for n in system["errors"].values())] for name, system in systems.items()
-    ]
+    """The counts in `errors` of each system; all have the same kinds of errors."""
+    rows = [[name, *(f"{n:,}" for n in s["errors"].values())] for name, s in systems.items()]
     return Table(caption, ["experiment", *map(words, next(iter(systems.values()))["errors"])], rows)
 
 
 def score_cell(score: float, metric: Metric = SHARE, note: str = "") -> Cell:
-    """The cell of a score: larger ones have a deeper colour."""
+    """The cell of a score: larger ones have a deeper colour, also if lower is better."""
     share = score / (metric.high or 1)  # squared below, which separates good scores
     return Cell(rounded(score, metric), score, shade=round(DEEPEST * share**2), note=note)
 
@@ -169,12 +168,12 @@ def render(
     legend: Mapping[str, Chip] | None = None,
     footer: str = "",
 ) -> str:
-    """A page as HTML: its title, its answer with notes, and its sections.
+    """A page as HTML: its title, its answer with notes, and its sections, also empty ones.
 
     Names in `legend` get a coloured dot in tables, summaries and examples. Data is escaped.
     """
     page = template("page.html").render(
-        to_json=to_json,
+        json_object=json_object,
         chips=legend or {},
         title=title,
         answer=answer,

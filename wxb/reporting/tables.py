@@ -17,7 +17,7 @@ INTERVAL = "(95% interval)"
 
 
 def csv_rows(comparison: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """A row for each test set and experiment: scores, shares, counts and sizes, unrounded."""
+    """A row for each test set and system: scores, intervals, shares, counts, sizes, unrounded."""
     return [
         {
             "experiment": name,
@@ -68,13 +68,13 @@ def markdown(comparison: Mapping[str, Any], seconds: Mapping[str, float] | None 
             training_table(comparison, seconds).markdown(),
             "".join(f"{test_set_line(*item)}\n" for item in pairs.test_sets(comparison).items())
             + f"{signature[0].upper()}{signature[1:]}; intervals and p values:"
-            f" {uncertainty(comparison)}.\n",
+            f" {jackknife_text(comparison)}.\n",
         ]
     )
 
 
 def reading_notes(comparison: Mapping[str, Any]) -> str:
-    """What the scores and tiers of a table mean, in sentences."""
+    """Sentences on tiers that share a letter, on too few groups, and on a single seed."""
     sentences = []
     if comparison["pairs"]:
         sentences.append("Tiers that share a letter do not differ significantly in paired tests.")
@@ -85,7 +85,7 @@ def reading_notes(comparison: Mapping[str, Any]) -> str:
 
 
 def score_table(comparison: Mapping[str, Any], *, with_counts: bool = True) -> Table:
-    """The scores of a study: tier, headline metric on each test set, other metrics, counts."""
+    """The scores in study order: tier, headline metric on each test set, other metrics, counts."""
     first = pairs.headline(comparison)
     others = [metric for metric in pairs.metrics(comparison).values() if metric != first]
     titles = {key: title for key, title in comparison["counts"].items() if with_counts}
@@ -105,24 +105,24 @@ def score_table(comparison: Mapping[str, Any], *, with_counts: bool = True) -> T
 
 
 def headline_table(comparison: Mapping[str, Any]) -> Table:
-    """Tier and headline metric of each experiment on each test set."""
+    """Tier and headline metric of each experiment on each test set, in study order."""
     metric, names = pairs.headline(comparison), comparison["systems"]
     several = len(comparison["seeds"])
     columns = {"experiment": [experiment_name(comparison, name) for name in names]}
     for test_set, results in pairs.test_sets(comparison).items():
-        systems = [results["systems"][name] for name in names]
+        scores = [_headline_text(results["systems"][name], metric) for name in names]
         prefix, mean = f"{test_set}: ", ""
         if test_set == TEST:
             prefix, mean = "", f", mean ± SD of {several} seeds" if several > 1 else ""
         if letters := pairs.tiers(results):
             columns[f"{prefix}tier"] = [letters.get(name, "") for name in names]
-        columns[f"{prefix}{metric.title}{mean} {INTERVAL}"] = [_score(s, metric) for s in systems]
+        columns[f"{prefix}{metric.title}{mean} {INTERVAL}"] = scores
     rows = [*map(list, zip(*columns.values(), strict=True))]
     return Table("Scores of each experiment", [*columns], rows)
 
 
 def leads_table(comparison: Mapping[str, Any]) -> Table:
-    """The tests of leaders against others, or the only test; without rows if there are none."""
+    """The tests on `test` of leaders against others, or the only one; maybe without rows."""
     metric, best = pairs.headline(comparison), pairs.leaders(comparison)
     leads, tests = pairs.tested_pairs(comparison), pairs.number_of_tests(comparison)
     return Table(
@@ -158,7 +158,7 @@ def shares_table(comparison: Mapping[str, Any]) -> Table:
 
 
 def training_table(comparison: Mapping[str, Any], seconds: Mapping[str, float] | None) -> Table:
-    """The size and amount of training of each trained experiment, and its speed if measured."""
+    """Parameters, updates and examples of trained experiments; speed and time if measured."""
     timed = ["examples a second", "training"] if seconds else []
     rows = []
     for name in pairs.trained_names(comparison):
@@ -190,8 +190,8 @@ def test_set_line(name: str, results: Mapping[str, Any]) -> str:
     return f"{name}: {size}; {formatting.nearness_text(results['nearness'])}."
 
 
-def uncertainty(comparison: Mapping[str, Any]) -> str:
-    """How intervals and p values are computed: the method, and over what."""
+def jackknife_text(comparison: Mapping[str, Any]) -> str:
+    """A phrase on the jackknife: what is left out in turn, the seeds, sets without intervals."""
     sets = pairs.test_sets(comparison)
     single = [name for name, s in sets.items() if s["groups"] == 1]
     none = f", none on {formatting.listed(single)}, whose records share one group"
@@ -202,8 +202,8 @@ def uncertainty(comparison: Mapping[str, Any]) -> str:
     return f"jackknife, each {unit} left out in turn{variation}{none * bool(single)}"
 
 
-def _score(system: Mapping[str, Any], metric: Metric) -> str:
-    """A metric with its interval as text; for several seeds also its standard deviation."""
+def _headline_text(system: Mapping[str, Any], metric: Metric) -> str:
+    """The headline metric with its interval; for several seeds also its standard deviation."""
     runs = system[f"{metric.key}_by_run"]
     spread = f" ± {rounded(stdev(runs), metric)}" if len(runs) > 1 else ""
     return formatting.with_interval(system[metric.key], metric, spread)
