@@ -199,6 +199,9 @@ def parse_grid(settings: Sequence[str]) -> dict[str, list[Any]]:
                 " training.learning_rate=0.001,0.002"
             )
         grid.setdefault(key, []).extend(parse_yaml(f"[{values}]", f"--set {key}"))
+        (value, count), *_ = Counter(map(str, grid[key])).most_common(1)
+        if count > 1:
+            raise WxbError(f"{key}: found {value} twice; expected different values")
     return grid
 
 
@@ -236,7 +239,7 @@ def add_block(content: Content, section: str, name: str, block: Content) -> Cont
     """
     blocks = content[section] = content.get(section) or {}
     if name in blocks:
-        raise WxbError(f"{section}.{name} already exists: choose another name, or other values")
+        raise WxbError(f"{section}.{name} already exists: choose another name")
     if section == "studies" and paths.study(name).exists() and name in profiles.studies():
         raise WxbError(
             f"{paths.study(name)} has scores of our own study {name!r}: choose another name"
