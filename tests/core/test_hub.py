@@ -130,7 +130,8 @@ def test_a_pointer_of_git_lfs_is_no_checkpoint(tmp_path):
 
 
 INDEX, SHARDS = "model.safetensors.index.json", [f"model-{n}-of-2.safetensors" for n in (1, 2)]
-MISSING = {(INDEX, SHARDS[0]): SHARDS[1], (INDEX,): SHARDS[0], (*SHARDS,): INDEX}
+MISSING = {(INDEX, SHARDS[0]): SHARDS[1], (INDEX,): SHARDS[0], (*SHARDS,): INDEX,
+           ("model.safetensors", INDEX, *SHARDS): "remove the older"}  # fmt: skip
 
 
 @pytest.mark.parametrize("names", MISSING)

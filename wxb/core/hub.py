@@ -65,6 +65,8 @@ def _require_weights(name: str | Path, folder: Path) -> None:
     """Raise WxbError if a folder lacks weights in safetensors, or some of the files of an index."""
     index, found = folder / f"{WEIGHTS}.index.json", {path.name for path in folder.iterdir()}
     has_shards = index.name in found or any(folder.glob("model-*.safetensors"))
+    if WEIGHTS in found and index.name in found and Path(name).is_dir():
+        raise WxbError(f"{name}: found {WEIGHTS} and {index.name}; remove the older weights")
     names = read_json(index)["weight_map"].values() if index.name in found else [index.name]
     if missing := [] if WEIGHTS in found else sorted({*names} - found):
         if has_shards:
