@@ -98,7 +98,7 @@ def test_an_error_of_the_gpu_is_not_one_of_the_model(project, monkeypatch):
 def test_load_is_exported_by_the_package(project, monkeypatch):
     monkeypatch.chdir(project)
     assert wxb.load is trained.load
-    (spans,) = wxb.load("ner-encoder").predict(["Yesterday Ann Lee said hello."])
+    (spans,) = wxb.load("ner-encoder").predict(["Yesterday Ann Lee said hello.\ud800"])
     assert spans[0].span == Span(10, 17, "NAME")
     with pytest.raises(AttributeError, match="no attribute 'lode'"):
         wxb.lode  # noqa: B018
