@@ -17,10 +17,11 @@ Content = Mapping[str, Any]
 # The roles of ShareGPT by the roles of OpenAI's messages.
 ROLES = {"human": "user", "gpt": "assistant", "chatgpt": "assistant", "bot": "assistant"}
 
-# Fields that adapters read, and the field of a class that is no field of the file.
+# Fields that adapters read, and those that are no fields of a file.
 ANNOTATOR = ("annotator", "annotator_id", "_annotator_id", "_session_id", "worker_id", "rater_id")
+CLASS = "_class"  # of a file or line
 CONTROLS = "_controls"  # the names of Label Studio's controls that chose the class
-READ = ("cats", "options", "accept", "answer", CONTROLS, *ANNOTATOR)
+READ = ("cats", "options", "accept", "answer", CLASS, CONTROLS, *ANNOTATOR)
 MIN_KEYS = {"annotation_id", "annotator"}  # of Label Studio's JSON-MIN and CSV
 ANNOTATORS, OTHER = "several annotators", "other annotator"  # reasons of rejects
 LANGUAGE = re.compile(r"[a-z]{2,3}([_-][A-Za-z]{2,4})?")  # a code such as en or zh_TW
@@ -120,7 +121,8 @@ def _prodigy(record: Content) -> Content:
     if record.get("_is_binary") and record.get("spans"):
         raise RecordError("answer to one span", "list all of a text by `ner.silver-to-gold`")
     if "text" in record and record.get("answer") in ("reject", "ignore"):
-        record = {**record, "spans": None, "label": None, "accept": []}
+        answer = "reject" if record["answer"] == "reject" else None  # a class by --gold answer
+        record = {**record, "spans": None, "label": None, "accept": [], "answer": answer}
     if isinstance(record.get("options"), list) and isinstance(record.get("accept"), list):
         record = {**record, "label": _at_most_one(record["accept"])}
     return record

@@ -68,9 +68,13 @@ def divide(
     splits = {name: splits[name] for name in ("train", "valid", *split.test_sets)}
     for name, records in splits.items():
         if not any(record.gold is not None for record in records):
+            files = ", ".join(split.file_patterns.get(name, ()))
+            cause = f"its files ({files}) have none, so leave them out" if files else source
+            if not splits["train"] and rejects:  # as with equal files
+                first = f"{rejects[0].origin}: {rejects[0].reason}, {rejects[0].detail}"
+                cause = f"rejected {counted(len(rejects), 'records')}, such as {first}"
             raise SplitError(
-                f"the {name} split has no labelled record:"
-                f" {'its files were read' if name in split.file_patterns else source};"
+                f"the {name} split has no labelled record: {cause};"
                 " add other records, or change `split` of the corpus",
                 rejects,
             )

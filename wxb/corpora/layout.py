@@ -32,10 +32,11 @@ REFUSED: dict[str | bytes, str] = {
     **dict.fromkeys((b"<!doctype html", b"<html"), HTML),
     ".ann": "brat's annotations; convert them to columns by brat's tools/anntoconll.py",
     **dict.fromkeys((".xlsx", ".xls", ".ods"), "a workbook; save each sheet as CSV"),
-    **dict.fromkeys((".zip", ".gz", ".bz2", ".xz", ".7z"), "an archive; unpack it"),
+    **dict.fromkeys((".zip", ".gz", ".bz2", ".xz", ".7z", ".zst"), "an archive; unpack it"),
     **dict.fromkeys((".docx", ".pdf"), "a document; save its text as records"),
     **dict.fromkeys((".tmx", ".xlf", ".po"), "translation units; save pairs as TSV or two files"),
     **dict.fromkeys((".srt", ".vtt", ".textgrid"), "subtitles; save a table of times and texts"),
+    b"pk\x03\x04": "an archive or workbook; unpack it, or save each sheet as CSV",
 }
 
 
@@ -63,7 +64,8 @@ def data_files(folder: Path, corpus: Corpus) -> list[Path]:
 
 def has_records(file: Path) -> bool:
     """Whether the name of a file is that of records with fields."""
-    return file.suffix.lower() in SUFFIXES and file.name not in METADATA_FILES
+    is_cache = file.name.startswith("cache-") and file.suffix == ".arrow"  # of `Dataset.map`
+    return file.suffix.lower() in SUFFIXES and file.name not in METADATA_FILES and not is_cache
 
 
 def is_description(file: Path) -> bool:

@@ -143,7 +143,7 @@ def read_prepared(
     """Read a raw folder by `read_folder`, and prepare its records by `Reading.prepare`.
 
     If the corpus has `languages`, rejects records in others or in none. `unread_fields` has the
-    fields of most records that the corpus does not read, without those that `format` makes.
+    fields of most records that the corpus does not read.
     """
     records: list[Record] = []
     rejects: list[Reject] = []
@@ -159,7 +159,7 @@ def read_prepared(
             records.append(item)
     known = {*corpus.fields.model_dump().values(), corpus.split.by, *READ}
     known |= {field for field, _ in corpus.split.held_out_fields.values()}
-    least = max(fields.values(), default=0) / (1 if corpus.format_key == "format" else 2)
+    least = max(fields.values(), default=0) / 2
     unread = {str(n): count for n, count in fields.items() if n not in known and count > least}
     named = [path for path in folder.rglob("*") if path.suffix.lower() in task.NAMED_FILES]
     files = unread_files(folder, [*data_files(folder, corpus), *named])

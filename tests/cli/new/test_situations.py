@@ -115,6 +115,12 @@ CASES = [
     Case("no unit fits, named", {"own.jsonl": spans(lambda x: f"So {x} left.", last=1)},
          f"So [{LAST}](NAME) left.", {"offsets": "characters"}, {}, {"offsets": "characters"}),
     refused("no values", {"own.jsonl": spans(lambda x: x)}, "fields.value", repair=""),
+    refused("Prodigy, one class", {"own.jsonl": as_lines(
+        {"text": x, "label": "A", "answer": ("accept", "reject")[n % 2]}
+        for n, x in enumerate(NAMES))}, "--gold: 6 texts reject the only class, A; name"),
+    Case("Prodigy, answers as classes", {"own.jsonl": as_lines(
+        {"text": x, "label": "A", "answer": ("accept", "ignore", "reject")[n % 3]}
+        for n, x in enumerate(NAMES))}, f"{LAST} -> reject", {}, {}, {"gold": "answer"}),
     refused("a second header", {"own.tsv": classes("\t")}, "leave --columns", columns="text,label"),
     refused("one cell more", {"own.csv": "a,b\n" + "x,y,\n" * COUNT}, "to the header"),
     Case("a value with other white space", {"own.json": json.dumps([
@@ -131,6 +137,12 @@ CASES = [
     Case("one -DOCSTART-", {"own.conll": columns("# -X- _ B-A", "left -X- _ O",
                                                  header="-DOCSTART- -X- O\n")},
          f"[{LAST}](A) left"),
+    refused("no blank lines", {"own.conll": 30 * columns("# B-A", "left O").replace("\n\n", "\n")},
+        "^own.conll: found no blank line in 720 lines"),
+    refused("lemmas first", {"own.conll": columns("be is O", "be was O", "# # B-A")},
+        "--input: columns 0 and 1 both have words"),
+    refused("lemmas in lower case first", {"own.conll": columns("so So O", "he He O", "# # B-A")},
+        "--input: columns 0 and 1 both have words"),
     Case("ragged lines", {"own.conll": columns("# B-A 0.5", "left O")}, f"[{LAST}](A) left",
          {"conll": {"token": 0, "tag": 1, "join": " "}}),
     Case("an odd tag", {"own.conll": 9 * columns("# B-A", "left O") + "Al X-Y\n\n"},
@@ -374,6 +386,12 @@ CASES = [
     Case("features in a list", {"own/a.jsonl": as_lines({"tokens": [x, "left"], "ner_tags": [1, 0]}
         for x in NAMES), "own/dataset_info.json": json.dumps({"features": {"ner_tags": [
             {"names": ["O", "B-NAME"], "_type": "ClassLabel"}]}})}, f"[{LAST}](NAME) left"),
+    refused("recordings with classes", {"own/t.csv": "path,label\n0.wav,a\n",
+        "own/0.wav": sound(300)}, "found the fields"),
+    Case("a cache of `Dataset.map`", {"own/a.jsonl": as_lines(PEOPLE), "own/cache-0a1.arrow": "x"},
+        f"{LAST} left. -> a"),
+    *(refused(f"{name}, a workbook", {name: b"PK\x03\x04\x14"}, "save each sheet as CSV")
+      for name in ("own.csv", "own.json")),
     refused("a pointer of Git LFS", {"own.csv": "version https://git-lfs.github.com/spec/v1\n"},
         "found a pointer of Git LFS; fetch"),
     Case("lines called ndjson", {"own.ndjson": as_lines(PEOPLE)}, f"{LAST} left. -> a"),
@@ -430,6 +448,9 @@ def test_a_folder_per_class_has_no_unread_field():
     write({f"own/{'ab'[n % 2]}/{n}.txt": f"{x} left." for n, x in enumerate(NAMES)})
     _, trial = new_corpus(Path("own"))
     assert (len(trial.records), trial.unread_fields) == (len(NAMES), {})
+    write({f"two/{c}.csv": "text\n" + "".join(f"{c} {x}\n" for x in NAMES) for c in "ab"})
+    _, trial = new_corpus(Path("two"), None, {"class-per-file": ""})
+    assert (len(trial.records), trial.unread_fields) == (2 * len(NAMES), {})
 
 
 def test_the_report_shows_classes_in_doubt():

@@ -28,7 +28,16 @@ if TYPE_CHECKING:
 app = typer.Typer(no_args_is_help=True)
 MAX_COUNTS = 12  # of one row of the summary
 EXAMPLES = 3  # records in the summary
-MISSING = ("nan", "none", "null", "n/a", "na", "<na>", "-")  # how programs write a missing value
+MISSING = (
+    "nan",
+    "none",
+    "null",
+    "n/a",
+    "#n/a",
+    "na",
+    "<na>",
+    "-",
+)  # how programs write a missing value
 DryRun = Annotated[bool, typer.Option("--dry-run", help="only show what would be written")]
 NewStudy = Annotated[str, typer.Argument(help="name of the new study")]
 Title = Annotated[str | None, typer.Option(help="the question it answers, shown above its table")]

@@ -12,13 +12,13 @@ from wxb.core.errors import WxbError
 from wxb.core.params.corpora import Split
 from wxb.core.params.section import JOINERS
 from wxb.corpora import formats, reading
+from wxb.corpora.adapters import CLASS
 from wxb.corpora.formats import Raw
 from wxb.corpora.layout import decode, decode_legacy
 from wxb.corpora.records import Record, RecordError, required_field, required_text
 from wxb.tasks.classification.params import Corpus
 
 FASTTEXT = re.compile(r"\s*((?:__label__\S+\s+)+)(.*)")
-CLASS = "label"  # the field for a class that is no field of the file
 _NAMES = (
     "a|abbr|b|big|blockquote|br|center|cite|code|div|em|font|h[1-6]|hr|i|img|li|ol|p|pre|q|s|small"
     "|span|strike|strong|sub|sup|table|tbody|td|th|thead|tr|tt|u|ul"

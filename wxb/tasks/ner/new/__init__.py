@@ -204,6 +204,11 @@ def _conll_block(files: Files, flags: Flags) -> Block | None:
     if not others and "input" not in flags:
         return None
     token = _column_index("input", flags) if "input" in flags else others[0]
+    for column in others if "input" not in flags else ():  # words have more forms, or capitals
+        pairs = [(a[token].casefold(), a[column].casefold()) for a in rows if len(a) > column]
+        lemmas, words = ((len(names[c]), sum(map(str.istitle, names[c]))) for c in (token, column))
+        if lemmas < words and 4 * sum(a == b for a, b in pairs) > len(rows):
+            raise FlagError(f"--input: columns {token} and {column} both have words; choose one")
     tokens = [*names[token].elements()]
     block = {"token": token, "tag": tag, "join": conll.separator(tokens)}
     if sum(map(bool, map(NUMBERED.fullmatch, tokens))) >= SHARE * len(tokens):

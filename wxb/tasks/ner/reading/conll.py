@@ -14,12 +14,14 @@ from typing import Any, NamedTuple
 
 import regex
 
+from wxb.core.errors import WxbError
 from wxb.corpora.formats import Raw
 from wxb.corpora.layout import decode
 from wxb.corpora.records import RecordError
 from wxb.tasks.ner.params import Conll, Fields
 
 DOCUMENT = "-DOCSTART-"
+MAX_TOKENS = 200  # of a sentence that is the only one of its file
 COMMENT = re.compile(r"#\s*[\w.]+\s*=")  # such as `# sent_id = 1`
 RANGE = re.compile(r"(\d+)-\d+\t")  # of CoNLL-U: a contraction, before the lines of its words
 BEGINNING = frozenset("BSUW")  # single tokens are S in BIOES, U in BILOU, W in BMEWO
@@ -54,9 +56,14 @@ def raw_records(file: Path, conll: Conll) -> Iterator[Raw]:
 
     Sentences have the number of their document if the file marks several. What cannot be parsed
     is a record with a RecordError as its content. Reads the whole file first. Raises WxbError for a
-    file that is empty or not UTF-8.
+    file that is empty or not UTF-8, or whose sentences are not separated.
     """
     units = [*_units(decode(file), conll.unit)]
+    if conll.unit == "sentence" and len(units) == 1 and len(units[0][1][0]) > MAX_TOKENS:
+        raise WxbError(
+            f"{file.name}: found no blank line in {len(units[0][1][0]):,} lines; add one after each"
+            " sentence, or set `conll.unit: document` if a file is one record"
+        )
     in_documents = conll.unit == "sentence" and any(document > 1 for document, _ in units)
     for document, sentences in units:
         content: Any
