@@ -103,7 +103,6 @@ class Predictor(ABC):
     def predict(self, inputs: Iterable[Any], /, *, caption: str = "predict") -> list[Any]:
         """One prediction per input, in their order; `caption` names the progress.
 
-        In texts, lone surrogates, which UTF-8 cannot encode, become question marks.
         Raises TypeError for a single input or a table instead of a list of inputs, and for one that
         is no text, or no file if the model reads files.
         """
@@ -119,7 +118,7 @@ class Predictor(ABC):
                 f"predict: found {type(inputs[wrong[0]]).__name__} at {wrong[:3]}; expected"
                 f" {'paths or bytes' if self.file_suffixes else 'texts'}: leave such inputs out"
             )
-        if not self.file_suffixes:
+        if not self.file_suffixes:  # lone surrogates become question marks
             inputs = [text.encode("utf-8", "replace").decode() for text in inputs]
         return self.predictions(inputs, caption=caption)
 

@@ -117,7 +117,7 @@ CASES = [
     refused("no values", {"own.jsonl": spans(lambda x: x)}, "fields.value", repair=""),
     refused("Prodigy, one class", {"own.jsonl": as_lines(
         {"text": x, "label": "A", "answer": ("accept", "reject")[n % 2]}
-        for n, x in enumerate(NAMES))}, "--gold: 6 texts reject the only class, A; name"),
+        for n, x in enumerate(NAMES))}, "--gold: texts reject the only class, A; name"),
     Case("Prodigy, answers as classes", {"own.jsonl": as_lines(
         {"text": x, "label": "A", "answer": ("accept", "ignore", "reject")[n % 3]}
         for n, x in enumerate(NAMES))}, f"{LAST} -> reject", {}, {}, {"gold": "answer"}),

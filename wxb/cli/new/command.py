@@ -28,16 +28,7 @@ if TYPE_CHECKING:
 app = typer.Typer(no_args_is_help=True)
 MAX_COUNTS = 12  # of one row of the summary
 EXAMPLES = 3  # records in the summary
-MISSING = (
-    "nan",
-    "none",
-    "null",
-    "n/a",
-    "#n/a",
-    "na",
-    "<na>",
-    "-",
-)  # how programs write a missing value
+MISSING = ("nan", "none", "null", "n/a", "#n/a", "na", "<na>", "-")  # how programs write it
 DryRun = Annotated[bool, typer.Option("--dry-run", help="only show what would be written")]
 NewStudy = Annotated[str, typer.Argument(help="name of the new study")]
 Title = Annotated[str | None, typer.Option(help="the question it answers, shown above its table")]
@@ -58,12 +49,8 @@ def corpus(
     path: Annotated[
         Path, typer.Argument(help="a file or folder: JSON, JSONL, CSV, TSV, Parquet, CoNLL, audio")
     ],
-    name: Annotated[
-        str | None, typer.Option(help="name of the corpus; default: that of the file")
-    ] = None,
-    task: Annotated[
-        str | None, typer.Option(help="task of the corpus; default: the one that fits")
-    ] = None,
+    name: Annotated[str | None, typer.Option(help="its name; default: that of the file")] = None,
+    task: Annotated[str | None, typer.Option(help="its task; default: the one that fits")] = None,
     input_: Annotated[
         str | None,
         typer.Option("--input", "--audio", help="field of texts, questions, sources or audio"),
@@ -78,21 +65,11 @@ def corpus(
     end: Annotated[
         str | None, typer.Option(help="key of spans: one past the last; field of seconds in audio")
     ] = None,
-    tag: Annotated[
-        str | None, typer.Option(help="key of spans: the type; or the column of tags, from 0")
-    ] = None,
+    tag: Annotated[str | None, typer.Option(help="key of types, or column of tags, from 0")] = None,
     speaker: Annotated[str | None, typer.Option(help="field of speakers")] = None,
-    group: Annotated[
-        str | None,
-        typer.Option(help="field of groups, each of which stays in one split; - for none"),
-    ] = None,
-    columns: Annotated[
-        str | None,
-        typer.Option(help="names of the columns of a table without a header: text,label"),
-    ] = None,
-    annotator: Annotated[
-        str | None, typer.Option(help="whose labels count, if annotators differ")
-    ] = None,
+    group: Annotated[str | None, typer.Option(help="groups, each in one split; -: none")] = None,
+    columns: Annotated[str | None, typer.Option(help="columns, if no header: text,label")] = None,
+    annotator: Annotated[str | None, typer.Option(help="whose labels count, if several")] = None,
     offsets: Annotated[
         str | None,
         typer.Option(help="characters, crlf-as-one, utf-16, utf-8 or end-included; not checked"),
@@ -100,9 +77,7 @@ def corpus(
     class_per_file: Annotated[
         bool, typer.Option("--class-per-file", help="each file has the records of a class")
     ] = False,
-    repair: Annotated[
-        bool, typer.Option("--repair", help="find spans with wrong offsets by their values")
-    ] = False,
+    repair: Annotated[bool, typer.Option("--repair", help="find spans by their values")] = False,
     dry_run: DryRun = False,
 ) -> None:
     """Add a block to params.yaml that reads a file or folder.
@@ -125,8 +100,7 @@ def corpus(
     options |= {"speaker": speaker, "group": group, "columns": columns}
     options |= {"annotator": annotator, "offsets": offsets}
     flags = {flag: value for flag, value in options.items() if value is not None}
-    flags |= {"class-per-file": ""} if class_per_file else {}
-    flags |= {"repair": ""} if repair else {}
+    flags |= dict.fromkeys(["class-per-file"] * class_per_file + ["repair"] * repair, "")
     name = name or corpus_name(path)
     try:
         block, trial = new_corpus(path, task, flags)
@@ -147,9 +121,7 @@ def experiment(
     name: Annotated[str, typer.Argument(help="name of the new experiment")],
     study: Annotated[str, typer.Option(help="a study of params.yaml, which gets the experiment")],
     backbone: Annotated[str | None, typer.Option(help="a backbone of params.yaml")] = None,
-    method: Annotated[
-        str | None, typer.Option(help="another method, with its default `model`")
-    ] = None,
+    method: Annotated[str | None, typer.Option(help="a method, with its default `model`")] = None,
     like: Annotated[
         str | None,
         typer.Option(help="the experiment to copy; default: one for --backbone, or the first"),

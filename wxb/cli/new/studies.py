@@ -199,9 +199,8 @@ def parse_grid(settings: Sequence[str]) -> dict[str, list[Any]]:
                 " training.learning_rate=0.001,0.002"
             )
         grid.setdefault(key, []).extend(parse_yaml(f"[{values}]", f"--set {key}"))
-        (value, count), *_ = Counter(map(str, grid[key])).most_common(1)
-        if count > 1:
-            raise WxbError(f"{key}: found {value} twice; expected different values")
+        if len({*map(str, grid[key])}) < len(grid[key]):
+            raise WxbError(f"--set {key}: found a value twice in {grid[key]}; leave one out")
     return grid
 
 

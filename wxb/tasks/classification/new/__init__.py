@@ -41,11 +41,9 @@ def recognize(files: Files, field_names: FieldNames, flags: Flags) -> Block | No
         labels = content and [str(row.get(content["fields"]["label"])) for row in files.rows]
         if labels and all(map(TAG.fullmatch, labels)) and any(x.startswith("B-") for x in labels):
             return None  # a token a row
-        rejected = sum(row.get("answer") == "reject" for row in files.rows)
-        names = {*(labels or ())} - {"None"}
-        if rejected and len(names) == 1:  # of Prodigy
-            found = f"{rejected:,} texts reject the only class, {min(names)}"
-            raise FlagError(f"--gold: {found}; name the field answer")
+        names, answers = {*(labels or ())} - {"None"}, [row.get("answer") for row in files.rows]
+        if "reject" in answers and len(names) == 1:  # of Prodigy
+            raise FlagError(f"--gold: texts reject the only class, {min(names)}; name answer")
         if labels and len(labels) > MIN_RECORDS and 2 * len({*labels}) > len(labels):
             raise FlagError(
                 f"--gold: found {len({*labels}):,} different classes in {len(labels):,} records,"
