@@ -116,6 +116,10 @@ def test_held_out_sets_of_files_have_a_maximum():
     reasons = {reject.id: reject.reason for reject in rejects}
     assert reasons.pop("train3") == "duplicate text"  # as a test record that was left out
     assert reasons == dict.fromkeys(["valid1", "valid2", "test3"], "over max_records")
+    records = [*(record(x, x) for x in "abcdefghij"), *published(tweets="kl")]
+    further = {"tweets": {"files": ["*"]}}
+    splits, _ = divide(records, test=0.2, valid=0.1, further=further, max_records={"tweets": 1})
+    assert ids(splits)["tweets"] == ["tweets0"]
 
 
 letters = st.lists(st.sampled_from("abcdABCD"), max_size=12)

@@ -51,10 +51,8 @@ def divide(
         splits["valid"], valid_rejects = drop_duplicates(members.get("valid", []), tests)
         held_out = [*tests, *splits["valid"]]
         splits["train"], rejects = drop_duplicates(members.get("train", []), held_out)
-        rejects = [*valid_rejects, *rejects]
-        for name, number in {"train": max_records, **(split.max_records or {})}.items():
-            splits[name], surplus = limit_records(splits[name], number)
-            rejects += surplus
+        splits["train"], surplus = limit_records(splits["train"], max_records)
+        rejects = [*valid_rejects, *rejects, *surplus]
     else:
         unique, rejects = drop_duplicates(members.get(None, []), tests)
         unique, surplus = limit_records(unique, max_records, seed)
@@ -65,6 +63,9 @@ def divide(
             f"{counted(len(unique), 'records')} have {parts} to divide, as those of one group, or"
             " that differ only in digits and case, stay together"
         )
+    for name, number in (split.max_records or {}).items():
+        splits[name], surplus = limit_records(splits[name], number)
+        rejects += surplus
     splits = {name: splits[name] for name in ("train", "valid", *split.test_sets)}
     for name, records in splits.items():
         if not any(record.gold is not None for record in records):
