@@ -103,7 +103,7 @@ def test_ctrl_c_ends_the_run_and_its_log_is_complete(folder):
     terminal = Terminal(sys.executable, "-c", MAIN, "watch", "ner", "--", sys.executable, "-c", RUN)
     try:
         terminal.wait_for("\x1b[?25l")  # Rich hides the cursor
-        while not Path("logs/run.log").read_text():
+        while "\n" not in Path("logs/run.log").read_text():
             time.sleep(0.1)
         terminal.wait_for("logs/run.log", typing="\x03")
         assert terminal.process.wait(30) == 7
