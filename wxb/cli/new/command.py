@@ -67,8 +67,10 @@ def corpus(
     ] = None,
     tag: Annotated[str | None, typer.Option(help="key of types, or column of tags, from 0")] = None,
     speaker: Annotated[str | None, typer.Option(help="field of speakers")] = None,
-    group: Annotated[str | None, typer.Option(help="groups, each in one split; -: none")] = None,
-    columns: Annotated[str | None, typer.Option(help="columns, if no header: text,label")] = None,
+    group: Annotated[
+        str | None, typer.Option(help="field of groups, kept together; -: none")
+    ] = None,
+    columns: Annotated[str | None, typer.Option(help="names, if no header: text,label")] = None,
     annotator: Annotated[str | None, typer.Option(help="whose labels count, if several")] = None,
     offsets: Annotated[
         str | None,
