@@ -75,16 +75,16 @@ def details(name: str, section: str, facts: Facts, why_unknown: str) -> Iterator
         title_ = f"Corpus, of {profile['records']['raw']:,} raw records{''.join(names)}"
         by = facts["settings"].get("split.by")
         title_ += f"; groups by {by}" if by else ""
-        yield _split_table(title_, {k: _split_counts(s) for k, s in profile["splits"].items()})
+        yield _counts_table(title_, {k: _split_counts(s) for k, s in profile["splits"].items()})
         for key in ("nearness", "verbatim"):
             if shares := profile.get(key):
-                yield _split_table(f"{key.title()}: shares that training has", shares)
+                yield _counts_table(f"{key.title()}: shares that training has", shares)
         for title_, key in (("Rejected records", "rejects"), ("Repaired", "repaired")):
             if counts := profile.get(key):
                 rows = [(reason, f"{count:,}") for reason, count in counts.items()]
                 yield table((), rows, title=title_, numeric=True)
     if facts["alignment"]:
-        yield _split_table("Alignment", facts["alignment"])
+        yield _counts_table("Alignment", facts["alignment"])
     texts = {key: formatting.setting(value) for key, value in facts["settings"].items()}
     defaults = [(key, texts.pop(key)) for key in facts["defaults"]]
     yield table((), texts.items(), title="Settings")
@@ -154,7 +154,7 @@ def _block_table(header: Sequence[str], rows: Iterable[tuple[Any, ...]]) -> Rend
     return table(header, cells)
 
 
-def _split_table(title: str, rows: Mapping[str, Mapping[str, float | None]]) -> RenderableType:
+def _counts_table(title: str, rows: Mapping[str, Mapping[str, float | None]]) -> RenderableType:
     header = ["split", *map(formatting.words, next(iter(rows.values())))]
     counts = (
         (name, *("–" if n is None else f"{n:,}" for n in row.values()))

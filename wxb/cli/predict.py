@@ -104,7 +104,7 @@ def _predict(predictor: Any, items: list[Item]) -> Iterator[tuple[Item, Any]]:
 
 
 def _files(sources: Iterable[tuple[str, Path | None]], suffixes: Sequence[str]) -> Iterator[Item]:
-    """Items with paths, of folders those with `suffixes`, or with the bytes of standard input."""
+    """Items with paths, of folders those with `suffixes`, or the bytes of standard input (-)."""
     from wxb.cli.inputs import Item
 
     for source, path in sources:

@@ -41,7 +41,7 @@ class Progress:
                 self.stage = f"{module.removeprefix('stages.')}@{name}"
 
     def update(self, done: int, **metrics: float | str) -> None:
-        """Print the progress every few seconds and at the end; prints nothing if `total` is 1."""
+        """Call `callback`, or print every few seconds and at the end, unless `total` is 1."""
         if Progress.callback:
             Progress.callback(done, self.total)
             return

@@ -100,6 +100,7 @@ def compare(
 def _test_set_comparison(
     scorer: Scorer, systems: Mapping[str, Evaluation], baselines: Collection[str]
 ) -> dict[str, Any]:
+    """The scores of systems, and differences of the headline of all pairs without baselines."""
     first, *_ = systems
     scores, groups, records, facts = systems[first]
     headline = scorer.headline(groups.total())

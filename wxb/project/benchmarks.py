@@ -61,11 +61,11 @@ def table(content: Mapping[str, Any]) -> Iterator[str]:
     yield f"| {' | '.join(headings)} |"
     yield f"| {' | '.join('---' if are_text[heading] else '---:' for heading in headings)} |"
     for row in rows:
-        cells = (_format(row[heading], formats.get(heading)) for heading in headings)
+        cells = (_cell_text(row[heading], formats.get(heading)) for heading in headings)
         yield f"| {' | '.join(cells)} |"
 
 
-def _format(cell: Any, specification: str | None) -> str:
+def _cell_text(cell: Any, specification: str | None) -> str:
     if cell is None:
         return ""
     if isinstance(cell, str):
@@ -73,7 +73,7 @@ def _format(cell: Any, specification: str | None) -> str:
     if isinstance(cell, int | float):
         default = "," if isinstance(cell, int) else ".3f"
         return format(cell, specification or default).replace("-", "−")
-    value, *others = (_format(number, specification) for number in cell)
+    value, *others = (_cell_text(number, specification) for number in cell)
     if len(others) == 1:
         return f"{value}, {others[0]}"
     dash = " to " if (specification or "").startswith("+") else "–"

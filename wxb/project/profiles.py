@@ -25,7 +25,7 @@ class Switch(NamedTuple):
 
 
 def switch(profile: str) -> Switch:
-    """Overlay params.yaml with the demo and a profile; all else, comments included, stays.
+    """Write the demo and a profile over params.yaml; all else, comments included, stays.
 
     Blocks of the demo that the user removed stay removed. Blocks of another profile are removed,
     unless one of them was changed.

@@ -43,7 +43,7 @@ def refresh_blocks(text: str) -> str:
 
 
 def _block_text(name: str) -> str:
-    """The text of a block: of a benchmark if one has this name, else of TABLES or WRITERS."""
+    """The text of a block by git's index: of a benchmark of this name, or of TABLES or WRITERS."""
     index = revisions.index()
     if benchmark := read_json(index, paths.BENCHMARKS / f"{name}.json"):
         made = provenance.sentence(benchmark["made"])
@@ -179,7 +179,7 @@ def _settings_tables() -> Iterator[str]:
 
 
 def _title(name: str) -> str:
-    """The name of a class, after that of its task if several tasks have one of this name."""
+    """The class of a name in the schema, after its task if several tasks have such a class."""
     task = re.match("wxb__tasks__([a-z]+)__", name)
     own = name.rpartition("__params__")[2].rpartition("__")[2] if name.startswith("wxb") else name
     return f"{task[1]} {own}" if task else re.sub("_+", " ", own.replace("_Literal", "")).strip()

@@ -17,9 +17,9 @@ class Terminated(KeyboardInterrupt):
 
 
 def exit_during_imports() -> None:
-    """Make Ctrl-C exit immediately while a stage or `wxb` imports its modules.
+    """Make Ctrl-C exit a stage or `wxb` at once while it imports; its worker processes ignore it.
 
-    Modules may catch or print an exception that is raised during their import.
+    Modules may catch or print an exception during their import. Another handler is kept.
     """
     is_default = signal.getsignal(signal.SIGINT) is signal.default_int_handler
     is_stage = sys.orig_argv[1:2] == ["-m"] and sys.orig_argv[2].startswith("stages.")

@@ -148,7 +148,7 @@ class Predictor(ABC):
         return {"prediction": prediction}
 
     def as_text(self, input_: Any, prediction: Any) -> str:
-        """The prediction for an input as text for the terminal: its `text` if any, else `str`."""
+        """The prediction for an input as text for the terminal: its attribute `text` if any."""
         return str(getattr(prediction, "text", prediction))
 
     def outputs(self, items: Items, *, caption: str) -> list[dict[str, NDArray[Any]]]:
@@ -296,7 +296,7 @@ class Network(Method):
         return max_text_tokens(self.tokenizer, self.experiment.encoding.max_length)
 
     def items(self, features: Path, targets: Path, records: Iterable[Record]) -> Any:
-        """The `input_ids` and the index of the label of each record, whose texts are not read."""
+        """The `input_ids` and `labels` (index or number) of each record; reads no `records`."""
         settings = self.experiment.encoding.model_dump(include={*LENGTHS})
         items = inputs(read_encoded(features), self.tokenizer, **settings)
         labels = read_columns(targets, ["labels"])[0]["labels"]

@@ -76,7 +76,7 @@ class Files:
 
     @cached_property
     def rows(self) -> list[Row]:
-        """The objects in files with fields. Raises FlagError for several annotators, none named."""
+        """The objects in files with fields. Raises FlagError if texts have several annotators."""
         rows = [content for content in self._record_contents if isinstance(content, Mapping)]
         authors = {name for row in rows if (name := annotator_of(row))}
         strings = ([x for x in r.values() if isinstance(x, str)] for r in rows if annotator_of(r))

@@ -161,7 +161,7 @@ def add_or_extend_study(
 def add_experiment(
     content: Content, name: str, study: str, like: str | None, changes: Mapping[str, Any]
 ) -> None:
-    """Add an experiment to a study: a copy of `like` on its corpus, updated by `changes`.
+    """Add an experiment to a study: a copy of `like` on the study's corpus, with `changes`.
 
     `like` is by default the study's first experiment; for changes with a `backbone`, the first that
     trains a model, or that of the task's template.

@@ -115,6 +115,7 @@ def _alphabet(tokenizer: Tokenizer, texts: Iterable[str]) -> list[str]:
 
 
 def _byte_level_bpe(vocabulary: int, texts: Sequence[str], special: list[str]) -> Tokenizer:
+    """Train a BPE of bytes; digits, Han characters and punctuation marks stay tokens alone."""
     tokenizer = Tokenizer(models.BPE())
     tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
         [

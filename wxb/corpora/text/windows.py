@@ -53,7 +53,7 @@ def sliding_windows(row_splits: NDArray[np.int64], *, size: int, stride: int) ->
 def text_windows(
     encoded: Encoded, tokenizer: AnyTokenizer, *, max_length: int, stride: int
 ) -> Windows:
-    """Windows of at most `max_length` tokens, including the tokenizer's special tokens."""
+    """Windows of at most `max_length` tokens with special ones; neighbours share `stride`."""
     size = max_text_tokens(tokenizer, max_length)
     return sliding_windows(encoded.row_splits, size=size, stride=stride)
 

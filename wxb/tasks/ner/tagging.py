@@ -142,7 +142,7 @@ class TaggingMethod(WindowedMethod):
         return targets._asdict(), encoded.row_splits, statuses
 
     def items(self, features: Path, targets: Path, records: Iterable[Record]) -> LazyItems:
-        """One item per window: its inputs and targets, by the names of the model's `forward`."""
+        """One item per window: inputs and targets; reads `records` only for word features."""
         encoded, (columns, _) = read_encoded(features), read_columns(targets, self.TARGETS)
         windows = self.windows(encoded)
         before, after = (

@@ -40,7 +40,7 @@ class Responder(Predictor):
     hub_task, example = "text-generation", '"Where is the library?"'
 
     def output_fields(self, input_: str, prediction: Reply) -> dict[str, Any]:
-        """The reply, whether it ended by itself and the number of dropped messages if any."""
+        """`reply`, whether it `ended` by itself, and the number of `dropped` messages if any."""
         dropped = {"dropped": prediction.dropped} if prediction.dropped else {}
         return {"reply": prediction.text, "ended": prediction.ended, **dropped}
 

@@ -44,7 +44,7 @@ class Reading(reading.Reading):
     def gold_and_repairs(
         self, raw: Mapping[str, Any], text: str, corpus: Corpus
     ) -> tuple[Any, tuple[str, ...]]:
-        """The answer, its kind and the name of its format; None for a text for pretraining."""
+        """The gold, a dict of `text`, `kind` and `format`, None for pretraining; no repairs."""
         fields = corpus.fields
         answer = raw[fields.output]
         if answer is None:

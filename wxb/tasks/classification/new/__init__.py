@@ -20,7 +20,7 @@ def recognize(files: Files, field_names: FieldNames, flags: Flags) -> Block | No
     """The block for records with a class, lines that begin with `__label__`, or a folder per class.
 
     With the flag `class-per-file`, each file has the records of a class. None for other files.
-    Raises FlagError for a field of numbers or texts that hardly repeat, and for a row per span.
+    Raises FlagError where a flag must decide, as for numbers or texts that hardly repeat.
     """
     if "class-per-file" in flags:
         return _class_per_file(files, field_names, flags)

@@ -65,13 +65,13 @@ def _span_block(files: Files, field_names: FieldNames, flags: Flags) -> Block | 
 
 
 def _first_span(files: Files, name: str) -> Mapping[str, Any]:
-    lists = recognition.values(_parsed(files, name), name)
+    lists = recognition.values(_rows_with_parsed_spans(files, name), name)
     spans = next((value for value in lists if isinstance(value, list)), [None])
     return spans[0] if isinstance(spans[0], Mapping) else {}
 
 
-def _parsed(files: Files, name: str) -> Sequence[Row]:
-    """The records, in tables with the cells of a field parsed if they hold lists."""
+def _rows_with_parsed_spans(files: Files, name: str) -> Sequence[Row]:
+    """The records, with a field parsed if its first cell is a list of lists or objects."""
     cells = [cell for cell in recognition.values(files.rows, name) if cell != "[]"]
     if not cells or not isinstance(cells[0], str) or not cells[0].startswith(("[{", "[[", "[(")):
         return files.rows
@@ -100,7 +100,7 @@ def _offset_unit(files: Files, fields: Mapping[str, str]) -> Block:
     spans do in any unit.
     """
     texts = []
-    for row in _parsed(files, fields["spans"]):
+    for row in _rows_with_parsed_spans(files, fields["spans"]):
         with suppress(RecordError, AttributeError, KeyError, TypeError):
             keys, spans = (fields["start"], fields["end"]), row[fields["spans"]]
             spans = [s for s in spans if offset(s, keys[0]) < offset(s, keys[1])]  # no empty ones

@@ -135,7 +135,7 @@ def _span(raw: Mapping[str, Any], start: int, end: int, text: str, corpus: Corpu
 
 
 def offset(raw: Mapping[str, Any], field: str) -> int:
-    """An offset of a span, also if it is written as text. Raises RecordError."""
+    """An offset of a span, also if written as text or 3.0, in any range. Raises RecordError."""
     value = required_field(raw, field)
     if (isinstance(value, str) and value.isdecimal()) or isinstance(value, float):
         value = int(value) if float(value).is_integer() else value  # tables have such numbers

@@ -11,9 +11,9 @@ from wxb.tasks.speech.record.audio import SUFFIXES
 def recognize(files: Files, field_names: FieldNames, flags: Flags) -> Block | None:
     """The block for a folder with recordings and one or more tables; None for other files.
 
-    `manifest` is the only table with transcripts of several. A table without a header, such as
-    LJSpeech's, has the names of recordings first and their transcripts last. Raises FlagError for
-    one with other columns, and if rows name parts of recordings by unknown fields.
+    The block names `manifest` if one of several tables has transcripts. One without a header, such
+    as LJSpeech's, has the names of recordings first and their transcripts last. Raises FlagError
+    for one with other columns, and if rows name parts of recordings by unknown fields.
     """
     found = files.path.rglob("*") if files.path.is_dir() else ()
     audio = [path for path in found if path.suffix.lower() in SUFFIXES]
