@@ -16,7 +16,7 @@ BUDGET = {
     "wxb/tasks": 9010,
     "wxb/reporting": 1507,
     "wxb/project": 2893,
-    "wxb/cli": 2480,
+    "wxb/cli": 2481,
     "wxb/lessons": 637,
     "wxb/runtime": 542,
     "wxb/masking": 831,

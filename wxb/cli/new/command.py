@@ -102,7 +102,8 @@ def corpus(
     options |= {"speaker": speaker, "group": group, "columns": columns}
     options |= {"annotator": annotator, "offsets": offsets}
     flags = {flag: value for flag, value in options.items() if value is not None}
-    flags |= dict.fromkeys(["class-per-file"] * class_per_file + ["repair"] * repair, "")
+    flags |= {"class-per-file": ""} if class_per_file else {}
+    flags |= {"repair": ""} if repair else {}
     name = name or corpus_name(path)
     try:
         block, trial = new_corpus(path, task, flags)
