@@ -55,7 +55,7 @@ PRETRAINED = "pretrained"  # the study of weights that know a language comes fir
 TABLES = {  # blocks and their studies; those of CURVES have their own
     PRETRAINED: [PRETRAINED],
     "generation": ["prompted"],
-    "texts": ["films-200", "films-1000", "titles-200"],
+    "texts": ["films-200", "films-1000", "titles-200", "titles-1000"],
     "questions": ["questions"],
     "whisper": ["whisper", "digits"],
     "demo": ["ner"],
