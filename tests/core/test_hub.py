@@ -142,6 +142,14 @@ def test_all_files_of_weights_are_required(tmp_path, names):
         pass
 
 
+def test_a_folder_of_trainings_names_its_checkpoints(tmp_path):
+    (tmp_path / "checkpoint-20").mkdir()
+    (tmp_path / "checkpoint-20/model.safetensors").touch()
+    load = hub.checkpoint(tmp_path, weights=True)
+    with pytest.raises(WxbError, match=r"to one of .*/checkpoint-20"), load:
+        pass
+
+
 def test_any_error_of_a_library_names_the_checkpoint(tmp_path):
     with pytest.raises(WxbError, match=r"found: Exception: x"), hub.checkpoint(tmp_path):
         raise Exception("x")

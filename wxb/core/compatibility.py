@@ -15,6 +15,7 @@ from wxb.core.files import read_json
 from wxb.core.params import Params
 from wxb.core.params.experiments import Experiment
 
+TOKENIZER_FILE = re.compile(r"(tokenizer|vocab).*|.*\.model")
 SAMPLE = "Zoë paid 1,234.50 in Łódź. Isn't it CHEAP?"  # its tokens differ by case, accents, digits
 # Models whose first position comes after that of padding.
 OFFSET = (
@@ -73,6 +74,7 @@ def positions(config: Any) -> int | None:
 
 def _checkpoint_faults(folder: Path, config: Any, tokenizer: Any) -> Iterator[str]:
     """Why nothing can use a checkpoint: quantized, not only of text, or another's tokenizer."""
+    cure = "copy tokenizer.json and tokenizer_config.json from the original checkpoint"
     if quantized := getattr(config, "quantization_config", None):
         yield (
             f"checkpoint: found {dict(quantized).get('quant_method', 'bitsandbytes')!r} weights;"
@@ -83,11 +85,12 @@ def _checkpoint_faults(folder: Path, config: Any, tokenizer: Any) -> Iterator[st
             f"checkpoint: found {config.model_type!r}, a model of other input than text; expected"
             " one of text: if it has a language model, save that with `save_pretrained`"
         )
+    elif folder.is_dir() and not any(TOKENIZER_FILE.match(f.name) for f in folder.iterdir()):
+        yield f"checkpoint: found no tokenizer in {folder}; {cure}"
     elif tokenizer is not None:
         vocabulary, added = tokenizer.get_vocab(), tokenizer.get_added_vocab()
         special = {*tokenizer.all_special_tokens}
         ids = [i for token, i in vocabulary.items() if token not in added]
-        cure = "copy tokenizer.json and tokenizer_config.json from the original checkpoint"
         last = max(ids, default=-1)
         if last >= config.vocab_size or len(ids) < config.vocab_size / 2:
             yield (

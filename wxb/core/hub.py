@@ -71,6 +71,11 @@ def _require_weights(name: str | Path, folder: Path) -> None:
     if missing := [] if WEIGHTS in found else sorted({*names} - found):
         if has_shards:
             raise WxbError(f"{name}: found no {', '.join(missing[:3])}; copy all weights again")
+        if folders := sorted(path.parent.as_posix() for path in folder.glob(f"*/{WEIGHTS}")):
+            raise WxbError(
+                f"{name}: found no {WEIGHTS}, but folders with it; set `checkpoint` to one of"
+                f" {', '.join(folders)}"
+            )
         raise WxbError(
             f"{name}: found no model.safetensors; other formats (pytorch_model.bin) can run code:"
             " choose a revision with safetensors, or convert weights that you trust with"
