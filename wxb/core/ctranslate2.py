@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 from safetensors.numpy import save_file
 
-from wxb.core.errors import WxbError
 from wxb.core.files import write_json
 
 Arrays = dict[str, NDArray[np.generic]]
@@ -39,7 +38,7 @@ END = 50257  # the id of the end of texts; the start of transcripts follows
 def write_whisper(files: Sequence[Path], folder: Path) -> None:
     """Write a Whisper of CTranslate2 as a folder of transformers.
 
-    `files` are the parts of its model.bin, then its tokenizer. Raises WxbError as `read_arrays`.
+    `files` are the parts of its model.bin, then its tokenizer.
     """
     *parts, tokenizer = files
     arrays = read_arrays(parts)
@@ -71,7 +70,7 @@ def read_arrays(parts: Sequence[Path]) -> Arrays:
     """The arrays of a Whisper by CTranslate2's names, from the parts of its model.bin.
 
     The file has its version, name, revision and number of arrays; then name, rank, shape, type,
-    size and content of each. Raises WxbError if it is incomplete or has no Whisper.
+    size and content of each. `verified_files` has checked its hash.
     """
     file = BytesIO(b"".join(part.read_bytes() for part in parts))
 
@@ -80,19 +79,12 @@ def read_arrays(parts: Sequence[Path]) -> Arrays:
         return int(value)
 
     arrays: Arrays = {}
-    try:
-        version, name, _ = unpack("I"), file.read(unpack("H"))[:-1], unpack("I")  # ends with a zero
-        if (version, name) != (6, b"WhisperSpec"):
-            raise ValueError(f"found {name!r} in version {version}, expected WhisperSpec in 6")
-        for _ in range(unpack("I")):
-            key = file.read(unpack("H"))[:-1].decode()
-            shape = [unpack("I") for _ in range(unpack("B"))]
-            kind, size = TYPES[unpack("B")], unpack("I")
-            arrays[key] = np.frombuffer(file.read(size), kind).reshape(shape)
-    except (LookupError, ValueError, struct.error) as error:
-        raise WxbError(
-            f"{parts[0]}: damaged, incomplete or no Whisper ({error}); download it again"
-        ) from error
+    unpack("I"), file.read(unpack("H")), unpack("I")  # version, name, revision
+    for _ in range(unpack("I")):
+        key = file.read(unpack("H"))[:-1].decode()  # names end with a zero
+        shape = [unpack("I") for _ in range(unpack("B"))]
+        kind, size = TYPES[unpack("B")], unpack("I")
+        arrays[key] = np.frombuffer(file.read(size), kind).reshape(shape)
     return arrays
 
 
