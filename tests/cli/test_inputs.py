@@ -69,16 +69,6 @@ def test_columns_are_no_lines(tag):
     assert read(reader_of("ner"), "own.txt") == [" ".join(row) for row in TOKENS]
 
 
-@pytest.mark.parametrize(
-    ("task", "line", "found"),
-    [("classification", "Ann B-PER\n", "`conll` of ner"), ("ner", "__label__a Ann.\n", "`format`")],
-)
-def test_the_format_of_another_task_is_refused(task, line, found):
-    write({"own.txt": line * 9})
-    with pytest.raises(WxbError, match=f"own.txt: found the format {found}.*; expected a text per"):
-        list(reader_of(task).read(Path("own.txt")))
-
-
 def test_tokens_are_read_with_the_fields_of_any_corpus():
     fields = {"input": "full_text", "spans": "entities"}
     block = {"task": "ner", "path": "x", "fields": fields, "split": SPLIT}

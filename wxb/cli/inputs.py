@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 
 from wxb import tasks
 from wxb.core import paths
-from wxb.core.errors import WxbError
 from wxb.core.files import read_json
 from wxb.core.params.corpora import Corpus
 from wxb.core.params.tasks import corpus_class
@@ -81,23 +80,18 @@ class TextReader:
         return trained.corpus_of(self.experiment)
 
     def _corpus_settings(self, file: Path) -> Corpus | None:
-        """The settings to read a file that is no JSON or table; None if its lines are texts.
-
-        Raises WxbError for a format of another task, such as columns.
-        """
+        """The settings to read a file that is no JSON or table; None if its lines are texts."""
         columns = getattr(self.corpus, "columns", None)
         if self.corpus and (self.corpus.has_text_per_file or _has_cell_per_column(file, columns)):
             return self.corpus
-        if corpus := _inferred_corpus(self.task, file):
-            return corpus
-        for task in recognition.supported_tasks():
-            corpus = _inferred_corpus(task, file)
-            if corpus and corpus.format_key not in ("fields", "columns"):
-                raise WxbError(
-                    f"{file}: found the format `{corpus.format_key}` of {task}; expected a text per"
-                    f" line, or records for {self.task}"
-                )
-        return None
+        try:
+            content = recognition.recognize(self.task, Files(file, (file,)), {})
+        except FlagError:  # fields must be named
+            return None
+        if content is None:
+            return None
+        block = {"task": self.task, "path": str(file), **content}
+        return corpus_class(self.task).model_validate(block)
 
     def _items(self, file: Path, raws: Iterator[Raw], corpus: Corpus | None) -> Iterator[Item]:
         for place, content, *_ in raws:
@@ -141,14 +135,3 @@ def _has_cell_per_column(file: Path, columns: Sequence[str] | None) -> bool:
     """Whether each line of a file has a cell for each of some columns, separated by tabs."""
     lines = [line for line in decode(file).split("\n") if line.strip()]
     return bool(columns) and all(line.count("\t") == len(columns or ()) - 1 for line in lines)
-
-
-def _inferred_corpus(task: str, file: Path) -> Corpus | None:
-    """The corpus settings for a file; None if no format fits, or if fields must be named."""
-    try:
-        content = recognition.recognize(task, Files(file, (file,)), {})
-    except FlagError:
-        return None
-    if content is None:
-        return None
-    return corpus_class(task).model_validate({"task": task, "path": str(file), **content})
