@@ -1,11 +1,7 @@
-import errno
-import fcntl
 import os
 import signal
-from unittest.mock import Mock
 
 from tests.runtime.toy import events, python, start
-from wxb.runtime import locks
 
 
 def test_processes_of_a_stage_take_turns(project):
@@ -34,9 +30,3 @@ def test_children_of_a_killed_stage_do_not_hold_its_lock(project):
     finally:
         for pid in children:
             os.kill(pid, signal.SIGKILL)  # fails if the child has ended: then the test is void
-
-
-def test_file_systems_without_flock_are_not_locked(monkeypatch, cwd):
-    monkeypatch.setattr(fcntl, "flock", Mock(side_effect=OSError(errno.ENOLCK, "")))
-    with locks.hold("train@x"):
-        assert (locks.LOCKS / "train@x.lock").read_text() == str(os.getpid())

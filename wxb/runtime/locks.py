@@ -1,10 +1,9 @@
 """A lock per stage: if an engine is killed, its stage may still run."""
 
-import errno
 import os
 import sys
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import psutil  # type: ignore[import-untyped]
@@ -18,12 +17,11 @@ def hold(stage: str) -> Iterator[None]:
     """Wait until no other process runs the stage, and hold its lock file.
 
     The system releases the lock when the process ends, even if it is killed. Child processes do not
-    inherit it. Ctrl-C while waiting exits with 130. Does nothing on a file system without flock.
+    inherit it. Ctrl-C while waiting exits with 130.
     """
     path = LOCKS / f"{stage}.lock"
     path.parent.mkdir(parents=True, exist_ok=True)
     lock = FileLock(path, fallback_to_soft=False)  # a soft lock would outlive a killed holder
-    acquired: AbstractContextManager[object] = nullcontext()
     try:
         acquired = lock.acquire(blocking=False)
     except Timeout:
@@ -34,9 +32,6 @@ def hold(stage: str) -> Iterator[None]:
             acquired = lock.acquire(poll_interval=0.5)
         except KeyboardInterrupt:
             sys.exit(130)
-    except OSError as error:
-        if error.errno not in (errno.ENOSYS, errno.ENOLCK, errno.EOPNOTSUPP):
-            raise
     with acquired:
         path.write_text(str(os.getpid()), encoding="utf-8")
         yield
