@@ -335,9 +335,6 @@ def main() -> None:
     """Run the command line. A WxbError, and a full or forbidden disk, exit with 1 and one line."""
     # As in stages: importing torch's compiler takes half as long as torch, and nothing uses it.
     os.environ.setdefault("TORCHDYNAMO_DISABLE", "1")
-    for name in ("stdin", "stdout", "stderr"):
-        if getattr(sys, name) is None:  # closed by the caller
-            setattr(sys, name, Path(os.devnull).open("r+"))  # noqa: SIM115
     try:
         app(prog_name="wxb")
     except (WxbError, OSError) as error:

@@ -73,10 +73,6 @@ def path_unless_text(source: str | None) -> Path | None:
         return None
     if LIKE_A_PATH.fullmatch(source):
         usage_error(ARGUMENT, f"no file {source!r}; to pass this as a text, use standard input")
-    try:
-        source.encode()
-    except UnicodeEncodeError:
-        usage_error(ARGUMENT, "the text is not UTF-8")
     return None
 
 
