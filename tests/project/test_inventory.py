@@ -6,7 +6,6 @@ import os
 import re
 import shutil
 from contextlib import chdir
-from pathlib import Path
 
 import pytest
 from dvc.repo import Repo
@@ -101,8 +100,7 @@ def project(built_project, tmp_path, monkeypatch):
 
 def inventory(stale=None):
     """The inventory of the working folder; reading its staleness from DVC takes a second."""
-    stages = read_yaml(Path("dvc.yaml"))["stages"]
-    return Inventory(load(), stages, stale or staleness(), [*running_stages()])
+    return Inventory(load(), stale or staleness(), [*running_stages()])
 
 
 def shown(name, stale=None):

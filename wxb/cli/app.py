@@ -21,7 +21,7 @@ from wxb.cli.options import AsJson, StudyOrAll, page_names
 from wxb.core import compatibility, paths
 from wxb.core.errors import WxbError, counted, require_output, storage_error
 from wxb.core.files import publish, read_json, remove
-from wxb.core.params import load, read_yaml
+from wxb.core.params import load
 from wxb.project import comparison, dag, doctor, engines, inventory, profiles, sharing, verify
 from wxb.project.leftovers import find_leftovers
 from wxb.project.root import at_root, require_own_code
@@ -100,7 +100,7 @@ def list_(as_json: AsJson = False) -> None:
     if as_json:
         terminal.show_json({**blocks, "unknown": project.staleness.why_unknown})
         return
-    terminal.show(*listing.overview(blocks, project.staleness.why_unknown), *doctor.package_note())
+    terminal.show(*listing.overview(blocks, project.staleness.why_unknown))
 
 
 @app.command()
@@ -326,9 +326,7 @@ def _check_sources() -> None:
 
 
 def _project() -> inventory.Inventory:
-    params = load()
-    stages = read_yaml(Path("dvc.yaml"))["stages"]
-    return inventory.Inventory(params, stages, dag.staleness(), [*locks.running_stages()])
+    return inventory.Inventory(load(), dag.staleness(), [*locks.running_stages()])
 
 
 def main() -> None:

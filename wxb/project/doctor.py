@@ -86,13 +86,6 @@ def torch() -> Iterator[Finding]:
         yield Finding("GPU", "note" if shutil.which("nvidia-smi") else "ok", message)
 
 
-def package_note() -> Iterator[str]:
-    """A sentence for `wxb list` if packages differ from the lock that results were made with."""
-    for finding in packages() if LOCKED.exists() else ():
-        if finding.level != "ok":
-            yield f"packages: {finding.message}; `wxb doctor` says more"
-
-
 def repair_dvc() -> Iterator[Finding]:
     """Repair what a killed run left in DVC's files; report repairs, and if DVC can read stages.
 

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from wxb.core import paths
 from wxb.core.errors import WxbError, choices
-from wxb.core.params import Params
+from wxb.core.params import Params, resources
 from wxb.core.params.backbones import Backbone
 from wxb.core.params.corpora import Corpus
 from wxb.core.params.experiments import Experiment, Study
@@ -32,10 +32,9 @@ read = partial(read_json, WorkingTree())  # the content of a JSON file; empty if
 
 
 class Inventory(NamedTuple):
-    """Reads a project, given its parameters, stages of dvc.yaml, staleness and running stages."""
+    """Reads a project, given its parameters, staleness and running stages."""
 
     params: Params
-    stages: Mapping[str, Mapping[str, Any]]
     staleness: Staleness
     running: Sequence[str]
 
@@ -59,12 +58,12 @@ class Inventory(NamedTuple):
         # A trained model without metrics is stale only if training is.
         verb = MAIN_STAGES[section] if outputs.get("scored") is False else LAST_STAGES[section]
         is_stale = self.staleness.is_stale(f"{verb}@{name}") if any(outputs.values()) else False
-        verbs = [v for v, stage in self.stages.items() if stage.get("foreach") == f"${{{section}}}"]
+        stages = [f"{verb}@{name}" for verb, key in resources.SECTIONS.items() if key == section]
         return {
             **description,
             **outputs,
             "stale": is_stale,
-            "running": [f"{verb}@{name}" for verb in verbs if f"{verb}@{name}" in self.running],
+            "running": [stage for stage in stages if stage in self.running],
         }
 
     def _changes_and_settings(self, section: str, name: str) -> Facts:

@@ -6,6 +6,7 @@ import pytest
 
 from tests.project_copy import ROOT
 from wxb.core.params import ParamsError, check, load, read_yaml
+from wxb.core.params.resources import SECTIONS
 
 
 def params(**resources):
@@ -41,6 +42,8 @@ def test_no_stage_depends_on_resources():
         block = stage.get("do", stage)
         assert not [key for key in block.get("params", []) if key.startswith("resources")], verb
         assert verb == "check" or "params.yaml" not in block["deps"], verb
+    sections = {v: s["foreach"].strip("${}") for v, s in stages.items() if "foreach" in s}
+    assert sections == SECTIONS
 
 
 def test_processes_are_those_of_the_training():
