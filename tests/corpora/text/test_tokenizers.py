@@ -175,14 +175,6 @@ def test_a_saved_tokenizer_keeps_its_chat_template(trained, tmp_path):
     assert SavedTokenizer(tmp_path / "two").chat_template == "{{ messages }}"
 
 
-@pytest.mark.parametrize("content", [None, "{", '{"version": "1.0"}'])
-def test_a_folder_without_a_tokenizer_is_named(content, tmp_path):
-    if content:
-        (tmp_path / "tokenizer.json").write_text(content)
-    with pytest.raises(ValueError, match=rf"{tmp_path}: expected the tokenizer.json"):
-        SavedTokenizer(tmp_path)
-
-
 def test_slow_tokenizers_are_refused(monkeypatch, tmp_path):
     slow = SimpleNamespace(is_fast=False)
     monkeypatch.setattr(tokenizers.pretrained, "tokenizer", lambda _: slow)
