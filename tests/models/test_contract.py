@@ -149,18 +149,15 @@ def test_every_dropout_is_off_in_evaluation(kind, name):
         (BERT, {"is_decoder": True}, "is_decoder: found True"),
         (BERT, {"tie_word_embeddings": False}, "tie_word_embeddings: found False"),
         (BERT, {"position_embedding_type": "relative_key"}, "found 'relative_key'"),
-        (BERT, {"num_attention_heads": 3}, "hidden_size 16 is not a multiple"),
         (GPT2, {"activation_function": "relu"}, "activation_function: found 'relu'"),
         (GPT2, {"scale_attn_by_inverse_layer_idx": True}, "inverse_layer_idx: found True"),
         (GPT2, {"scale_attn_weights": False}, "scale_attn_weights: found False"),
         (GPT2, {"reorder_and_upcast_attn": True}, "reorder_and_upcast_attn: found True"),
         (GPT2, {"add_cross_attention": True}, "add_cross_attention: found True"),
         (GPT2, {"tie_word_embeddings": False}, "tie_word_embeddings: found False"),
-        (GPT2, {"n_head": 3}, "n_embd 16 is not a multiple of n_head 3"),
         (LLAMA, {"hidden_act": "gelu"}, "hidden_act: found 'gelu'"),
         (LLAMA, {"attention_bias": True}, "attention_bias: found True"),
         (LLAMA, {"mlp_bias": True}, "mlp_bias: found True"),
-        (LLAMA, {"num_key_value_heads": 3}, "4 is not a multiple of num_key_value_heads 3"),
         (LLAMA, {"rope_parameters": {**PLAIN, "rope_type": "dynamic", "factor": 2.0}}, "dynamic"),
         (LLAMA, {"rope_parameters": {**PLAIN, "partial_rotary_factor": 0.5}}, "found 0.5"),
         (WHISPER, {"activation_function": "relu"}, "activation_function: found 'relu'"),
@@ -168,8 +165,6 @@ def test_every_dropout_is_off_in_evaluation(kind, name):
         (WHISPER, {"decoder_layerdrop": 0.1}, "decoder_layerdrop: found 0.1"),
         (WHISPER, {"apply_spec_augment": True}, "apply_spec_augment: found True"),
         (WHISPER, {"tie_word_embeddings": False}, "tie_word_embeddings: found False"),
-        (WHISPER, {"decoder_attention_heads": 3}, "multiple of decoder_attention_heads 3"),
-        (WHISPER, {"d_model": 2}, "d_model 2: positions need two or more pairs"),
     ],
 )
 def test_unsupported_settings_are_errors(kind, changes, message):
@@ -177,26 +172,9 @@ def test_unsupported_settings_are_errors(kind, changes, message):
         kind.module.Config.from_hf(kind.config(**changes))
 
 
-@pytest.mark.parametrize(
-    ("kind", "length", "message"),
-    [
-        (BERT, 13, "found 13 tokens; the model has positions for 12"),
-        (GPT2, LONGEST + 1, "found position 24; the model has 24"),
-        (WHISPER, LONGEST + 1, "found position 24; the model has 24"),
-    ],
-    ids=str,
-)
-def test_more_tokens_than_positions_are_errors(kind, length, message):
-    with pytest.raises(ValueError, match=message):
-        kind.ours()(**kind.inputs(3, length))
-
-
-@pytest.mark.parametrize("kind", [BERT, LLAMA], ids=str)
-def test_ids_and_embeddings_exclude_each_other(kind):
-    ours = kind.ours()
-    for inputs in ({}, {**kind.inputs(), "inputs_embeds": torch.zeros(3, 8, 16)}):
-        with pytest.raises(ValueError, match=r"expected either input_ids or"):
-            ours(**inputs)
+def test_more_tokens_than_positions_are_errors():
+    with pytest.raises(ValueError, match="found position 24; the model has 24"):
+        GPT2.ours()(**GPT2.inputs(3, LONGEST + 1))
 
 
 def test_a_text_of_padding_alone_equals_transformers():

@@ -119,10 +119,3 @@ def test_the_smoothed_loss_equals_torch(rows, length, size, smoothing, seed):
 def test_the_smoothed_loss_of_padding_alone_is_zero():
     loss = smoothed_loss(torch.randn(2, 3, 5), torch.zeros(2, 3).long(), smoothing=0.1, ignored=0)
     assert loss == 0
-
-
-def test_a_text_longer_than_the_positions_is_an_error():
-    model = translator()
-    ids = torch.full((1, 25), 4)
-    with pytest.raises(ValueError, match="found 25 tokens; max_length is 24"):
-        model.encode(ids, torch.ones_like(ids))

@@ -35,10 +35,6 @@ class Config:
     layer_norm_epsilon: float = 1e-5
     initializer_range: float = 0.02
 
-    def __post_init__(self) -> None:
-        if self.n_embd % self.n_head:
-            raise ValueError(f"n_embd {self.n_embd} is not a multiple of n_head {self.n_head}")
-
     @classmethod
     def from_hf(cls, config: Any) -> Self:
         """The shape of a `transformers.GPT2Config`.

@@ -226,15 +226,9 @@ class Translator(nn.Module):
         self.register_buffer("positions", table, persistent=False)
 
     def embed(self, embedding: nn.Embedding, ids: Tensor, first: int = 0) -> Tensor:
-        """Scaled embeddings of ids (B, T) plus position encodings, which begin at `first`.
-
-        Raises ValueError if the text is longer than `max_length`.
-        """
-        end = first + ids.shape[1]
-        if end > self.config.max_length:
-            raise ValueError(f"found {end} tokens; max_length is {self.config.max_length}")
+        """Scaled embeddings of ids (B, T) plus position encodings, which begin at `first`."""
         scaled = embedding(ids) * self.config.width**0.5  # (B, T, C)
-        return self.dropout(scaled + self.positions[first:end])
+        return self.dropout(scaled + self.positions[first : first + ids.shape[1]])
 
     def encode(self, input_ids: Tensor, attention_mask: Tensor) -> State:
         """Encode source ids with their mask (B, S): the state before the first target token."""

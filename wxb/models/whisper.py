@@ -38,13 +38,6 @@ class Config:
     activation_dropout: float = 0.0
     pad_token_id: int = 50256
 
-    def __post_init__(self) -> None:
-        for name in ("encoder_attention_heads", "decoder_attention_heads"):
-            if self.d_model % (heads := getattr(self, name)):
-                raise ValueError(f"d_model {self.d_model} is not a multiple of {name} {heads}")
-        if self.d_model % 2 or self.d_model < 4:
-            raise ValueError(f"d_model {self.d_model}: positions need two or more pairs")
-
     @classmethod
     def from_hf(cls, config: Any) -> Self:
         """The shape of a `transformers.WhisperConfig`.
@@ -228,16 +221,11 @@ class WhisperDecoder(nn.Module):
         past_key_values: Cache | None = None,
         use_cache: bool = True,
     ) -> tuple[Tensor, Cache | None]:
-        """Hidden states of T tokens after the cached ones, and the cache unless `use_cache` is off.
-
-        Raises ValueError for a position that the model does not have.
-        """
+        """Hidden states of T tokens after the cached ones; the cache unless `use_cache` is off."""
         length, device = input_ids.shape[1], input_ids.device
         cached = past_key_values[0][0].shape[2] if past_key_values else 0
         if position_ids is None:
             position_ids = torch.arange(cached, cached + length, device=device)[None]
-        if (last := int(position_ids.max())) >= (longest := self.embed_positions.num_embeddings):
-            raise ValueError(f"found position {last}; the model has {longest}")
         mask = masks.decoder(attention_mask, length, cached + length, device)
         embedded = self.embed_tokens(input_ids) + self.embed_positions(position_ids)
         hidden = self.dropout(embedded)  # (B, T, C)
