@@ -235,23 +235,6 @@ def test_only_the_rows_of_new_tokens_are_saved(bases, kind, base, tmp_path):
         assert torch.equal(loaded.backbone(**inputs).logits, expected)
 
 
-@pytest.mark.parametrize("trainable", [(), NEW[:1]])
-def test_frozen_new_rows_are_saved_too(bases, trainable):
-    """The tokenizer of a checkpoint may have more tokens than its model has rows."""
-    backbone = language_model(bases / "llama", tokens=VOCABULARY + len(NEW))
-    torch.nn.init.normal_(backbone.get_input_embeddings().weight[VOCABULARY:])
-    adapted = tuning.adapt(
-        backbone, settings_of("lora"), task_type="CAUSAL_LM", new_tokens=list(trainable)
-    )
-    model = Generator(adapted)
-    folder = bases / f"partly-{len(trainable)}"
-    model.eval().save_pretrained(folder)
-    loaded = Generator.from_pretrained(folder, tokens=VOCABULARY + len(NEW))
-    inputs = {"input_ids": NEW_IDS, "attention_mask": MASK}
-    with torch.inference_mode():
-        assert torch.equal(loaded.backbone(**inputs).logits, model.backbone(**inputs).logits)
-
-
 @pytest.mark.parametrize("new", [[], NEW])
 def test_a_frozen_language_model_is_stored_once(bases, new):
     model = generator(bases, "full", new=new, frozen=True)

@@ -103,8 +103,8 @@ def save(backbone: Model, folder: Path) -> None:
         backbone.save_pretrained(str(folder))
         return
     adapter: Any = backbone
-    # By default, peft writes the full tables of an extended vocabulary.
-    adapter.save_pretrained(str(folder), save_embedding_layers=not _trains_new_rows(adapter))
+    # By default, peft writes the full tables of an extended vocabulary. All new rows are trained.
+    adapter.save_pretrained(str(folder), save_embedding_layers=False)
     (folder / "README.md").unlink()  # peft's template of a model card
     config = read_json(folder / ADAPTER)
     config["target_modules"].sort()  # a set: peft writes it in any order
@@ -123,16 +123,6 @@ def save_reference(backbone: Path, folder: Path) -> None:
 
 def _weight_hashes(folder: Path) -> dict[str, str]:
     return {file.name: sha256(file) for file in sorted(folder.glob("*.safetensors"))}
-
-
-def _trains_new_rows(backbone: PeftModel) -> bool:
-    """Whether an adapter trains, and so saves, all rows of tokens that its base model lacks."""
-    base = pretrained.config(str(backbone.get_base_model().name_or_path))
-    new = set(range(base.vocab_size, backbone.config.vocab_size))
-    adapter: Any = backbone.active_peft_config
-    trainable = adapter.trainable_token_indices or []
-    tables = trainable.values() if isinstance(trainable, dict) else [trainable]
-    return all(new <= {*rows} for rows in tables)
 
 
 def load(folder: Path, load_backbone: Callable[[Path], PreTrainedModel]) -> Model:
