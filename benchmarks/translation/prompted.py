@@ -26,7 +26,7 @@ from wxb.metrics.intervals import Groups, intervals
 from wxb.models.decoding import search_targets
 from wxb.project import benchmarks, trained
 from wxb.tasks.translation import metrics
-from wxb.tasks.translation.models.predictor import Translator, source_ids
+from wxb.tasks.translation.models.predictor import Translator
 from wxb.tasks.translation.models.seq2seq import Seq2SeqModel, build_network
 from wxb.tasks.translation.record import LABELLING
 from wxb.training.batches import collate
@@ -101,7 +101,7 @@ def prompts(predictor: Translator, records: Sequence[Record]) -> list[dict[str, 
 def texts_after_reference(predictor: Translator, records: Sequence[Record]) -> list[str]:
     """The continuations of source, reference and eos, as published."""
     special = predictor.model.model.config
-    sources = source_ids(predictor.tokenizer, [record.input for record in records])
+    sources = token_ids(predictor.tokenizer, [record.input for record in records])
     targets = token_ids(predictor.tokenizer, [record.gold[0] for record in records])
     texts: list[str] = []
     for start in range(0, len(records), 64):

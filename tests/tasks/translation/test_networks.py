@@ -21,7 +21,7 @@ from tests.tasks.translation.translators import (
 from wxb.corpora.text.encoded import IGNORED
 from wxb.corpora.text.tokenizers import text_of, token_ids
 from wxb.models.decoding import search_targets
-from wxb.tasks.translation.models.predictor import source_ids, special_ids_and_size
+from wxb.tasks.translation.models.predictor import special_ids_and_size
 from wxb.tasks.translation.models.seq2seq import pad_left
 from wxb.tasks.translation.record.bleu import bleu_statistics
 from wxb.training.batches import collate
@@ -40,7 +40,7 @@ def batch(indices, extra=0):
     items = [
         {"input_ids": ids[:12], "labels": np.append(target[:8], EOS)}
         for ids, target in zip(
-            source_ids(tokenizer(), [SOURCES[index] for index in indices]), targets, strict=True
+            token_ids(tokenizer(), [SOURCES[index] for index in indices]), targets, strict=True
         )
     ]
     padded = collate(items, PAD)

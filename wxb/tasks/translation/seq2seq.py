@@ -16,7 +16,7 @@ from wxb.corpora.records import Record
 from wxb.corpora.text.encoded import join_rows, read_columns, write_chunks
 from wxb.corpora.text.tokenizers import special_tokens, token_ids
 from wxb.tasks.methods import Alignment, Chunks, Items, Network
-from wxb.tasks.translation.models.predictor import Translator, source_ids, special_ids_and_size
+from wxb.tasks.translation.models.predictor import Translator, special_ids_and_size
 from wxb.tasks.translation.params import Experiment
 from wxb.tasks.translation.record.bleu import metric_of_sums
 
@@ -48,7 +48,7 @@ class Seq2SeqMethod(Network):
     def encode(self, chunks: Chunks, path: Path, *, caption: str) -> None:
         """Write the token ids of the sources."""
         texts = ([record.input for record in records] for records in chunks)
-        rows = (join_rows(source_ids(self.tokenizer, chunk), np.int32) for chunk in texts)
+        rows = (join_rows(token_ids(self.tokenizer, chunk), np.int32) for chunk in texts)
         write_chunks(path, (({"ids": ids}, row_splits) for ids, row_splits in rows))
 
     def targets(self, features: Path, chunks: Chunks) -> Alignment:

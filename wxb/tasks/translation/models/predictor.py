@@ -60,7 +60,7 @@ class Translator(TranslationPredictor):
         Texts longer than `max_length` tokens are truncated, with a warning on standard error.
         """
         translations = [Translation("") for _ in texts]
-        ids = source_ids(self.tokenizer, texts)
+        ids = token_ids(self.tokenizer, texts)
         max_length = self.settings["max_length"]
         nonblank = [index for index, text in enumerate(texts) if text.strip()]
         mapped = {*_of_medium_length(nonblank, ids, self.prediction.maps)}
@@ -113,11 +113,6 @@ class Translator(TranslationPredictor):
             "target": [text_of(self.tokenizer, [id_]).strip() or "end" for id_ in target_ids],
             "weights": weights.round(3).tolist(),
         }
-
-
-def source_ids(tokenizer: Any, texts: Sequence[str]) -> list[NDArray[np.int32]]:
-    """The token ids of texts; characters that UTF-8 cannot encode become question marks."""
-    return token_ids(tokenizer, [text.encode("utf-8", "replace").decode() for text in texts])
 
 
 def special_ids_and_size(tokenizer: Any) -> dict[str, int]:
