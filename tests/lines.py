@@ -13,7 +13,7 @@ BUDGET = {
     "wxb/metrics": 527,
     "wxb/models": 2491,
     "wxb/training": 1560,
-    "wxb/tasks": 9005,
+    "wxb/tasks": 9000,
     "wxb/reporting": 1507,
     "wxb/project": 2891,
     "wxb/cli": 2481,
@@ -22,7 +22,7 @@ BUDGET = {
     "wxb/masking": 831,
     "demos": 2086,
     "benchmarks": 4435,
-    "tests": 27916,
+    "tests": 27917,
 }
 TASKS = ("chat", "classification", "ner", "speech", "translation")  # another is not limited
 

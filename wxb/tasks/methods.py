@@ -325,12 +325,19 @@ class Network(Method):
     def train(
         self, backbone: Path, train: Any, valid: Any, *, seed: int, checkpoints: Path, caption: str
     ) -> tuple[Any, History]:
-        """Seed torch, make the `model` and train it with the Trainer."""
+        """Seed torch, make the `model` and train it with the Trainer; WxbError without items."""
         from transformers import set_seed
 
         from wxb.training.batches import collate
         from wxb.training.trainer import fit
 
+        for split, items in {"training": train, "validation": valid}.items():
+            if not len(items):
+                length = self.experiment.encoding.max_length
+                raise WxbError(
+                    f"all {split} records are too long; raise the lengths of `encoding`"
+                    f" (max_length: {length})"
+                )
         set_seed(seed)
         model = self.model(backbone)
         history = fit(

@@ -68,8 +68,9 @@ def test_long_conversations_lose_whole_turns_and_are_counted(tmp_path, tokens, c
 def test_a_dataset_without_items_is_refused(tmp_path, tokens):
     method = SftMethod(experiment(max_length=4), [], load(tokens))
     features, targets, _ = training_steps.encode(method, RECORDS, tmp_path)
-    with pytest.raises(WxbError, match="raise it"):
-        method.items(features, targets, RECORDS)
+    items = method.items(features, targets, RECORDS)
+    with pytest.raises(WxbError, match=r"all training records are too long; raise .*length: 4"):
+        method.train(tmp_path, items, items, seed=1, checkpoints=tmp_path, caption="train")
 
 
 def test_a_tokenizer_that_cannot_end_a_text_is_refused():

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from wxb.core.errors import WxbError
 from wxb.corpora.records import Record
 from wxb.corpora.text.encoded import IGNORED, RaggedColumns, join_rows, read_columns, write_chunks
 from wxb.corpora.text.templates import Template, Tokens, message
@@ -84,20 +83,14 @@ class SftMethod(Network):
         return {"labels": labels}, row_splits, counts
 
     def items(self, features: Path, targets: Path, records: Iterable[Record]) -> Items:
-        """One item per conversation that is not too long. Raises WxbError if there is none."""
+        """One item per conversation that is not too long."""
         inputs, row_splits = read_columns(features, ["ids"])
         labels, _ = read_columns(targets, self.TARGETS)
-        items = [
+        return [
             {"input_ids": inputs["ids"][start:end], "labels": labels["labels"][start:end]}
             for start, end in pairwise(row_splits.tolist())
             if end > start
         ]
-        if not items:
-            raise WxbError(
-                f"{features}: all {len(row_splits) - 1} conversations are longer than"
-                f" encoding.max_length ({self.experiment.encoding.max_length}); raise it"
-            )
-        return items
 
     def model(self, backbone: Path) -> Generator:
         """The model before training; embeddings of new tokens are random."""

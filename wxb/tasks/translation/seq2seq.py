@@ -72,7 +72,7 @@ class Seq2SeqMethod(Network):
     def items(self, features: Path, targets: Path, records: Iterable[Record]) -> Items:
         """One item per reference: `input_ids` of its truncated source, and its own `labels`.
 
-        The shortest come first. Raises WxbError if all references are too long.
+        The shortest come first.
         """
         max_length = self.experiment.encoding.max_length
         columns, row_splits = read_columns(features, ["ids"])
@@ -84,11 +84,6 @@ class Seq2SeqMethod(Network):
             for source, (start, end) in zip(repeated, pairwise(row_splits), strict=True)
             if end > start
         ]
-        if not items:
-            raise WxbError(
-                f"all {len(row_splits) - 1} references of {targets} have more than"
-                f" {max_length} tokens; raise `encoding.max_length`"
-            )
         # Validation batches keep this order: items of similar length need little padding.
         return sorted(items, key=lambda item: (len(item["labels"]), len(item["input_ids"])))
 
