@@ -13,7 +13,7 @@ BUDGET = {
     "wxb/metrics": 527,
     "wxb/models": 2491,
     "wxb/training": 1560,
-    "wxb/tasks": 9000,
+    "wxb/tasks": 8998,
     "wxb/reporting": 1507,
     "wxb/project": 2891,
     "wxb/cli": 2481,

@@ -76,12 +76,12 @@ class Seq2SeqRecogniser(Recogniser):
         import torch
 
         device = next(self.model.parameters()).device
-        end = self.tokenizer.eos_token_id
         tokens = self.model.generate(
-            torch.from_numpy(features).to(device), max_length=self.settings["max_length"], end=end
+            torch.from_numpy(features).to(device),
+            max_length=self.settings["max_length"],
+            end=self.tokenizer.eos_token_id,
         )
-        rows = [row[: row.index(end)] if end in row else row for row in tokens.tolist()]
-        return [text_of(self.tokenizer, row).strip() for row in rows]
+        return [text_of(self.tokenizer, row).strip() for row in tokens.tolist()]
 
 
 class WhisperMethod(Network):

@@ -91,10 +91,8 @@ class Seq2SeqModel(nn.Module):
         return {"loss": loss, "statistics": torch.from_numpy(statistics).to(loss.device)}
 
     def _texts(self, tokens: Tensor) -> list[str]:
-        """The texts of ids (B, T), each up to its eos."""
-        eos, rows = self.model.config.eos, tokens.tolist()
-        rows = [row[: row.index(eos)] if eos in row else row for row in rows]
-        return [text_of(self.tokenizer, row).strip() for row in rows]
+        """The texts of ids (B, T), without eos and padding."""
+        return [text_of(self.tokenizer, row).strip() for row in tokens.tolist()]
 
     @torch.no_grad()
     def attention_weights(self, source: NDArray[Any], target: NDArray[Any]) -> NDArray[Any] | None:
