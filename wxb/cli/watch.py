@@ -19,10 +19,10 @@ from rich.text import Text
 
 from wxb.cli.options import StudyOrAll, page_names
 from wxb.core import paths
-from wxb.core.errors import WxbError
+from wxb.core.errors import WxbError, shortened
 from wxb.core.params import load
 from wxb.project.watching import Running, State, Watch
-from wxb.reporting.formatting import duration, shortened, words
+from wxb.reporting.formatting import duration, words
 
 REFRESH_SECONDS = 1.0
 IDLE_SECONDS = 30.0  # without a running stage, after which a run is considered ended

@@ -3,7 +3,7 @@
 import difflib
 import errno
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 
@@ -33,6 +33,12 @@ def choices(name: object, known: Iterable[str]) -> str:
 def counted(count: int, noun: str) -> str:
     """A count and its noun, given as a plural in -s: "1 record", "2,000 records"."""
     return f"{count:,} {noun.removesuffix('s') if count == 1 else noun}"
+
+
+def shortened(names: Sequence[str], most: int) -> str:
+    """The first `most` names and the number of the others: "a, b and 3 more"."""
+    rest = len(names) - most
+    return ", ".join(names[:most]) + (f" and {rest:,} more" if rest > 0 else "")
 
 
 def require_output(path: Path, stage: str) -> None:

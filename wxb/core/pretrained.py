@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from wxb.core.errors import WxbError
+from wxb.core.errors import WxbError, shortened
 from wxb.core.files import read_json
 from wxb.core.packages import GGUF
 
@@ -161,10 +161,8 @@ def require_no_faults(file: Path, **faults: Iterable[str]) -> None:
     """Raise WxbError that lists the tensors with the first fault, such as `missing`, if any."""
     for fault, names in faults.items():
         if listed := sorted(names):
-            more = f" and {len(listed) - SHOWN} more" if len(listed) > SHOWN else ""
-            raise WxbError(
-                f"{file}: {fault} tensors: {', '.join(listed[:SHOWN])}{more}; replace or retrain it"
-            )
+            shown = shortened(listed, SHOWN)
+            raise WxbError(f"{file}: {fault} tensors: {shown}; replace or retrain it")
 
 
 def require_finite(file: Path, weights: Mapping[str, Any]) -> None:

@@ -10,7 +10,7 @@ from threading import Lock
 from typing import Any
 
 from wxb import WxbError, progress_callback
-from wxb.core.errors import choices
+from wxb.core.errors import choices, shortened
 from wxb.masking.files import Block, Source
 from wxb.masking.operators import DEFAULT, read_operators
 from wxb.masking.placeholders import BRACKETS, Edit, Placeholders, apply_edits
@@ -170,5 +170,4 @@ class Check:
         if left:
             yield f"left in clear: {sum(map(len, left.values()))}"
         for place, numbers in sorted(left.items()):
-            more = f" and {len(numbers) - 20} more" if len(numbers) > 20 else ""
-            yield f"  {place}: line {', '.join(numbers[:20])}{more}"
+            yield f"  {place}: line {shortened(numbers, 20)}"

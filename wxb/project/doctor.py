@@ -13,10 +13,10 @@ from packaging.version import Version
 from rich.console import RenderableType
 from rich.text import Text
 
-from wxb.core.errors import WxbError, counted, error_line, storage_error
+from wxb.core.errors import WxbError, counted, error_line, shortened, storage_error
 from wxb.project import engines
 from wxb.reporting import terminal
-from wxb.reporting.formatting import shortened, size
+from wxb.reporting.formatting import size
 
 Level = Literal["ok", "note", "problem"]
 STYLES: dict[Level, str] = {"ok": "green", "note": "yellow", "problem": "bold red"}

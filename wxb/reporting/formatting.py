@@ -60,12 +60,6 @@ def listed(names: Sequence[str]) -> str:
     return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
 
 
-def shortened(names: Sequence[str], most: int) -> str:
-    """The first `most` names and the number of the others: "a, b and 3 more"."""
-    rest = len(names) - most
-    return ", ".join(names[:most]) + (f" and {rest:,} more" if rest > 0 else "")
-
-
 def amount(count: float) -> str:
     """A large count, such as of parameters: 830, 61.4 k, 999.9 k, 1.42 M, 123.45 M, 8.03 B."""
     for unit, factor in (("B", 1e9), ("M", 1e6)):

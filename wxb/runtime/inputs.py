@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from wxb.core.errors import WxbError
+from wxb.core.errors import WxbError, shortened
 from wxb.core.files import sha256
 from wxb.core.params import PARAMS, read_yaml
 
@@ -50,9 +50,8 @@ def read(stage: str) -> Inputs:
 def require_unchanged(stage: str, before: Inputs) -> None:
     """Raise WxbError if an input of a stage differs from `before`."""
     after = read(stage)
-    changed = [key for key in {**before, **after} if before.get(key) != after.get(key)]
-    if changed:
-        names = ", ".join(changed[:SHOWN]) + (", ..." if len(changed) > SHOWN else "")
+    if changed := [key for key in {**before, **after} if before.get(key) != after.get(key)]:
+        names = shortened(changed, SHOWN)
         raise WxbError(f"inputs of {stage} changed while it ran, so nothing was published: {names}")
 
 

@@ -14,12 +14,11 @@ import typer
 from rich.console import Console, RenderableType
 
 from wxb import tasks
-from wxb.core.errors import WxbError
+from wxb.core.errors import WxbError, shortened
 from wxb.core.params import PARAMS, Params, check, load, read_yaml
 from wxb.core.params.corpora import Corpus
 from wxb.core.params.tasks import corpus_class
 from wxb.project import params_file
-from wxb.reporting.formatting import shortened
 from wxb.reporting.terminal import table
 
 if TYPE_CHECKING:

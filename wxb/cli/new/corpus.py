@@ -11,12 +11,11 @@ from pydantic import ValidationError
 
 from wxb import tasks
 from wxb.cli.options import visible_files
-from wxb.core.errors import WxbError, choices
+from wxb.core.errors import WxbError, choices, shortened
 from wxb.core.params.corpora import Corpus
 from wxb.core.params.tasks import corpus_class
 from wxb.corpora.layout import data_files, has_records, is_description, refuse_unsupported
 from wxb.corpora.reading import Contents, read_prepared
-from wxb.reporting.formatting import shortened
 from wxb.tasks import recognition
 from wxb.tasks.recognition import NO_GROUP, SPLITS, Block, Files, FlagError, Flags
 
