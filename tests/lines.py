@@ -8,21 +8,21 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 BUDGET = {
     "stages": 612,
-    "wxb/core": 2144,
-    "wxb/corpora": 2657,
+    "wxb/core": 2148,
+    "wxb/corpora": 2650,
     "wxb/metrics": 527,
     "wxb/models": 2491,
     "wxb/training": 1560,
     "wxb/tasks": 8998,
-    "wxb/reporting": 1507,
-    "wxb/project": 2891,
-    "wxb/cli": 2481,
+    "wxb/reporting": 1501,
+    "wxb/project": 2885,
+    "wxb/cli": 2453,
     "wxb/lessons": 637,
-    "wxb/runtime": 542,
-    "wxb/masking": 831,
+    "wxb/runtime": 536,
+    "wxb/masking": 830,
     "demos": 2086,
     "benchmarks": 4435,
-    "tests": 27917,
+    "tests": 27892,
 }
 TASKS = ("chat", "classification", "ner", "speech", "translation")  # another is not limited
 
