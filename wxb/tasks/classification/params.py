@@ -1,6 +1,5 @@
 """The blocks of `corpora` and `experiments` for text classification."""
 
-from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
@@ -50,9 +49,6 @@ class Corpus(corpora.Corpus):
             )
         if self.format == "files" and not self.classes:
             raise ValueError("`format: files` needs `classes`, a class for each name of a folder")
-        counts = Counter(label.casefold() for label in self.labels)
-        if repeated := [label for label, count in counts.items() if count > 1]:
-            raise ValueError(f"`labels` has {repeated[0]!r} twice, ignoring case; remove one")
         return self
 
 

@@ -30,12 +30,6 @@ class Conll(Section):
     characters: bool = False
     unit: Literal["sentence", "document"] = "sentence"
 
-    @model_validator(mode="after")
-    def _two_columns(self) -> Self:
-        if self.token == self.tag:
-            raise ValueError(f"token and tag are both in column {self.token}")
-        return self
-
 
 class Corpus(corpora.Corpus):
     """Texts with typed spans of characters."""

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import AfterValidator, Field, NonNegativeFloat, PositiveInt
+from pydantic import Field, NonNegativeFloat, PositiveInt
 
 from wxb.core.params import corpora, experiments
 from wxb.core.params.section import Fraction, PositiveFloat, Section
@@ -12,14 +12,8 @@ POSITIONS = 50  # of Whisper's encoder, per second
 ENGLISH = 51864  # tokens of the English Whispers; the others have more
 
 
-def _check_ascending(bounds: tuple[float, float]) -> tuple[float, float]:
-    if bounds[0] > bounds[1]:
-        raise ValueError(f"found {bounds[0]:g} to {bounds[1]:g}; the lower bound must come first")
-    return bounds
-
-
-# The bounds of a uniform distribution.
-Range = Annotated[tuple[float, float], Field(strict=False), AfterValidator(_check_ascending)]
+# The bounds of a uniform distribution, the lower one first.
+Range = Annotated[tuple[float, float], Field(strict=False)]
 
 
 class Fields(corpora.Fields):
