@@ -116,8 +116,6 @@ def test_a_file_without_a_class_and_two_sources_of_classes_are_errors(tmp_path):
         preprocessed(tmp_path, news)
     with pytest.raises(ValueError, match=r"give either `fields\.label`, or `classes`"):
         corpus(classes={"Fake.csv": "fake"})
-    with pytest.raises(ValueError, match="'pos' twice"):
-        corpus(labels={"pos": "positive", "POS": "negative"})
 
 
 @pytest.mark.parametrize(
