@@ -7,7 +7,6 @@ from typing import Any, NamedTuple, cast
 
 import numpy as np
 
-from wxb.core.errors import WxbError
 from wxb.core.progress import track
 from wxb.corpora.records import Record
 from wxb.corpora.text.encoded import IGNORED, Encoded
@@ -58,8 +57,6 @@ class SpanFinder(Predictor):
 
     @threshold.setter
     def threshold(self, threshold: float) -> None:
-        if not 0 <= threshold <= 1:  # no score reaches NaN
-            raise WxbError(f"threshold: found {threshold}; expected a number from 0 to 1")
         self.settings["threshold"] = threshold
 
     @abstractmethod
