@@ -29,13 +29,7 @@ def csv_rows(comparison: Mapping[str, Any]) -> list[dict[str, Any]]:
             },
             **{share: system.get(share) for share in results["shares"]},
             **{key: count for key, count in system.items() if key in results["counts"]},
-            **{
-                key: count
-                for name, detail in system.items()
-                if isinstance(detail, Mapping) and name not in results["metrics"]
-                for key, count in detail.items()
-                if isinstance(count, int) and key not in results["counts"]
-            },
+            **{k: n for k, n in system.get("errors", {}).items() if k not in results["counts"]},
             **{size: comparison["systems"][name][size] for size in SIZES},
         }
         for test_set, results in pairs.test_sets(comparison).items()
