@@ -36,22 +36,6 @@ def _shifted(spans: Iterable[Span], offset: int) -> list[Span]:
     return [Span(span.start + offset, span.end + offset, span.type) for span in spans]
 
 
-def _alignment_status(
-    span: Span, readings: Sequence[tuple[set[Span], set[Span]]], types: Sequence[str]
-) -> Status:
-    """LOST if its type is unknown, SPLIT if no window has it, REPAIRED if not always located.
-
-    `readings` are, for each window of its text, the gold spans that it holds whole, and the spans
-    that `locate` returns for its answer.
-    """
-    if span.type not in types:
-        return Status.LOST
-    is_located = [span in located for whole, located in readings if span in whole]
-    if not is_located:
-        return Status.SPLIT
-    return Status.KEPT if all(is_located) else Status.REPAIRED
-
-
 def _end_id(tokenizer: Any, instruction: str | None) -> int:
     """The token that ends an answer: the end of text, or with an instruction that of a message."""
     if instruction is None:
@@ -181,26 +165,27 @@ class GenerationMethod(WindowedMethod):
         kept if `locate` returns its own offsets for every answer that names it.
         """
         types, texts, answer_spans = self.labels, [], []
-        readings: list[list[tuple[set[Span], set[Span]]]] = [[] for _ in records]
+        statuses = [
+            {span: Status.SPLIT if span.type in types else Status.LOST for span in record.gold}
+            for record in records
+        ]
         for window, row in enumerate(windows.rows):
             record = records[row]
             start, end = _characters(encoded, windows, window, record.input)
-            whole = {s for s in record.gold if start <= s.start and s.end <= end}
             text = record.input[start:end]
+            whole = (s for s in record.gold if start <= s.start and s.end <= end)
             spans = _shifted(sorted(s for s in whole if s.type in types), -start)
             answer = "".join(answers.answer_parts(text, spans))
             located = _shifted(answers.locate(text, answers.parse(answer)), start)
-            readings[row].append((whole, set(located)))
+            for span in _shifted(spans, start):
+                is_kept = span in located and statuses[row][span] != Status.REPAIRED
+                statuses[row][span] = Status.KEPT if is_kept else Status.REPAIRED
             texts.append(text)
             answer_spans.append(spans)
         end = _end_id(self.tokenizer, self.experiment.encoding.instruction)
         ids, row_splits = _answer_ids(self.tokenizer, texts, answer_spans, end)
-        statuses = [
-            _alignment_status(span, readings[row], types)
-            for row, record in enumerate(records)
-            for span in record.gold
-        ]
-        return {"labels": ids}, row_splits, np.array(statuses, np.int8)
+        flat = [status for by_span in statuses for status in by_span.values()]
+        return {"labels": ids}, row_splits, np.array(flat, np.int8)
 
     def items(self, features: Path, targets: Path, records: Iterable[Record]) -> LazyItems:
         """One item per window: `input_ids` of prompt and answer, `labels` IGNORED on the prompt."""
