@@ -120,13 +120,6 @@ def test_run_bidirectional_equals_the_textbook_version(shape, lengths, training,
         )
 
 
-def test_run_bidirectional_rejects_padding_on_the_left():
-    layers = nn.LSTM(2, 3, batch_first=True, bidirectional=True)
-    mask = torch.tensor([[True] * 3, [False, True, True]])
-    with pytest.raises(ValueError, match="pad on the right"):
-        run_bidirectional(layers, torch.zeros(2, 3, 2), mask)
-
-
 def test_run_bidirectional_has_the_same_outputs_under_autocast():
     layers = nn.LSTM(2, 3, 2, batch_first=True, bidirectional=True)
     inputs, mask = torch.randn(2, 4, 2), torch.ones(2, 4, dtype=torch.bool)

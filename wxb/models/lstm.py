@@ -41,13 +41,11 @@ class LSTM(RNN):
 def run_bidirectional(layers: nn.LSTM, inputs: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
     """Outputs (B, T, 2 * H) and final outputs (B, 2 * H) of bidirectional layers, without dropout.
 
-    `inputs` are (B, T, C), `mask` (B, T) is True for tokens. The backward direction reads rows that
-    are reversed within their length, so that padding comes last in both directions. Packed
-    sequences would do the same, but their backward pass on a CPU is hardly faster than the textbook
-    version. Raises ValueError unless rows are padded on the right.
+    `inputs` are (B, T, C), padded on the right; `mask` (B, T) is True for tokens. The backward
+    direction reads rows that are reversed within their length, so that padding comes last in both
+    directions. Packed sequences would do the same, but their backward pass on a CPU is hardly
+    faster than the textbook version.
     """
-    if (mask[:, 1:] & ~mask[:, :-1]).any():
-        raise ValueError("found tokens after padding: pad on the right, or use LSTM of this module")
     rows, length, _ = inputs.shape
     lengths = mask.sum(dim=1, keepdim=True)  # (B, 1)
     columns = torch.arange(length, device=inputs.device)

@@ -187,10 +187,7 @@ class WhisperEncoder(nn.Module):
         self.layer_norm = nn.LayerNorm(width)
 
     def forward(self, input_features: Tensor) -> EncoderOutput:  # (B, M, 2F)
-        """Encode recordings; raises ValueError unless they have 2F frames."""
-        expected = 2 * self.embed_positions.num_embeddings
-        if (length := input_features.shape[-1]) != expected:
-            raise ValueError(f"found {length} frames; pad or cut the recordings to {expected}")
+        """Encode recordings."""
         frames = F.gelu(self.conv1(input_features))  # (B, C, 2F)
         frames = F.gelu(self.conv2(frames))  # (B, C, F)
         hidden = self.dropout(frames.transpose(1, 2) + self.embed_positions.weight)  # (B, F, C)
