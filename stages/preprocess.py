@@ -1,12 +1,11 @@
 """Clean a corpus and divide it into train, valid and test sets; rejected records are listed."""
 
-from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 
 from wxb import tasks
 from wxb.core import paths
-from wxb.core.errors import WxbError, counted
+from wxb.core.errors import WxbError
 from wxb.core.files import publish, write_json, write_jsonl
 from wxb.core.params import Params
 from wxb.core.params.corpora import Corpus
@@ -14,8 +13,8 @@ from wxb.core.progress import Progress
 from wxb.corpora import clean
 from wxb.corpora.division import SplitError, divide, regroup_test_sets
 from wxb.corpora.profile import profile
-from wxb.corpora.reading import read_prepared
-from wxb.corpora.records import Record, Reject
+from wxb.corpora.reading import read_prepared, summarize_rejects
+from wxb.corpora.records import Record
 from wxb.runtime.command import run
 
 
@@ -35,7 +34,7 @@ def preprocess(
     if unread_files:
         print(f"{caption}: not read: {', '.join(unread_files)}", file=Progress.console)
     if rejects and not records:
-        raise WxbError(f"{folder}: all {_summary(rejects, corpus)}")
+        raise WxbError(f"{folder}: all {summarize_rejects(rejects, corpus)}")
     try:
         splits, surplus = divide(records, corpus.split, max_records=corpus.max_records, seed=seed)
     except SplitError as error:
@@ -44,7 +43,8 @@ def preprocess(
             raise
         listed = paths.log(f"{caption}.rejects").with_suffix(".jsonl")
         write_jsonl(listed, (reject._asdict() for reject in rejects))
-        raise WxbError(f"{folder}: {_summary(rejects, corpus)} ({listed}). So {error}") from None
+        summary = summarize_rejects(rejects, corpus)
+        raise WxbError(f"{folder}: {summary} ({listed}). So {error}") from None
     rejects += surplus
     task.check_labels(splits, corpus.split)
     statistics = profile(splits, rejects, task)
@@ -67,16 +67,6 @@ def _drain(records: list[Record]) -> Iterator[Record]:
     records.reverse()
     while records:
         yield records.pop()
-
-
-def _summary(rejects: Sequence[Reject], corpus: Corpus) -> str:
-    """How many records were rejected, the most frequent reason with an example, and what to do."""
-    ((reason, count),) = Counter(reject.reason for reject in rejects).most_common(1)
-    example = next(reject for reject in rejects if reject.reason == reason)
-    return (
-        f"{counted(len(rejects), 'records')} rejected, {count} like this one"
-        f" ({example.origin}) for {reason}: {example.detail}; {corpus.advice(reason)}"
-    )
 
 
 def main(params: Params, name: str) -> None:

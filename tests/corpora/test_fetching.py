@@ -72,14 +72,6 @@ def test_an_invalid_generator_is_an_error(project, path, content, languages, mes
     assert not list((project / "raw").iterdir())
 
 
-@pytest.mark.parametrize("path", ["mail.csv", "mail"])
-def test_the_module_beside_a_data_file_is_not_imported(project, path):
-    (project / "mail.py").write_text("raise SystemExit('imported')")
-    (project / path).touch()
-    with pytest.raises(WxbError, match=f"^{path}: found data; expected a Python module"):
-        fetch(project, path, generate={"labelled": 2, "languages": ["en"]})
-
-
 def test_urls_are_downloaded_instead_of_path(project):
     (project / "source.md").touch()
     files = {"train.csv": b"a", "valid.csv": b"b", "test.csv": b"c"}

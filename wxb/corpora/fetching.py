@@ -42,24 +42,20 @@ def fetch(corpus: Corpus, folder: Path, *, seed: int, caption: str) -> None:
 def _generate(corpus: Corpus, folder: Path, *, seed: int, caption: str) -> None:
     """Write the records of `generate` in the Python module at `path` to records.jsonl.
 
-    A generator that also writes files, such as recordings, has a parameter `folder`. `path` must be
-    a Python file or package: the module beside a data file of that name is not imported.
+    A generator that also writes files, such as recordings, has a parameter `folder`.
     """
     assert corpus.generate is not None
-    path = Path(corpus.path)
-    if path.suffix != ".py" and not (path / "__init__.py").is_file():
-        raise WxbError(
-            f"{corpus.path}: found data; expected a Python module with a function `generate`:"
-            " correct `path` of the corpus, or remove its `generate`"
-        )
     total = corpus.generate.labelled + corpus.generate.unlabelled
     settings = {**corpus.generate.model_dump(), "seed": seed}
     try:
-        generate = importlib.import_module(".".join(path.with_suffix("").parts)).generate
+        module = ".".join(Path(corpus.path).with_suffix("").parts)
+        generate = importlib.import_module(module).generate
         if "folder" in inspect.signature(generate).parameters:
             settings["folder"] = folder
         records = generate(**settings)
     except (ValueError, ModuleNotFoundError, AttributeError, TypeError) as error:
-        detail = "expected a Python module whose function `generate` takes those of the corpus"
-        raise WxbError(f"{corpus.path}: {error}; {detail}") from None  # TypeError: path has ..
+        raise WxbError(
+            f"{corpus.path}: {error}; expected a Python module whose function `generate` takes"
+            " those of the corpus; if it has data, remove `generate`"
+        ) from None  # TypeError: path has ..
     write_jsonl(folder / "records.jsonl", track(records, caption, total))

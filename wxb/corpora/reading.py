@@ -16,7 +16,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from wxb.core.errors import WxbError
+from wxb.core.errors import WxbError, counted
 from wxb.core.params.corpora import Corpus, Split
 from wxb.core.progress import track
 from wxb.corpora import formats
@@ -129,6 +129,16 @@ class Contents(NamedTuple):
     rejects: list[Reject]
     unread_fields: dict[str, int]  # records by field
     unread_files: Sequence[str] = ()
+
+
+def summarize_rejects(rejects: Sequence[Reject], corpus: Corpus) -> str:
+    """How many records were rejected, the most frequent reason with an example, and what to do."""
+    ((reason, count),) = Counter(reject.reason for reject in rejects).most_common(1)
+    example = next(reject for reject in rejects if reject.reason == reason)
+    return (
+        f"{counted(len(rejects), 'records')} rejected, {count} like this one"
+        f" ({example.origin}) for {reason}: {example.detail}; {corpus.advice(reason)}"
+    )
 
 
 def length_quantiles(lengths: Sequence[int]) -> dict[str, int]:

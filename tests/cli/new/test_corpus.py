@@ -148,7 +148,7 @@ def test_wrong_offsets_are_rejected_and_repaired_on_request():
     repaired = [name for record in read(path, repair="")[1].records for name in record.repaired]
     assert repaired == ["span found by value"] * 80
     write("post.json", records(shift=1))
-    with pytest.raises(WxbError, match=r"(?s)first of 60 .*value differs.*repair: by-value"):
+    with pytest.raises(WxbError, match=r"(?s)60 like this one .*value differs.*repair: by-value"):
         block(path, offsets="characters")
 
 

@@ -15,7 +15,7 @@ from wxb.core.errors import WxbError, choices, shortened
 from wxb.core.params.corpora import Corpus
 from wxb.core.params.tasks import corpus_class
 from wxb.corpora.layout import data_files, has_records, is_description, refuse_unsupported
-from wxb.corpora.reading import Contents, read_prepared
+from wxb.corpora.reading import Contents, read_prepared, summarize_rejects
 from wxb.tasks import recognition
 from wxb.tasks.recognition import NO_GROUP, SPLITS, Block, Files, FlagError, Flags
 
@@ -60,12 +60,8 @@ def new_corpus(
         raise FlagError(f"{path}: {error.errors()[0]['msg']}") from None
     trial = read_records(path, corpus)
     if not trial.records:
-        first, *_ = trial.rejects
-        raise WxbError(
-            f"{path}: every record would be rejected, the first of {len(trial.rejects):,} for"
-            f" {first.reason} ({first.origin}: {first.detail}); change the file, name other fields,"
-            f" or {corpus.advice(first.reason)}"
-        )
+        summary = summarize_rejects(trial.rejects, corpus)
+        raise WxbError(f"{path}: every record would be rejected: {summary}, or name other fields")
     return content, trial
 
 
