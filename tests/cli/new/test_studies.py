@@ -110,7 +110,7 @@ def test_every_combination_is_an_experiment(content, monkeypatch):
         (["training.learning_rate"], WxbError, "expected a key of an experiment and its values"),
         (["tuning.lora.r=4,4"], WxbError, r"tuning.lora.r: .* twice in \[4, 4\]"),
         (["training.learning_rat=1"], ParamsError, "did you mean 'learning_rate'"),
-        (["study.name=1"], WxbError, "found 'rates' at study"),
+        (["study.name=1"], ParamsError, r"rates-1\.study: found {'name': 1}"),
         (["model.head={"], ParamsError, "^--set model.head: not readable as YAML"),
     ],
 )

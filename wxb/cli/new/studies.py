@@ -224,9 +224,8 @@ def add_sweep(
 def _set_value(block: Content, keys: Sequence[str], value: Any) -> None:
     """Set a value at nested keys in place; mappings on the way are copied."""
     for key in keys[:-1]:
-        if not isinstance(block.get(key) or {}, Mapping):
-            raise WxbError(f"--set {'.'.join(keys)}: found {block[key]!r} at {key}, not settings")
-        block[key] = dict(block.get(key) or {})
+        inner = block.get(key)
+        block[key] = dict(inner) if isinstance(inner, Mapping) else {}
         block = block[key]
     block[keys[-1]] = value
 
