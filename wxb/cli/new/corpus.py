@@ -3,7 +3,6 @@
 import re
 import tempfile
 from collections.abc import Sequence
-from dataclasses import replace
 from glob import escape
 from pathlib import Path
 
@@ -39,8 +38,7 @@ def new_corpus(
     columns, annotator = flags.pop("columns", ""), flags.pop("annotator", None)
     options = {"repair": "by-value"} if "repair" in flags else {}
     options |= {"annotator": annotator} if annotator else {}
-    files = find_files(path, columns.split(",") if columns else ())
-    files = replace(files, annotator=annotator)
+    files = find_files(path, columns.split(",") if columns else (), annotator)
     if files.has_fields and path.is_dir():  # before it asks for the fields of tables to move
         _with_published_splits({}, path, files.members)
     task, found = _recognize(files, task, flags)
@@ -107,7 +105,7 @@ def _recognize(files: Files, task: str | None, flags: Flags) -> tuple[str, Block
     return name, fit
 
 
-def find_files(path: Path, columns: Sequence[str] = ()) -> Files:
+def find_files(path: Path, columns: Sequence[str], annotator: str | None) -> Files:
     """The files at a path that the reader would read, sorted: JSON and tables if any, else all.
 
     Descriptions such as README.md are left out. Raises WxbError if there are none, or if they are
@@ -119,7 +117,7 @@ def find_files(path: Path, columns: Sequence[str] = ()) -> Files:
     files = [file for file in visible if has_records(file)]
     named = {s for n in recognition.supported_tasks() for s in tasks.get(n).reading.NAMED_FILES}
     others = [file for file in visible if file.suffix.lower() not in named]
-    if visible and not files and not others:
+    if not files and not others:
         raise WxbError(
             f"{path}: found recordings without transcripts; add a table transcripts.csv with a"
             " header such as path,sentence to their folder"
@@ -127,7 +125,7 @@ def find_files(path: Path, columns: Sequence[str] = ()) -> Files:
     files = files or [file for file in others if not is_description(file)] or visible
     for file in files:
         refuse_unsupported(file)
-    return Files(path, tuple(files), tuple(columns))
+    return Files(path, tuple(files), tuple(columns), annotator)
 
 
 def corpus_name(path: Path) -> str:
