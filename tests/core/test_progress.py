@@ -59,7 +59,7 @@ def test_the_callback_gets_every_step_and_no_line_is_printed(console, clock):
 def test_only_stages_write_their_progress_to_a_file(console, clock, cwd, monkeypatch):
     Progress("elsewhere", 9).update(1)
     assert not progress.PROGRESS_FOLDER.exists()
-    monkeypatch.setattr(progress.sys, "orig_argv", ["python", "-m", "stages.train", "a"])
+    monkeypatch.setattr(Progress, "stage", "train@a")
     bar = Progress("train@a", 200)
     file = progress.PROGRESS_FOLDER / "train@a.json"
     for done, written in ((1, 1), (2, 1), (3, 3)):  # at 0, 0.7 and 1.4 seconds
@@ -79,6 +79,6 @@ def test_only_stages_write_their_progress_to_a_file(console, clock, cwd, monkeyp
 
 
 def test_a_progress_file_that_cannot_be_written_is_no_error(console, clock, cwd, monkeypatch):
-    monkeypatch.setattr(progress.sys, "orig_argv", ["python", "-m", "stages.train", "a"])
+    monkeypatch.setattr(Progress, "stage", "train@a")
     (cwd / ".wxb").write_text("a file")
     assert list(track("abc", "train@a", 3)) == [*"abc"]

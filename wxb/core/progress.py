@@ -24,10 +24,12 @@ PROGRESS_FOLDER = Path(".wxb/progress")
 class Progress:
     """Prints a line such as `train@NAME:  40%|████    | 80/200 [...]` every few seconds.
 
-    `console` is the stream of all instances. A stage redirects standard error to its log and sets
-    `console` to the terminal. If `callback` is set, it is called instead of printing.
+    `console` is the stream of all instances. A stage redirects standard error to its log, and sets
+    `console` to the terminal and `stage` to its name. If `callback` is set, it is called instead of
+    printing.
     """
 
+    stage: str = ""
     console: TextIO = sys.stderr
     callback: Callable[[int, int | None], None] | None = None
 
@@ -35,10 +37,6 @@ class Progress:
         self.caption, self.total, self.unit = caption, total, unit
         self.start = self.last_line = time.monotonic()
         self.last_write = self.start - SECONDS_BETWEEN_WRITES
-        self.stage = ""  # such as train@NAME, if a stage runs
-        match sys.orig_argv:
-            case [_, "-m", module, name, *_] if module.startswith("stages."):
-                self.stage = f"{module.removeprefix('stages.')}@{name}"
 
     def update(self, done: int, **metrics: float | str) -> None:
         """Call `callback`, or print every few seconds and at the end, unless `total` is 1."""

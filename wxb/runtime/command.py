@@ -52,6 +52,7 @@ def run(verb: str, main: Main, doc: str | None) -> None:
         print(f"{stage}: {storage_error(error) or error_line(error)}", file=sys.stderr)
         sys.exit(1)
     with locks.hold(stage), redirect_to(log) as console:
+        Progress.stage = stage
         start = time.monotonic()
         try:
             folders = (paths.RAW, paths.CLEAN, paths.MODELS)
