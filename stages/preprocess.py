@@ -70,7 +70,7 @@ def _drain(records: list[Record]) -> Iterator[Record]:
 
 
 def main(params: Params, name: str) -> None:
-    """Write the clean records of the corpus `name`."""
+    """Write the clean records of the corpus `name` by split, rejects and profile."""
     corpus = params.block("corpora", name)
     home, caption = paths.CLEAN / name, f"preprocess@{name}"
     with publish(home) as (out,):

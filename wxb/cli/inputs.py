@@ -80,7 +80,10 @@ class TextReader:
         return trained.corpus_of(self.experiment)
 
     def _corpus_settings(self, file: Path) -> Corpus | None:
-        """The settings to read a file that is no JSON or table; None if its lines are texts."""
+        """The settings to read a file that is no JSON or table; None if its lines are texts.
+
+        They are those of the experiment's corpus if they fit, else recognized in the file.
+        """
         columns = getattr(self.corpus, "columns", None)
         if self.corpus and (self.corpus.has_text_per_file or _has_cell_per_column(file, columns)):
             return self.corpus
@@ -94,6 +97,7 @@ class TextReader:
         return corpus_class(self.task).model_validate(block)
 
     def _items(self, file: Path, raws: Iterator[Raw], corpus: Corpus | None) -> Iterator[Item]:
+        """An item per raw record: its text, or the reason why it cannot be read."""
         for place, content, *_ in raws:
             kind, _, number = place.rpartition(" ")
             where = {"file": str(file), kind or "place": int(number) if kind else place}

@@ -323,6 +323,7 @@ def _names_by_field(content: Any) -> Names:
 
 
 def _class_names(feature: Any) -> Sequence[str]:
+    """The names of classes in a feature's JSON, at any depth; empty if it has none."""
     if isinstance(feature, list) and len(feature) == 1:  # a list, as older versions write it
         (feature,) = feature
     while isinstance(feature, Mapping):

@@ -79,7 +79,7 @@ class Placeholders:
 
     def add_types(self, types: Iterable[str]) -> None:
         """Find placeholders of these types, too: call it before `escape`."""
-        self._labels.update(map(_without_syntax, types))
+        self._labels.update(map(_label, types))
         labels = map(re.escape, sorted(self._labels, key=len, reverse=True))
         label = f"({'|'.join(labels)})".replace("_", r"\\?[_ -]")
         name = rf"{label}(?:[ \\_#-]{{1,3}}|(?<!\d)){_NUMBER}"
@@ -98,7 +98,7 @@ class Placeholders:
 
     def placeholder(self, type_: str, value: str) -> str:
         """The placeholder of a value; adds a new one if there is none."""
-        label = _without_syntax(type_)
+        label = _label(type_)
         known = self._by_value.get((label, value))
         return known or self._add(label, self._last.get(_folded(label), 0) + 1, value)
 
@@ -138,7 +138,8 @@ class Placeholders:
             self._saved = size
 
 
-def _without_syntax(type_: str) -> str:
+def _label(type_: str) -> str:
+    """A type without characters of placeholders and CSV, as a label; LITERAL if none is left."""
     return _NOT_IN_LABELS.sub("", _narrow(type_)).strip() or LITERAL
 
 

@@ -298,12 +298,13 @@ def compare_command(
         for result, own in groupby(run, key=lambda score: score.result):
             header = [result, "before", "after", "range", "verdict"]
             show(table(header, _rows(own)), "")
-        show(f"{study}, compared with {before.tree.name}: {_summary(scores)}")
+        show(f"{study}, compared with {before.tree.name}: {_verdict_counts(scores)}")
     if exit_code and is_outside:
         raise typer.Exit(1)
 
 
-def _summary(scores: Sequence[Score]) -> str:
+def _verdict_counts(scores: Sequence[Score]) -> str:
+    """How many results have each verdict: "3 of 5 have the same bytes, 2 not run here"."""
     counts = Counter(worst_verdicts(scores).values())
     not_run, equal = counts.pop(Verdict.NOT_RUN, 0), counts.pop(Verdict.EQUAL, 0)
     reruns = equal + counts.total()

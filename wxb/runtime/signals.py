@@ -36,7 +36,7 @@ def raise_interrupts() -> None:
 
 
 def restore_keyboard_interrupt() -> None:
-    """Undo `exit_during_imports`."""
+    """Make Ctrl-C raise KeyboardInterrupt again where `exit_during_imports` made it exit."""
     if signal.getsignal(signal.SIGINT) is _exit_immediately:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 

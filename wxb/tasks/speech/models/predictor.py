@@ -132,7 +132,7 @@ def windows(samples: NDArray[np.float32], seconds: int, *, pause: float) -> list
 
 
 def _utterances(loudness: NDArray[np.float64], minimum: float) -> Iterator[tuple[int, int]]:
-    """Frame ranges of speech without pauses over MIN_PAUSE, by the loudness (F,) in dB.
+    """Frame ranges of speech without clicks, split at pauses, by the loudness (F,) in dB.
 
     Speech is louder than `minimum` and than the noise around it: the minimum loudness within
     NOISE_SPAN frames. Rooms are never silent, and their noise changes.
