@@ -180,7 +180,11 @@ CASES = [
         {"text": f"{x} left.", "label": "a", "worker_id": x[0]} for x in NAMES[:9])},
         f"--annotator: found {NAMES[0][0]}", annotator="3"),
     refused("groups of published splits", {f"own/{name}.json": json.dumps(PEOPLE)
-        for name in ("train", "valid", "test")}, "--group: the files", group="id"),
+        for name in ("train", "valid", "test")}, "own cannot be split by 'id'", group="id"),
+    refused("groups of a column file", {"own.conll": columns("#\tB-NAME", "left\tO")},
+        "--group: own.conll cannot be split by 'author'", group="author"),
+    refused("groups of translations", {"own.csv": "source,target,doc\n" + "".join(
+        f"{x} left.,{x} ging.,1\n" for x in NAMES)}, "own.csv cannot be split", group="doc"),
     refused("only long texts", {"own.json": json.dumps(
         [{"text": f"{x} {'y ' * 10**5}", "label": "a"} for x in NAMES])}, "max_characters"),
     refused("only long recordings", {"own/text.csv": table("a.wav", "b.wav"), **{
@@ -468,6 +472,7 @@ def test_the_report_shows_that_records_of_one_wording_cannot_be_divided():
     write({"own.json": json.dumps(rows)})
     (line,) = (line for line in summary() if line.startswith("not divided"))
     assert "9 records have 1 part to divide" in line
+    assert line.endswith("add other records, or change `split` of the corpus")
 
 
 @pytest.mark.parametrize("suffix", ["json", "conll"])

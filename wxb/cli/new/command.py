@@ -309,7 +309,7 @@ def _summary(trial: Contents, corpus: Corpus, seed: int) -> RenderableType:
         parts = divide(records, corpus.split, max_records=corpus.max_records, seed=seed)
         reading.check_labels(parts[0], corpus.split)
     except WxbError as error:
-        rows.append(("not divided", escaped(str(error))))
+        rows.append(("not divided", escaped(str(error), 400)))
     for record in (labelled or records)[:EXAMPLES]:
         rows.append(("as read", escaped(reading.preview(record))))
     return table((), rows)

@@ -51,8 +51,8 @@ def new_corpus(
         if path.is_dir():
             files_read = data_files(path, corpus_class(task).model_validate(content))
             content["split"] = _with_published_splits(found["split"], path, files_read)
-            if "files" in content["split"] and flags.get("group", NO_GROUP) != NO_GROUP:
-                raise FlagError("--group: the files are the splits; leave it out, or join them")
+        if flags.get("group", NO_GROUP) not in (NO_GROUP, content["split"].get("by")):
+            raise FlagError(f"--group: {path} cannot be split by {flags['group']!r}; leave it out")
         corpus = corpus_class(task).model_validate(content)
     except ValidationError as error:  # flags that the fields do not go with
         raise FlagError(f"{path}: {error.errors()[0]['msg']}") from None
