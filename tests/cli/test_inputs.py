@@ -102,6 +102,17 @@ def test_records_have_their_id_or_line_and_a_bad_one_its_reason():
     assert "'review' or 'input' or 'text'" in items[1].error
 
 
+def test_an_empty_cell_is_no_input():
+    block = {"task": "classification", "path": "x", "fields": {"input": "review"}, "split": SPLIT}
+    write({"own.csv": "review,id\nGood.,a\n,b\n  ,c\n", "other.csv": "text,id\nGood.,a\n,b\n"})
+    reader = reader_of("classification", block)
+    items = [*reader.read(Path("own.csv")), *reader.read(Path("other.csv"))]
+    assert [item.input for item in items] == ["Good.", None, None, "Good.", None]
+    assert {item.error.partition(": blank text: ")[2] for item in items if item.error} == {
+        f"{field!r} has no visible character" for field in ("review", "text")
+    }
+
+
 def test_a_record_without_its_second_text_is_no_input(monkeypatch):
     def join(_, raw, __):
         return "|".join(required_text(raw, key) for key in ("text", "second"))

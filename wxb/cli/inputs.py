@@ -15,7 +15,7 @@ from wxb.core.params.tasks import corpus_class
 from wxb.corpora import formats
 from wxb.corpora.formats import Raw
 from wxb.corpora.layout import decode, has_records, refuse_unsupported
-from wxb.corpora.records import RecordError, check_encodable
+from wxb.corpora.records import RecordError, check_encodable, required_text
 from wxb.project import trained
 from wxb.tasks import recognition
 from wxb.tasks.recognition import Files, FlagError
@@ -126,7 +126,7 @@ class TextReader:
         names = [self.field] if self.field else dict.fromkeys([*own, *FIELDS])
         for name in names:
             if isinstance(fields.get(name), str):
-                return str(fields[name])
+                return required_text(fields, name)
         types = {key: type(value).__name__ for key, value in fields.items()}
         raise RecordError(
             "no text",
