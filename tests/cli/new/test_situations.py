@@ -470,6 +470,9 @@ def test_the_report_shows_classes_in_doubt():
 def test_the_report_shows_that_records_of_one_wording_cannot_be_divided():
     rows = [{"text": f"Letter {i}.", "label": "ab"[i % 2]} for i in range(9)]
     write({"own.json": json.dumps(rows)})
+    assert [line.split() for line in summary() if line.startswith("parts to divide")] == [
+        ["parts", "to", "divide", "1"]
+    ]
     (line,) = (line for line in summary() if line.startswith("not divided"))
     assert "9 records have 1 part to divide" in line
     assert line.endswith("add other records, or change `split` of the corpus")

@@ -263,6 +263,7 @@ def _print_run_command(study: str, *, unless: bool) -> None:
 def _summary(trial: Contents, corpus: Corpus, seed: int) -> RenderableType:
     """A table of records kept and rejected, gold, doubtful names, split faults, first records."""
     from wxb.corpora.division import CONFLICT, divide, drop_duplicates
+    from wxb.corpora.near import units
     from wxb.tasks.recognition import escaped
 
     records, rejects, unread_fields, unread_files = trial
@@ -277,8 +278,7 @@ def _summary(trial: Contents, corpus: Corpus, seed: int) -> RenderableType:
             examples = shown[: 1 if faults is rejects else EXAMPLES]
             needs_advice = faults is rejects and 20 * count > len(records)
             advice = f"; {corpus.advice(reason)}" if needs_advice else ""
-            text = f"{count:,}: {reason} ({'; '.join(map(escaped, examples))}){advice}"
-            rows.append((label, text))
+            rows += [(label, f"{count:,}: {reason} ({'; '.join(map(escaped, examples))}){advice}")]
     labelled = [record for record in records if record.gold is not None]
     counts = {
         "repaired": Counter(repair for record in records for repair in record.repaired),
@@ -287,6 +287,7 @@ def _summary(trial: Contents, corpus: Corpus, seed: int) -> RenderableType:
         "unlabelled": len(records) - len(labelled),
         "repeated texts": len(records) - len(unique),
         "groups": len({record.group for record in records}),
+        "parts to divide": 0 if corpus.split.files else len({*units(unique, lambda r: r.group)}),
         "fields not read": unread_fields,
         "files not read": len(unread_files),
     }
@@ -310,9 +311,8 @@ def _summary(trial: Contents, corpus: Corpus, seed: int) -> RenderableType:
         reading.check_labels(parts[0], corpus.split)
     except WxbError as error:
         rows.append(("not divided", escaped(str(error), 400)))
-    for record in (labelled or records)[:EXAMPLES]:
-        rows.append(("as read", escaped(reading.preview(record))))
-    return table((), rows)
+    first = (labelled or records)[:EXAMPLES]
+    return table((), rows + [("as read", escaped(reading.preview(record))) for record in first])
 
 
 def _format_counts(count: int | Mapping[str, int]) -> str:
