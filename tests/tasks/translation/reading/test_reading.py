@@ -41,7 +41,7 @@ def test_pairs_of_one_source_are_one_record_with_several_references(tmp_path):
     ]
     first, second = read(tmp_path, rows)
     assert (first.input, first.gold) == ("嗨。", ("Hi.", "Hello."))
-    assert first.repaired == (task.FURTHER,) * 2
+    assert first.repaired == ("another reference of its source", "repeated pair")
     assert (second.input, second.gold, second.repaired) == ("跑。", ("Run!",), ())
     assert first.group != second.group
     assert task.Reading().statistics([first, second]) == {

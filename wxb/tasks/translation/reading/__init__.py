@@ -20,8 +20,6 @@ from wxb.corpora.layout import decode
 from wxb.corpora.records import Record, RecordError, check_encodable, required_text
 from wxb.tasks.translation.params import Corpus
 
-FURTHER = "another reference of its source"
-
 
 class Reading(reading.Reading):
     """How sources with their references are read."""
@@ -48,8 +46,10 @@ class Reading(reading.Reading):
                 yield raw._replace(content=error)
                 continue
             if first := records.get(text):
+                is_repeated = reference in first.content[target]
+                repair = "repeated pair" if is_repeated else "another reference of its source"
                 first.content[target].append(reference)
-                records[text] = first._replace(repaired=(*first.repaired, FURTHER))
+                records[text] = first._replace(repaired=(*first.repaired, repair))
             else:
                 content = {**raw.content, source: text, target: [reference]}
                 records[text] = raw._replace(content=content)
