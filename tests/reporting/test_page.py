@@ -162,6 +162,10 @@ def test_every_pair_is_once_in_the_triangle():
     assert [*lower.rows[0]] == ["x", "-0.250", "+0.250"]
 
 
+def test_one_pair_is_no_pairs(tree):
+    assert "Holm's method for 1 pair, is" in parsed_page(tree(TWO)).sections["results"]
+
+
 def test_one_experiment_has_no_differences(tree):
     page = parsed_page(tree(["ner-encoder"]))
     assert "+" not in page.sections["results"]

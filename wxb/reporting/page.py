@@ -13,7 +13,7 @@ from urllib.parse import quote
 from markupsafe import Markup
 
 from wxb.core import paths
-from wxb.core.errors import WxbError
+from wxb.core.errors import WxbError, counted
 from wxb.core.files import publish
 from wxb.core.params import Params
 from wxb.core.params.section import flatten
@@ -156,12 +156,12 @@ def downloads_and_docs(study: Study) -> Markup:
 
 def _difference_blocks(comparison: Mapping[str, Any]) -> list[Block]:
     """What significant means, all differences on `test`, and folded those on other test sets."""
+    tests = counted(pairs.number_of_tests(comparison), "pairs")
     return [
-        "Differences of the row over the column; positive: the row is better. Coloured:"
-        f" significant, as the {comparison['level']:.0%} interval excludes 0 and p, corrected by"
-        f" Holm's method for {pairs.number_of_tests(comparison)} pairs, is at most {pairs.ALPHA}."
-        " Tests are paired by record or group, so a smaller difference can be significant if it is"
-        " steadier. Intervals and p values are on hover.",
+        "Differences of the row over the column; positive: the row is better. Coloured: significant"
+        f", as the {comparison['level']:.0%} interval excludes 0 and p, corrected by Holm's method"
+        f" for {tests}, is at most {pairs.ALPHA}. Tests are paired by record or group, so a"
+        " smaller difference can be significant if steadier. Intervals and p values are on hover.",
         differences(comparison),
         *(Fold(f"On {name}", [differences(o)]) for name, o in comparison["further"].items()),
     ]
