@@ -183,8 +183,8 @@ CASES = [
         for name in ("train", "valid", "test")}, "own cannot be split by 'id'", group="id"),
     refused("groups of a column file", {"own.conll": columns("#\tB-NAME", "left\tO")},
         "--group: own.conll cannot be split by 'author'", group="author"),
-    refused("groups of translations", {"own.csv": "source,target,doc\n" + "".join(
-        f"{x} left.,{x} ging.,1\n" for x in NAMES)}, "own.csv cannot be split", group="doc"),
+    refused("groups of pairs", {"own.csv": "source,target\n" + "".join(
+        f"{x} left.,{x} ging\n" for x in NAMES)}, "own.csv cannot be split", group="x"),
     refused("only long texts", {"own.json": json.dumps(
         [{"text": f"{x} {'y ' * 10**5}", "label": "a"} for x in NAMES])}, "max_characters"),
     refused("only long recordings", {"own/text.csv": table("a.wav", "b.wav"), **{
@@ -470,12 +470,10 @@ def test_the_report_shows_classes_in_doubt():
 def test_the_report_shows_that_records_of_one_wording_cannot_be_divided():
     rows = [{"text": f"Letter {i}.", "label": "ab"[i % 2]} for i in range(9)]
     write({"own.json": json.dumps(rows)})
-    assert [line.split() for line in summary() if line.startswith("parts to divide")] == [
-        ["parts", "to", "divide", "1"]
-    ]
-    (line,) = (line for line in summary() if line.startswith("not divided"))
-    assert "9 records have 1 part to divide" in line
-    assert line.endswith("add other records, or change `split` of the corpus")
+    lines = [line for line in summary() if line.startswith(("parts to divide", "not divided"))]
+    assert [*map(str.split, lines[:-1])] == [["parts", "to", "divide", "1"]]
+    assert "9 records have 1 part to divide" in lines[-1]
+    assert lines[-1].endswith("add other records, or change `split` of the corpus")
 
 
 @pytest.mark.parametrize("suffix", ["json", "conll"])

@@ -33,13 +33,8 @@ def pair(zh, en, **more):
 
 
 def test_pairs_of_one_source_are_one_record_with_several_references(tmp_path):
-    rows = [
-        pair("嗨。", "Hi."),
-        pair("跑。", "Run!"),
-        pair(" 嗨。", "Hello. "),
-        pair("嗨。", "Hi."),
-    ]
-    first, second = read(tmp_path, rows)
+    texts = [("嗨。", "Hi."), ("跑。", "Run!"), (" 嗨。", "Hello. "), ("嗨。", "Hi.")]
+    first, second = read(tmp_path, [pair(*each) for each in texts])
     assert (first.input, first.gold) == ("嗨。", ("Hi.", "Hello."))
     assert first.repaired == ("another reference of its source", "repeated pair")
     assert (second.input, second.gold, second.repaired) == ("跑。", ("Run!",), ())
