@@ -33,6 +33,12 @@ def wxb(*arguments):
     return CliRunner().invoke(app, ["new", *arguments], terminal_width=200)
 
 
+def test_a_study_with_committed_scores_is_not_suggested(params):
+    Path("reports/studies").mkdir(parents=True)
+    Path("reports/studies/post.json").touch()
+    assert "wxb new study my-post --corpus post" in wxb("corpus", "post.json").output
+
+
 def test_from_a_file_to_a_study(params):
     before = params.read_text()
     result = wxb("corpus", "post.json")

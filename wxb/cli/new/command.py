@@ -14,6 +14,7 @@ import typer
 from rich.console import Console, RenderableType
 
 from wxb import tasks
+from wxb.core import paths
 from wxb.core.errors import WxbError, shortened
 from wxb.core.params import PARAMS, Params, check, load, read_yaml
 from wxb.core.params.corpora import Corpus
@@ -115,7 +116,8 @@ def corpus(
     Console(stderr=dry_run).print(summary)
     if not dry_run:
         print(f"Check corpora.{name}, then:\n  dvc repro preprocess@{name}")
-        print(f"  wxb new study {name} --corpus {name}")
+        study = f"my-{name}" if paths.study(name).exists() else name  # has committed scores
+        print(f"  wxb new study {study} --corpus {name}")
 
 
 @app.command()
