@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wxb.corpora.records import Record
-from wxb.metrics import DIGITS, Metric, scorer
+from wxb.metrics import Metric, scorer
 from wxb.metrics.intervals import Sums
 from wxb.tasks.ner.record import Span
 
@@ -118,10 +118,15 @@ class Scorer(scorer.Scorer):
 
     def _of_type(self, kind: str, rows: Sequence[PredictionRow]) -> dict[str, float]:
         """The scores of the spans of one type, and the numbers of gold and predicted ones."""
-        gold = [[span for span in row.gold if span.type == kind] for row in rows]
-        predicted = [[span for span in row.predicted if span.type == kind] for row in rows]
-        sums = {name: values.sum() for name, values in counts(gold, predicted).items()}
-        scores = {key: round(float(value), DIGITS) for key, value in self.scores(sums).items()}
+        members = [
+            row._replace(
+                gold=tuple(span for span in row.gold if span.type == kind),
+                predicted=tuple(span for span in row.predicted if span.type == kind),
+                seen=(),
+            )
+            for row in rows
+        ]
+        sums, scores = self.sums(members), self.rounded_scores(members)
         return {**scores, "support": int(sums["gold"]), "predicted": int(sums["predicted"])}
 
 
