@@ -13,7 +13,7 @@ BUDGET = {
     "wxb/metrics": 527,
     "wxb/models": 2486,
     "wxb/training": 1560,
-    "wxb/tasks": 8960,
+    "wxb/tasks": 8965,
     "wxb/reporting": 1495,
     "wxb/project": 2886,
     "wxb/cli": 2452,
