@@ -16,7 +16,7 @@ BUDGET = {
     "wxb/tasks": 8965,
     "wxb/reporting": 1495,
     "wxb/project": 2886,
-    "wxb/cli": 2452,
+    "wxb/cli": 2454,
     "wxb/lessons": 637,
     "wxb/runtime": 537,
     "wxb/masking": 831,

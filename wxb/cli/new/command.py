@@ -280,7 +280,8 @@ def _summary(trial: Contents, corpus: Corpus, seed: int) -> RenderableType:
             examples = shown[: 1 if faults is rejects else EXAMPLES]
             needs_advice = faults is rejects and 20 * count > len(records)
             advice = f"; {corpus.advice(reason)}" if needs_advice else ""
-            rows += [(label, f"{count:,}: {reason} ({'; '.join(map(escaped, examples))}){advice}")]
+            text = f"{count:,}: {reason} ({'; '.join(map(escaped, examples))}){advice}"
+            rows.append((label, text))
     labelled = [record for record in records if record.gold is not None]
     counts = {
         "repaired": Counter(repair for record in records for repair in record.repaired),
@@ -313,8 +314,9 @@ def _summary(trial: Contents, corpus: Corpus, seed: int) -> RenderableType:
         reading.check_labels(parts[0], corpus.split)
     except WxbError as error:
         rows.append(("not divided", escaped(str(error), 400)))
-    first = (labelled or records)[:EXAMPLES]
-    return table((), rows + [("as read", escaped(reading.preview(record))) for record in first])
+    for record in (labelled or records)[:EXAMPLES]:
+        rows.append(("as read", escaped(reading.preview(record))))
+    return table((), rows)
 
 
 def _format_counts(count: int | Mapping[str, int]) -> str:
