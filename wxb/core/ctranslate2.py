@@ -79,7 +79,7 @@ def read_arrays(parts: Sequence[Path]) -> Arrays:
         return int(value)
 
     arrays: Arrays = {}
-    unpack("I"), file.read(unpack("H")), unpack("I")  # version, name, revision
+    _version, _name, _revision = unpack("I"), file.read(unpack("H")), unpack("I")
     for _ in range(unpack("I")):
         key = file.read(unpack("H"))[:-1].decode()  # names end with a zero
         shape = [unpack("I") for _ in range(unpack("B"))]
