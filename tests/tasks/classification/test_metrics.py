@@ -73,6 +73,12 @@ def test_the_temperature_undoes_a_scaling_of_the_logits(factor):
     assert best_temperature(logits[:0], labels[:0]) == 1.0
 
 
+def test_few_correct_texts_do_not_promise_certainty():
+    logits = 2 * np.eye(3)[np.arange(26) % 3]
+    temperature = best_temperature(logits, logits.argmax(1))
+    assert softmax(logits[0] / temperature)[0] == pytest.approx(27 / 29, abs=1e-3)
+
+
 def test_a_class_that_training_lacks_counts_as_missed():
     rows = rows_of(["a", "b", "rare"], [(0.9, 0.1), (0.2, 0.8), (0.6, 0.4)], ["a", "b"])
     assert scores(rows)["accuracy"] == pytest.approx(2 / 3)
