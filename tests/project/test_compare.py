@@ -14,6 +14,7 @@ from tests.repository import commit, git, write
 from wxb.cli.app import app
 from wxb.core.errors import WxbError
 from wxb.core.params import load
+from wxb.project import dag
 
 WIDTH = 80
 
@@ -23,7 +24,7 @@ def wxb(*arguments):
     result = CliRunner(env={"COLUMNS": str(WIDTH)}).invoke(app, ["compare", *arguments])
     if result.exception and not isinstance(result.exception, SystemExit):
         raise result.exception
-    return result.exit_code, result.output
+    return result.exit_code, result.stdout
 
 
 def write_results(shift=0.0, weights="a"):
@@ -75,6 +76,13 @@ def test_a_run_with_the_same_results_has_the_same_bytes(project):
     write_results()
     assert summary("--study", "ner") == "9 of 9 have the same bytes"
     assert len(wxb("--brief", "--study", "ner")[1].splitlines()) == 1
+
+
+def test_stale_results_are_named(project, monkeypatch):
+    changes = {"report@ner": [dag.Change("threads", "1 -> 2")]}
+    monkeypatch.setattr("wxb.project.dag.staleness", lambda: dag.Staleness(changes))
+    assert "ner is stale: report@ner" in CliRunner().invoke(app, ["compare"]).stderr
+    assert CliRunner().invoke(app, ["compare", "HEAD", "HEAD"]).stderr == ""
 
 
 def test_a_partial_run_counts_the_rest(project):

@@ -4,7 +4,6 @@ import os
 import sys
 from contextlib import nullcontext
 from importlib import metadata
-from itertools import islice
 from pathlib import Path
 from typing import Annotated
 
@@ -164,12 +163,10 @@ def table(
     console = Console(highlight=False)
     if not console.is_terminal:
         console.width = 10_000  # so that no line wraps
-    status = dag.staleness()
-    if status.why_unknown:
-        print(f"wxb: staleness is unknown: {status.why_unknown}", file=sys.stderr)
+    shown = []
     for name in page_names(params, study):
         is_lesson = name in params.lessons
-        last = f"{'lesson' if is_lesson else 'report'}@{name}"
+        last = dag.last_stage(name, params)
         path = paths.metrics(paths.LESSONS, name) if is_lesson else paths.study(name)
         if study == "all" and not path.exists():
             print(f"wxb: {path} does not exist; run `dvc repro {last}`", file=sys.stderr)
@@ -189,9 +186,8 @@ def table(
         page = paths.page(name)
         missing = f"{page} does not exist; run `dvc repro {last}`"
         print(f"Page: {page.resolve() if page.exists() else missing}")
-        for stage, change in islice(status.reasons(last), 1):
-            reason = f"{stage} ran with another {change.what} ({change.how})"
-            print(f"wxb: {name} is stale: {reason}; run `dvc repro {last}`", file=sys.stderr)
+        shown.append(name)
+    dag.print_stale(shown, params)
 
 
 @app.command()

@@ -29,7 +29,7 @@ from wxb.core import paths
 from wxb.core.errors import WxbError, choices
 from wxb.core.params import load, parse_yaml
 from wxb.metrics import DIGITS, LEVEL
-from wxb.project import revisions
+from wxb.project import dag, revisions
 from wxb.project.dag import LOCKFILE
 from wxb.project.inventory import headline_keys
 from wxb.project.revisions import Tree, WorkingTree, read_json
@@ -299,6 +299,10 @@ def compare_command(
             header = [result, "before", "after", "range", "verdict"]
             show(table(header, _rows(own)), "")
         show(f"{study}, compared with {before.tree.name}: {_verdict_counts(scores)}")
+    if not other:
+        dag.print_stale(
+            [name for name in names if name in {*params.studies, *params.lessons}], params
+        )
     if exit_code and is_outside:
         raise typer.Exit(1)
 

@@ -5,10 +5,12 @@ meanwhile cannot get them, and its outputs are lost.
 """
 
 import io
+import sys
 import time
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager, redirect_stderr, suppress
 from functools import cache, reduce
+from itertools import islice
 from operator import getitem
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -17,6 +19,7 @@ import psutil  # type: ignore[import-untyped]
 
 from wxb.core import files
 from wxb.core.errors import WxbError
+from wxb.core.params import Params
 from wxb.core.params.section import flatten
 from wxb.project.root import require_no_braces_or_conflicts
 from wxb.runtime.engine import writer_pids
@@ -98,6 +101,23 @@ class Staleness(NamedTuple):
             for change in self.changes.get(origin, ()):
                 if change.how not in ABSENT:
                     yield origin, change
+
+
+def last_stage(name: str, params: Params) -> str:
+    """The stage that writes the page of a study, or the results of a lesson."""
+    return f"{'lesson' if name in params.lessons else 'report'}@{name}"
+
+
+def print_stale(names: Iterable[str], params: Params) -> None:
+    """Print to stderr which of these studies and lessons are stale, one reason, and the cure."""
+    status = staleness()
+    if status.why_unknown:
+        print(f"wxb: staleness is unknown: {status.why_unknown}", file=sys.stderr)
+    for name in names:
+        stage = last_stage(name, params)
+        for origin, change in islice(status.reasons(stage), 1):
+            reason = f"{origin} ran with another {change.what} ({change.how})"
+            print(f"wxb: {name} is stale: {reason}; run `dvc repro {stage}`", file=sys.stderr)
 
 
 def steps() -> list[Step]:
