@@ -224,8 +224,7 @@ def test_gold_that_training_lost_is_on_the_page(tree):
     path.parent.mkdir(parents=True)
     path.write_text(json.dumps({"train": counts, "valid": {**counts, "lost": 1}}))
     text = parsed_page(reports).text
-    assert "Training gold of ner-decoder, of 1,200: split 5, lost 15." in text
-    assert text.count("Training gold of") == 1
+    assert "changed: ner-decoder split 5, lost 15 of 1,200." in text
 
 
 def test_settings_differ_if_they_have_two_values_among_those_that_have_them():

@@ -115,12 +115,15 @@ def data_text(study: Study) -> str:
 
 
 def alignment_changes(study: Study) -> Iterator[str]:
-    """The counts of training gold that alignment changed or lost, for each experiment with any."""
+    """A sentence on training gold that alignment changed or lost, if any: counts by experiment."""
+    changes = []
     for name, counts in study.alignments.items():
         rest = {formatting.words(k): n for k, n in counts.items() if k not in ("gold", "kept")}
         others = [f"{status} {number:,}" for status, number in rest.items() if number]
         if others:
-            yield f"Training gold of {name}, of {counts['gold']:,}: {', '.join(others)}."
+            changes.append(f"{name} {', '.join(others)} of {counts['gold']:,}")
+    if changes:
+        yield f"Training gold that alignment changed: {'; '.join(changes)}."
 
 
 def ranking(study: Study) -> Table:
