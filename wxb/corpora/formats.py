@@ -209,7 +209,7 @@ def _detect_delimiter(text: str) -> str:
 
 
 def _is_quoted(text: str, delimiter: str) -> bool:
-    """Whether each quotation mark opens or closes a cell, or is doubled in one.
+    """Whether each mark that opens a cell has one that closes it; other cells may have marks.
 
     Cells with line ends have no delimiter, as a mark that opens a text would enclose other rows.
     """

@@ -45,7 +45,7 @@ class Reading(ABC):
     NAMED_FILES: ClassVar[tuple[str, ...]] = ()  # suffixes of files that records name
 
     def raw_records(self, file: Path, corpus: Any) -> Iterator[Raw]:
-        """Yield the unchecked records of a raw file, by default by `formats.raw_records`."""
+        """Yield each unchecked record of a raw file with its place, or why it cannot be read."""
         return formats.raw_records(file, annotator=corpus.annotator)
 
     def input_of(self, raw: Mapping[str, Any], corpus: Any) -> str:

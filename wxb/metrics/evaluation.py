@@ -100,7 +100,10 @@ def compare(
 def _test_set_comparison(
     scorer: Scorer, systems: Mapping[str, Evaluation], baselines: Collection[str]
 ) -> dict[str, Any]:
-    """The scores of systems, and differences of the headline of all pairs without baselines."""
+    """The scores of systems, and differences of the headline of all pairs without baselines.
+
+    Raises WxbError if systems were scored on different records.
+    """
     first, *_ = systems
     scores, groups, records, facts = systems[first]
     headline = scorer.headline(groups.total())

@@ -135,7 +135,7 @@ def search_targets(
     beams: int = 1,
     length_penalty: float = 1.0,
 ) -> Hypotheses:
-    """Generate targets for sources (B, S) by beam search, or by greedy search if `beams` is 1.
+    """The `beams` best targets (B, K, T) of sources (B, S), best first; if 1, by greedy search.
 
     `model.encode(input_ids, attention_mask)` is the state before the first target token, and
     `model.step` a step function. `model.config` has the ids `pad`, `bos` and `eos`.

@@ -232,7 +232,7 @@ def judged_scores(result: str, before: Results, after: Results) -> Iterator[Scor
 
 
 def worst_verdicts(scores: Iterable[Score]) -> dict[tuple[str, str], Verdict]:
-    """The worst verdict on each experiment, lesson or backbone, by result and name."""
+    """The worst verdict on each experiment, lesson or backbone, by study (or lesson) and name."""
     verdicts: dict[tuple[str, str], Verdict] = {}
     for score in sorted(scores, key=lambda score: [*Verdict].index(score.verdict)):
         verdicts[score.result, score.name] = score.verdict

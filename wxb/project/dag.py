@@ -145,7 +145,7 @@ def steps() -> list[Step]:
 
 
 def staleness() -> Staleness:
-    """Read the staleness of the project in the working folder from DVC, in about a second."""
+    """The staleness of the project in the working folder, or why DVC cannot read it."""
     try:
         current = steps()
     except WxbError as error:

@@ -104,7 +104,7 @@ def headline_keys(metrics: Mapping[str, float]) -> list[str]:
 
 
 def _facts_and_outputs(name: str, block: Section) -> tuple[Facts, dict[str, bool]]:
-    """What a block is, with its metrics; and which of its outputs exist, by the order of stages."""
+    """What a block is, with its metrics; and whether it is `trained`, `scored`, by its outputs."""
     match block:
         case Corpus():
             profile = read(paths.CLEAN / name / paths.PROFILE)

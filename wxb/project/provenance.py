@@ -55,8 +55,8 @@ def find(study: str, tree: Tree) -> Provenance:
 def write(params: Params, index: Tree) -> None:
     """Write reports/provenance.json for all studies in git's index.
 
-    Known studies keep their entry. A new one is added if the working tree has the same table with
-    the costs of its stages. Raises WxbError for a study that is neither known nor added.
+    An entry of the same table is kept. Another is made if the working tree has the same table with
+    the costs of its stages. Raises WxbError for a study that has neither.
     """
     provenances: dict[str, Provenance] = {}
     for study in studies(index):

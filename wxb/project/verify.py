@@ -104,7 +104,7 @@ class _Verification:
                 self.copies.setdefault(str(tree.oid), tree.as_bytes())
 
     def faults(self) -> Iterator[Fault]:
-        """Each fault, after its repair."""
+        """Yield each fault; if `repairs`, after its repair. Sources have none."""
         for oid, path in self.objects.items():
             if self._hash(path) != oid.removesuffix(DIRECTORY):
                 yield self._repair("altered", path, oid)

@@ -86,7 +86,10 @@ class Watch:
         )
 
     def _update_plan(self, version: tuple[int, int]) -> None:
-        """Update the due stages from DVC; keep the old ones while DVC cannot read the project."""
+        """Update the due stages from DVC; if it cannot read them, keep the old ones.
+
+        Raises WxbError if there are no old ones.
+        """
         try:
             stages = _upstream_of_page(self.name, engines.plan())
             self.order = [stage.name for stage in stages]

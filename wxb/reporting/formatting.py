@@ -1,4 +1,4 @@
-"""Format numbers, names and tables for pages, Markdown and commands."""
+"""Format numbers, names and tables; the decimals of a score are those of its task's `Metric`."""
 
 import json
 from collections.abc import Mapping, Sequence

@@ -88,7 +88,7 @@ def _results(study: Study, task: Page, sentences: Sequence[str]) -> Section:
 
 
 def about(study: Study, rule: str) -> Iterator[str]:
-    """A paragraph on the task with its `rule` of scoring, and one on all experiments."""
+    """The task with its `rule` of scoring, and the method of each experiment, as two paragraphs."""
     names = [*study.systems]
     yield f"Task: {study.params.experiments[names[0]].task}. {rule}"
     yield f"Experiments: {'; '.join(f'{name}: {_method_text(study, name)}' for name in names)}."

@@ -1,7 +1,7 @@
 """Tasks: one folder per task, with one module per method.
 
 Stages, reports and commands use tasks only through this module: `get` returns a `Task`, whose parts
-are imported on first use. A folder with a `params.py` is a task; nothing registers it.
+are imported on first use. A folder with a `params.py` is a task (`core/params/tasks.py`).
 `docs/adding-a-task.md` describes each part.
 """
 

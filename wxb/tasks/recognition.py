@@ -139,7 +139,7 @@ class FieldNames(Section):
     groups: list[str] | None = None
 
     def recognize(self, files: Files, flags: Flags) -> Block | None:
-        """The block for this task's files, else None. Raises FlagError if several fields fit."""
+        """As `corpus_block` for files of records; None for other files."""
         return self.corpus_block(files.rows, flags, files.columns) if files.has_fields else None
 
     def corpus_block(
@@ -276,7 +276,7 @@ def _other_fields(rows: Sequence[Row], fields: Block | Flags) -> list[str]:
 def _fits(key: str, values: Sequence[Any]) -> bool:
     """Whether a field has values, which are lists for `history`, and of messages for `messages`.
 
-    The cell of a table with a list, such as `['O', 'B-A']`, is no class, and a number no input.
+    A `label` is no list, such as `['O', 'B-A']`; most values of an `input` have a letter.
     """
     if key == "history":
         return bool(values) and isinstance(values[0], list)

@@ -62,7 +62,7 @@ class Backbone(Section):
 
     @property
     def is_tokenizer_only(self) -> bool:
-        """Whether it has no model."""
+        """Whether it has neither an architecture nor a checkpoint."""
         return self.architecture is None and self.checkpoint is None
 
     @property

@@ -53,7 +53,7 @@ def _with_values(cls: type[Any], **values: str) -> Any:
 
 
 def block_unions() -> dict[str, Any]:
-    """The unions of the classes of `corpora` and of `experiments`, by their names in Params."""
+    """The classes of `corpora` and of `experiments` as unions: `AnyCorpus` and `AnyExperiment`."""
     experiments = (_tagged_union(methods(task).values(), "method") for task in names())
     return {
         "AnyCorpus": _tagged_union(map(corpus_class, names()), "task"),

@@ -173,8 +173,9 @@ class SavedTokenizer:
         template = folder / CHAT_TEMPLATE
         self.chat_template = template.read_text(encoding="utf-8") if template.is_file() else None
 
-    def _id(self, name: str, default: int | None = None) -> int | None:
-        content = self.special_tokens_map.get(name)
+    def _id(self, key: str, default: int | None = None) -> int | None:
+        """The id of the special token with a key such as `pad_token`."""
+        content = self.special_tokens_map.get(key)
         return default if content is None else self.backend_tokenizer.token_to_id(content)
 
     def save_pretrained(self, folder: Path) -> None:

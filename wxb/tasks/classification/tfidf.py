@@ -45,7 +45,7 @@ class TfidfMethod(Method):
     PREDICTOR = TfidfClassifier
 
     def targets(self, features: Path, chunks: Chunks) -> Alignment:
-        """The index of each record's class; texts are not truncated."""
+        """The index of each record's class, IGNORED if training lacks it; texts are whole."""
         return label_targets(self, chunks)
 
     def items(self, features: Path, targets: Path, records: Iterable[Record]) -> Any:

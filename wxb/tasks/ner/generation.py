@@ -162,7 +162,8 @@ class GenerationMethod(WindowedMethod):
         """The tokens of the windows' answers, where each begins, and the status of gold spans.
 
         An answer names the gold spans of known types that its window holds whole. A span counts as
-        kept if `locate` returns its own offsets for every answer that names it.
+        kept if `locate` returns its own offsets for every answer that names it, else as repaired;
+        as split if no window holds it, and as lost if its type is unknown.
         """
         types, texts, answer_spans = self.labels, [], []
         statuses = [

@@ -97,7 +97,7 @@ class Scorer(scorer.Scorer):
         }
 
     def details(self, rows: Sequence[PredictionRow]) -> dict[str, Any]:
-        """Numbers of spans, recalls of seen and unseen mentions, errors, and scores by type."""
+        """Numbers of spans, recalls of seen and unseen mentions, outcomes, and scores by type."""
         sums = {name: int(value) for name, value in self.sums(rows).items()}
         recalls = {
             f"recall_{kind}": sums[f"correct_{kind}"] / sums[kind]

@@ -1,7 +1,7 @@
 """Sections of speech pages: errors and recordings."""
 
 import base64
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import groupby
 from operator import itemgetter
 from typing import Any
@@ -76,8 +76,8 @@ def _bins(title: str, systems: Mapping[str, Any], key: str) -> Table:
     return Table(title, [title, *bounds], rows)
 
 
-def _confusions_table(rows: Any) -> Table:
-    cells = [[reference or "–", hypothesis or "–", f"{n:,}"] for reference, hypothesis, n in rows]
+def _confusions_table(counts: Iterable[tuple[str, str, int]]) -> Table:
+    cells = [[reference or "–", hypothesis or "–", f"{n:,}"] for reference, hypothesis, n in counts]
     return Table("Confusions", ["reference", "transcript", "count"], cells)
 
 

@@ -60,7 +60,7 @@ class Reading(reading.Reading):
     def gold_and_repairs(
         self, raw: Mapping[str, Any], text: str, corpus: Corpus
     ) -> tuple[tuple[str, ...], tuple[()]]:
-        """The references of a source without repetitions, in the order of the file; no repairs."""
+        """The references that `raw_records` collected, each once, in file order; no repairs."""
         references = tuple(dict.fromkeys(raw[corpus.fields.target]))
         check_encodable(*references)
         return references, ()
@@ -110,7 +110,11 @@ def _document_numbers(references: Mapping[str, Sequence[str]]) -> dict[str, int]
 
 
 def check_pair(raw: Mapping[str, Any], corpus: Corpus) -> tuple[str, str]:
-    """The stripped source and target of a record. Raises RecordError if they are no pair."""
+    """The stripped source and target of a record.
+
+    Raises RecordError if one is missing or empty, if both are equal, and if their lengths or
+    scripts do not fit `pairs` of the corpus.
+    """
     source, target = (required_text(raw, f) for f in (corpus.fields.input, corpus.fields.target))
     source, target = source.strip(), target.strip()
     if "\0" in source + target:
