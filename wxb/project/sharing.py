@@ -19,9 +19,10 @@ DIGITS = 4  # decimals of scores in the metadata
 
 
 def card(params: Params, name: str, folder: Path | None = None) -> str:
-    """The card of a scored experiment, as Markdown; its example loads the folder.
+    """The card of a scored experiment, as Markdown.
 
-    Raises WxbError if the experiment is unknown, a baseline, few-shot, not trained or not scored.
+    Its example loads the name of `folder`, or the path of the trained model without one. Raises
+    WxbError if the experiment is unknown, a baseline, few-shot, not trained or not scored.
     """
     from huggingface_hub import EvalResult, ModelCard, ModelCardData
 
@@ -85,7 +86,7 @@ def card(params: Params, name: str, folder: Path | None = None) -> str:
 def share(params: Params, name: str, folder: Path) -> None:
     """Copy a trained experiment to a new folder, with its card as README.md.
 
-    An adapter gets its base model in a folder inside.
+    Only the model of the first seed is copied. An adapter gets its base model in a folder inside.
 
     Raises WxbError as in `card`, for stale results, and if the folder exists or cannot be written.
     """

@@ -76,7 +76,7 @@ def _load_errors(folder: Path) -> Iterator[None]:
 
 
 def _from_params(experiment: str | Path, form: type[Prediction]) -> dict[str, Any]:
-    """The settings `prediction` of an experiment in params.yaml; empty for a folder."""
+    """The block `prediction` of an experiment in params.yaml, if it has this form; else empty."""
     params = _params()
     if params is None or isinstance(experiment, Path):
         return {}

@@ -178,7 +178,7 @@ class _Verification:
         return [Path(file) for file in files if Path(file).exists()]  # no link without a target
 
     def _current_tree(self, entry: Any) -> Any:
-        """The hashes of the current files of an output or dependency, as DVC combines them."""
+        """DVC's tree of the current files of an output or dependency, with its hash as `oid`."""
         from dvc_data.hashfile.hash_info import HashInfo
         from dvc_data.hashfile.tree import Tree
 
