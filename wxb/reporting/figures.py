@@ -96,7 +96,7 @@ def forest(
 
 
 def _axis_start(scores: Mapping[str, Mapping[str, Mapping[str, float]]]) -> float:
-    """The start of an axis that has the intervals of all scores of at least half the best one."""
+    """An axis start, rounded down, for the intervals of all scores of at least half the best."""
     everything = [score for results in scores.values() for score in results.values()]
     best = max(score["value"] for score in everything)
     step = 10.0 ** np.ceil(np.log10(best) - 1) if best > 0 else 1.0  # 0.1 up to 1, 10 up to 100

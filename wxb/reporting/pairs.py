@@ -35,7 +35,7 @@ def headline_scores(comparison: Mapping[str, Any]) -> dict[str, Mapping[str, flo
 
 
 def ranked(comparison: Mapping[str, Any]) -> list[str]:
-    """The names of all systems, by their headline score on `test`, the best first."""
+    """The names of all systems, by their headline score in this comparison, the best first."""
     scores, metric = headline_scores(comparison), headline(comparison)
     return sorted(scores, key=lambda n: scores[n]["value"], reverse=not metric.lower_is_better)
 
@@ -192,7 +192,7 @@ def _tested_experiments(comparison: Mapping[str, Any]) -> list[str]:
 
 
 def _behind_baseline(comparison: Mapping[str, Any]) -> str:
-    """A sentence on the experiments not ahead of the best baseline; empty if all are ahead."""
+    """A sentence on the experiments that score no better than the best baseline; else empty."""
     metric, scores = headline(comparison), headline_scores(comparison)
     for baseline in [name for name in ranked(comparison) if name in baseline_names(comparison)][:1]:
         value, sign = scores[baseline]["value"], -1 if metric.lower_is_better else 1
@@ -205,7 +205,7 @@ def _behind_baseline(comparison: Mapping[str, Any]) -> str:
 
 
 def tiers(comparison: Mapping[str, Any]) -> dict[str, str]:
-    """Letters of tested experiments, of which two share one if they do not differ."""
+    """Letters by tested experiment; two share one if they do not differ. Empty without tests."""
     leads = [(p.a, p.b) for p in tested_pairs(comparison) if p.significant]
     return letters(_tested_experiments(comparison), leads) if comparison["pairs"] else {}
 

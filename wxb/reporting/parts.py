@@ -106,8 +106,8 @@ def by_category(
 ) -> list[Block]:
     """A table with a row for each category of a detail, such as `by_type`, most frequent first.
 
-    `count` and `score` are keys of a category, which all systems have. A sentence counts the rows
-    in which each is best.
+    `count` and `score` are keys of a category, which all systems have. A sentence before it counts
+    the rows in which each system scores highest. Empty if every `count` is 0.
     """
     first = next(iter(systems.values()))[detail]
     counts = {name: row[count] for name, row in first.items() if row[count]}

@@ -136,7 +136,7 @@ def leads_table(comparison: Mapping[str, Any]) -> Table:
 
 
 def shares_table(comparison: Mapping[str, Any]) -> Table:
-    """Shares without intervals that all systems have on a test set; no rows if there are none."""
+    """A row for each system: the shares that all have on a test set; no rows without any."""
     columns = [
         (f"{test_set}: {title}", key, results["systems"])
         for test_set, results in pairs.test_sets(comparison).items()
