@@ -11,8 +11,8 @@ from wxb.runtime.kernels import cpu_model
 def process_cost(seconds: float) -> dict[str, object]:
     """The cost of this process, which took `seconds`: peak memory, end (UTC), CPU and device.
 
-    If torch is imported, also its version and the CPU's capability. If the process used a GPU, also
-    its name and peak memory.
+    If torch is imported, also its version and the CPU's capability. If the process used a GPU,
+    `device` is the name of the GPU instead of the CPU's, and its peak memory is added.
     """
     model, threads = cpu_model(), os.environ.get("OMP_NUM_THREADS")
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss  # KiB; on macOS bytes

@@ -26,7 +26,7 @@ GRACE = 10.0  # seconds until a stage that ignores SIGTERM is ended at once
 def writer_pids() -> dict[str, int]:
     """The paths that runs of DVC are writing, each with the PID of the process.
 
-    Raises ValueError if DVC's rwlock is damaged, or just being written.
+    Empty without DVC's rwlock. Raises ValueError if it is damaged, or just being written.
     """
     try:
         entries = json.loads(RWLOCK.read_bytes()).get("write", {})
