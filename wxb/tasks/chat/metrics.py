@@ -51,7 +51,7 @@ class Scorer(scorer.Scorer):
         return self.METRICS[0 if np.any(sums["checkable"]) else 2]
 
     def task_fields(self, record: Record, prediction: Any, vocabulary: None) -> dict[str, Any]:
-        """The answer with its kind and format, and the reply with `ended` and `tokens`."""
+        """The answer as `gold`, its `kind` and `format`; `predicted`, `ended` and `tokens`."""
         gold = record.gold
         return {
             "gold": gold["text"],
@@ -81,7 +81,7 @@ class Scorer(scorer.Scorer):
         }
 
     def details(self, rows: Sequence[PredictionRow]) -> dict[str, Any]:
-        """Counts of correct and checkable replies, scores by kind, distinct-1 and -2, tokens."""
+        """Counts of replies, scores by kind, distinct-1 and -2, and the sum of `tokens`."""
         sums, by_kind = self.sums(rows), {}
         for kind in sorted({row.kind for row in rows if row.kind is not None}):
             members = [row for row in rows if row.kind == kind]
@@ -110,7 +110,7 @@ def _check(row: PredictionRow) -> tuple[bool, bool, bool]:
 
 
 def chrf(sums: NDArray[Any]) -> NDArray[Any]:
-    """chrF2 (...) of summed n-grams (..., 18)."""
+    """chrF2 (...), 0 to 100, of summed n-grams (..., 18)."""
     scores = [CHRF()._compute_f_score(row) for row in sums.reshape(-1, sums.shape[-1]).tolist()]
     return np.array(scores).reshape(sums.shape[:-1])
 

@@ -58,7 +58,7 @@ class Sft(experiments.Network):
 
     @property
     def required_lengths(self) -> dict[str, int]:
-        """The tokens of a conversation, and of a reply with at least one of its prompt."""
+        """Tokens by setting: of a conversation, and of a reply with one token of its prompt."""
         longest = self.prediction.max_new_tokens + 1
         return {**super().required_lengths, "prediction.max_new_tokens": longest}
 

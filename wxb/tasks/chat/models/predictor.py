@@ -51,7 +51,7 @@ class Replier(GeneratorPredictor, Responder):
     prediction = Prediction()
 
     def calibrate(self, records: Sequence[Record], *, caption: str) -> None:
-        """Set `examples`: each kind's shortest single question and answer; all without a kind."""
+        """Set `examples`, single questions and answers: each kind's shortest; all without kind."""
         single = [r for r in records if [m["role"] for m in deserialize(r.input)] == ["user"]]
         by_length = sorted(single, key=lambda r: (len(r.input) + len(r.gold["text"]), r.id))
         # Reversed, so that the shortest of a kind replaces the others.
@@ -69,7 +69,10 @@ class Replier(GeneratorPredictor, Responder):
         return Template(self.tokenizer, self.settings["template"])
 
     def with_examples(self, conversation: Sequence[Message]) -> list[Message]:
-        """A conversation with `shots` examples after its system message; WxbError without any."""
+        """A conversation with `shots` examples after its system message.
+
+        Raises WxbError if `shots` is positive, and the model has no examples.
+        """
         if self.prediction.shots and "examples" not in self.settings:
             raise WxbError("shots: a shared or merged model holds no examples; leave it out")
         pairs = self.settings.get("examples", [])[: self.prediction.shots]
@@ -80,7 +83,8 @@ class Replier(GeneratorPredictor, Responder):
     def truncate(self, conversation: Sequence[Message]) -> Truncation:
         """The newest turns of a conversation that leave room for a reply, with the prompt.
 
-        The examples of the prompt are dropped first, and do not count as dropped.
+        The examples of the prompt are dropped first, and do not count as dropped. `tokens` is None
+        if the last turn alone is too long.
         """
         messages = self.with_examples(conversation)
         room = self.context_length - self.prediction.max_new_tokens
@@ -90,7 +94,7 @@ class Replier(GeneratorPredictor, Responder):
 
     @property
     def context_length(self) -> int:
-        """The maximum number of tokens of prompt and reply together: the model's positions."""
+        """The maximum number of tokens of prompt and reply together; sys.maxsize without one."""
         return positions(self.model.backbone.config) or sys.maxsize
 
     def count_dropped(self, conversation: Sequence[Message]) -> int:
