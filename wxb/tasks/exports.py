@@ -32,7 +32,7 @@ def json_line(content: Mapping[str, Any]) -> str:
 
 
 def _csv(records: Records) -> Iterator[str]:
-    """One CSV text with CRLF, headed by the first record's fields; lists and objects are JSON."""
+    """Yield all CSV rows as one string, under the first record's fields; lists, objects as JSON."""
     writer = csv.writer(table := io.StringIO())
     for values in chain(records[:1], (record.values() for record in records)):
         writer.writerow(
@@ -52,7 +52,7 @@ def export(params: Params, name: str, split: str, format_: str | None, output: P
     """Write a corpus's split, or an experiment's test records, to a file or standard output.
 
     The format is by default the output's suffix, and JSONL on standard output. Raises WxbError if
-    the name, the split or the format is unknown, or the records do not exist yet.
+    name, split or format is unknown, `output` is a folder, or the records do not exist yet.
     """
     blocks: dict[str, Any] = {**params.corpora, **params.experiments}
     if name not in blocks:
@@ -75,7 +75,7 @@ def export(params: Params, name: str, split: str, format_: str | None, output: P
 
 
 def load_records(params: Params, name: str, split: str) -> Records:
-    """The records of a split of a corpus, or those of an experiment with its predictions.
+    """The labelled records of a corpus's split, or an experiment's test records with predictions.
 
     Raises WxbError for an unknown split, and if the stage that writes the records has not run.
     """

@@ -67,7 +67,7 @@ class PromptClassifier(LogitClassifier):
         return model
 
     def text_outputs(self, texts: Sequence[str], *, caption: str) -> Any:
-        """The model's outputs for the prompt of each text, by name."""
+        """A mapping of outputs by name for each text, from its prompt, in order."""
         prompt = prompt_builder(self.tokenizer, encode(self.tokenizer, texts), texts, self.settings)
         items = [{"input_ids": prompt(row)} for row in range(len(texts))]
         return self.outputs(items, caption=caption)

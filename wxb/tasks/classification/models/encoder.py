@@ -64,7 +64,11 @@ class Classifier(Headed):
         return {"loss": F.cross_entropy(logits, labels, ignore_index=IGNORED), "logits": logits}
 
     def save_heads(self, folder: Path) -> None:
-        """Write TF-IDF weights and heads; those of a full BERT with a pooler join its weights."""
+        """Write TF-IDF weights and heads.
+
+        The heads of a full BERT with a pooler join its weights, and its configuration becomes that
+        of a BertForSequenceClassification.
+        """
         if self.words:
             self.words.save_pretrained(folder / WORDS)
         file = folder / CONFIG  # an adapter has none

@@ -48,7 +48,7 @@ class LogitClassifier(Classifier):
     """A trained classifier, whose model returns one logit per class as `logits`."""
 
     def predictions(self, texts: Sequence[str], /, *, caption: str) -> list[Prediction]:
-        """A prediction for each text."""
+        """The likeliest class of each text, with rounded probabilities at the temperature."""
         logits = self.logits(texts, caption=caption)
         predictions = []
         for row in softmax(logits / self.settings.get("temperature", 1.0), axis=1):
@@ -63,7 +63,7 @@ class LogitClassifier(Classifier):
         return np.array(logits, np.float64).reshape(-1, len(self.labels))
 
     def calibrate(self, records: Sequence[Record], *, caption: str) -> None:
-        """Set the temperature that minimizes the cross-entropy of validation records."""
+        """Set the temperature with the lowest cross-entropy on the records of known classes."""
         known = [record for record in records if record.gold in self.labels]
         logits = self.logits([record.input for record in known], caption=caption)
         gold = np.array([self.labels.index(record.gold) for record in known], np.int64)

@@ -68,7 +68,7 @@ class Tfidf:
 
     @classmethod
     def from_pretrained(cls, folder: Path) -> Self:
-        """Load what `save_pretrained` wrote. Raises WxbError for missing or non-finite arrays."""
+        """Load what `save_pretrained` wrote; WxbError for missing, unknown or non-finite arrays."""
         arrays = load_file(folder / WEIGHTS)
         names = {"idf", "coef", "intercept"}
         pretrained.require_no_faults(

@@ -46,7 +46,7 @@ class Reading(reading.Reading):
             yield raw._replace(content={**raw.content, **file_class}) if is_record else raw
 
     def input_of(self, raw: Mapping[str, Any], corpus: Corpus) -> str:
-        """The text of a raw record, as `clean` returns it."""
+        """The text of a raw record, as `clean` returns it. Raises RecordError if it is blank."""
         field = corpus.fields.input
         text, _ = clean(required_text(raw, field), html=corpus.html == "removed")
         return required_text({field: text}, field)
@@ -54,11 +54,11 @@ class Reading(reading.Reading):
     def gold_and_repairs(
         self, raw: Mapping[str, Any], text: str, corpus: Corpus
     ) -> tuple[Any, tuple[str, ...]]:
-        """The class of a raw record, None if it has no label; and the repairs of its text.
+        """The class of a raw record, None if its label is blank; and the repairs of its text.
 
         `labels` maps a label, a string, a whole number or a truth value, to its class, ignoring
-        case; others are their own class; 5.0 is "5". Raises RecordError for a label of another
-        type, and for one that `labels` maps to null.
+        case; others are their own class; 5.0 is "5". Raises RecordError if the field is missing,
+        the label has another type or is mapped to null, or the class is not printable.
         """
         _, repairs = clean(raw[corpus.fields.input], html=corpus.html == "removed")
         field = corpus.fields.label or CLASS
@@ -103,14 +103,14 @@ class Reading(reading.Reading):
             )
 
     def statistics(self, records: Sequence[Record]) -> dict[str, Any]:
-        """The count of records by class, and the ratio of the largest count to the smallest."""
+        """The counts of `classes`, sorted by name, and their ratio `largest_to_smallest`."""
         counts = Counter(record.gold for record in records)
         ratio = round(max(counts.values()) / min(counts.values()), 2) if counts else 0.0
         return {"classes": dict(sorted(counts.items())), "largest_to_smallest": ratio}
 
 
 def _class_of(file: Path, corpus: Corpus) -> str | None:
-    """The class of the first pattern that matches a file's name, or None; WxbError without one."""
+    """The class, maybe None, of the first pattern that matches a file's name; WxbError if none."""
     for pattern, class_ in corpus.classes.items():
         if fnmatchcase(file.name, pattern):
             return class_
@@ -143,10 +143,10 @@ def clean(text: str, *, html: bool) -> tuple[str, tuple[str, ...]]:
 
 
 def _text_records(file: Path, corpus: Corpus) -> Iterator[Raw]:
-    """Yield the texts of a file with their classes.
+    """Yield the text of a file, or those of its lines, with their classes.
 
-    A text that is empty, or neither UTF-8 nor in one of `layout.LEGACY`, is a RecordError. Raises
-    WxbError for such a file with lines, which has to be UTF-8.
+    A text that is empty, or neither UTF-8 nor in one of `layout.LEGACY`, is a RecordError. Lines
+    must be UTF-8, else WxbError; blank ones are skipped, one with several classes is a RecordError.
     """
     field = corpus.fields.input
     if corpus.format == "files":
