@@ -20,7 +20,7 @@ class MentionFinder(baselines.Baseline, SpanFinder):
     has_scores = False
 
     def candidates(self, texts: Sequence[str], /, *, caption: str) -> list[list[ScoredSpan]]:
-        """The spans of each text, sorted and disjoint, all with the score 1."""
+        """The spans of each text, as whole words, longest first; sorted, disjoint, with score 1."""
         types, rows = self.model["types"], []
         for text in track(texts, caption, len(texts), unit="text"):
             inside = {i for word in baselines.WORD.finditer(text) for i in range(*word.span())[1:]}

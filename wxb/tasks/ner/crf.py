@@ -176,7 +176,7 @@ class CRF:
 
     @classmethod
     def from_pretrained(cls, folder: Path) -> Self:
-        """Load what `save_pretrained` wrote."""
+        """Load what `save_pretrained` wrote; WxbError for non-finite weights, missing features."""
         arrays = load_file(folder / WEIGHTS)
         # Impossible transitions are minus infinity.
         pretrained.require_finite(folder / WEIGHTS, {"weights": arrays["weights"]})
@@ -296,5 +296,5 @@ class CrfMethod(Method):
         return CRF.from_weights(names, states, transitions, len(tag_names(self.labels))), history
 
     def settings(self, targets: Path) -> dict[str, Any]:
-        """The types of spans, and the features of a word."""
+        """The `types` of spans, and the `model` settings, which choose the features of words."""
         return {"types": list(self.labels), **self.experiment.model.model_dump()}

@@ -220,6 +220,6 @@ class GenerationMethod(WindowedMethod):
         return {**super().settings(targets), **(prompt if encoding.instruction else {})}
 
     def model_settings(self, targets: Path) -> dict[str, Any]:
-        """The number of tokens of the longest training answer; generated ones are no longer."""
+        """`longest`: the tokens of the longest training answer; generated ones are no longer."""
         _, row_splits = read_columns(targets, ["labels"])
         return {"longest": int(np.diff(row_splits).max())}

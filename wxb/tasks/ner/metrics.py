@@ -97,7 +97,7 @@ class Scorer(scorer.Scorer):
         }
 
     def details(self, rows: Sequence[PredictionRow]) -> dict[str, Any]:
-        """Numbers of spans, recalls of seen and unseen mentions, outcomes, and scores by type."""
+        """Counts of spans (`support`: gold) and outcomes (`errors`), recalls, scores `by_type`."""
         sums = {name: int(value) for name, value in self.sums(rows).items()}
         recalls = {
             f"recall_{kind}": sums[f"correct_{kind}"] / sums[kind]
@@ -117,7 +117,7 @@ class Scorer(scorer.Scorer):
         }
 
     def _of_type(self, kind: str, rows: Sequence[PredictionRow]) -> dict[str, float]:
-        """The scores of the spans of one type, and the numbers of gold and predicted ones."""
+        """The scores of one type, and its numbers of gold (`support`) and `predicted` spans."""
         members = [
             row._replace(
                 gold=tuple(span for span in row.gold if span.type == kind),

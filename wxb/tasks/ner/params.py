@@ -54,6 +54,7 @@ class Corpus(corpora.Corpus):
 
     @model_validator(mode="after")
     def _check_conll_and_repair(self) -> Self:
+        """Reject `conll` with fields, languages or `by`, and `repair` without `fields.value`."""
         by_fields = self.split.by or self.split.held_out_fields
         if self.conll and (self.fields != Fields() or by_fields or self.languages):
             raise ValueError(

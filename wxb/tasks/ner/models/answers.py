@@ -28,7 +28,7 @@ def opening(kind: str) -> str:
 
 
 def answer_parts(text: str, spans: Iterable[Span]) -> list[str]:
-    """The answer for spans of a text, in parts: opening, mention, separator, opening, ..."""
+    """The answer in parts: opening, mention with the space before it, separator, opening, ..."""
     parts: list[str] = []
     for span in spans:
         start = span.start - text[: span.start].endswith(" ")

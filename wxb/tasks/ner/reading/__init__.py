@@ -91,7 +91,7 @@ class Reading(reading.Reading):
         return sorted({span.type for record in records for span in record.gold or ()})
 
     def statistics(self, records: Sequence[Record]) -> dict[str, Any]:
-        """Counts of texts without spans and of types, and the share of ends at word edges."""
+        """Counts of texts `without_spans` and `spans` by type; share of ends `at_word_edges`."""
         spans = [(record.input, span) for record in records for span in record.gold]
         counts = [count_word_edges(text, span.start, span.end) for text, span in spans]
         right, wrong = (sum(column) for column in zip((0, 0), *counts, strict=True))
