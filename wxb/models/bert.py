@@ -200,7 +200,7 @@ class BertModel(nn.Module):
         token_type_ids: Tensor | None = None,  # (B, T), the segment of each token
         inputs_embeds: Tensor | None = None,  # (B, T, C), instead of `input_ids`
     ) -> EncoderOutput:
-        """Encode ids, or embeddings instead."""
+        """Hidden states of ids or embeddings, and their pooled output: None without a pooler."""
         if inputs_embeds is None:
             inputs_embeds = self.embeddings.word_embeddings(input_ids)
         mask = None if attention_mask is None else masks.padding(attention_mask)

@@ -48,7 +48,8 @@ def greedy_search(
 ) -> Continuation:
     """Continue the first tokens of each row (B, T) with the most likely token at each step.
 
-    A row ends with any of `eos`, and is then padded, or is truncated at `max_new_tokens`.
+    Returns only the new tokens, with log probabilities. A row ends with any of `eos`, and is then
+    padded, or is truncated at `max_new_tokens`.
     """
     ends = torch.tensor(eos, dtype=torch.long, device=tokens.device)
     rows = torch.arange(len(tokens), device=tokens.device)  # (R,), those that have not ended
@@ -171,7 +172,7 @@ class DecoderState(NamedTuple):
     past_key_values: Any = None  # a Cache, or that of transformers, which `reorder` changes
 
     def reorder(self, rows: Tensor) -> "DecoderState":
-        """The state of these rows (M,)."""
+        """The state of these rows (M,); a cache of transformers is reordered in place."""
         past = self.past_key_values
         if hasattr(past, "reorder_cache"):
             past.reorder_cache(rows)

@@ -30,7 +30,7 @@ class LSTM(RNN):
         weight_hh: Tensor,  # (4 * H, H)
         bias_hh: Tensor,  # (4 * H,)
     ) -> Tensor:
-        """The next state: c' = f c + i g and h' = o tanh(c')."""
+        """The next state [h', c'] (2, B, H): c' = f c + i g and h' = o tanh(c')."""
         hidden, memory = state
         update = F.linear(inputs, weight_ih, bias_ih) + F.linear(hidden, weight_hh, bias_hh)
         i, f, g, o = update.chunk(4, dim=-1)  # input gate, forget gate, candidate, output gate
@@ -41,10 +41,10 @@ class LSTM(RNN):
 def run_bidirectional(layers: nn.LSTM, inputs: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
     """Outputs (B, T, 2 * H) and final outputs (B, 2 * H) of bidirectional layers, without dropout.
 
-    `inputs` are (B, T, C), padded on the right; `mask` (B, T) is True for tokens. The backward
-    direction reads rows that are reversed within their length, so that padding comes last in both
-    directions. Packed sequences would do the same, but their backward pass on a CPU is hardly
-    faster than the textbook version.
+    `inputs` are (B, T, C), padded on the right; `mask` (B, T) is True for tokens. Outputs are 0 for
+    padding. The backward direction reads rows that are reversed within their length, so that
+    padding comes last in both directions. Packed sequences would do the same, but their backward
+    pass on a CPU is hardly faster than the textbook version.
     """
     rows, length, _ = inputs.shape
     lengths = mask.sum(dim=1, keepdim=True)  # (B, 1)

@@ -41,7 +41,8 @@ class RNN(nn.Module):
     def forward(self, inputs: Tensor, mask: Tensor | None = None) -> tuple[Tensor, Tensor]:
         """Outputs (B, T, D * H) of the last layer and final states (S, L * D, B, H) of all layers.
 
-        `inputs` are (B, T, C), `mask` is (B, T); D is the number of directions, L of layers.
+        `inputs` are (B, T, C), `mask` is (B, T); D is the number of directions, L of layers, S of
+        vectors of a cell's state. Outputs are 0 for padding. There is no dropout.
         """
         if mask is None:
             mask = torch.ones(inputs.shape[:2], dtype=torch.bool, device=inputs.device)
@@ -56,7 +57,7 @@ class RNN(nn.Module):
         return inputs, torch.stack(final_states, dim=1)
 
     def _run_layer(self, inputs: Tensor, mask: Tensor, suffix: str) -> tuple[Tensor, Tensor]:
-        """Outputs (B, T, H) and final state (S, B, H) of one layer in one direction."""
+        """Outputs (B, T, H), 0 for padding, and final state (S, B, H) of one direction."""
         names = ("weight_ih", "bias_ih", "weight_hh", "bias_hh")
         weights = [self.get_parameter(name + suffix) for name in names]
         rows, length, _ = inputs.shape

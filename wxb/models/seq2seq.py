@@ -103,7 +103,8 @@ class Seq2Seq(nn.Module):
     def advance(self, embedded: Tensor, state: State) -> tuple[Tensor, State]:
         """Run the decoder for one token, given its embedding (B, E), without the output layer.
 
-        Returns the inputs of the output layer, hidden state and context, and the state after it.
+        Returns the inputs (B, 3 * H) of the output layer, hidden state and context, and the state
+        after it. Without attention, the context is the encoder's final state.
         """
         if self.attention is None:
             weights, context = state.weights, state.source

@@ -187,7 +187,7 @@ class WhisperEncoder(nn.Module):
         self.layer_norm = nn.LayerNorm(width)
 
     def forward(self, input_features: Tensor) -> EncoderOutput:  # (B, M, 2F)
-        """Encode recordings."""
+        """Encode recordings of 2F frames, with F the `max_source_positions`."""
         frames = F.gelu(self.conv1(input_features))  # (B, C, 2F)
         frames = F.gelu(self.conv2(frames))  # (B, C, F)
         hidden = self.dropout(frames.transpose(1, 2) + self.embed_positions.weight)  # (B, F, C)
@@ -218,7 +218,7 @@ class WhisperDecoder(nn.Module):
         past_key_values: Cache | None = None,
         use_cache: bool = True,
     ) -> tuple[Tensor, Cache | None]:
-        """Hidden states of T tokens after the cached ones; the cache unless `use_cache` is off."""
+        """Hidden states of T tokens after the cached ones; cache: texts of layers, then audio."""
         length, device = input_ids.shape[1], input_ids.device
         cached = past_key_values[0][0].shape[2] if past_key_values else 0
         if position_ids is None:
