@@ -43,7 +43,7 @@ def report(
     formats: Mapping[str, str] | None = None,
     **settings: Any,
 ) -> None:
-    """Print rows as a Markdown table; write them and `settings` as JSON to `output`, if given."""
+    """Print rows as a Markdown table; write them, `settings` and machine to `output` as JSON."""
     content = {**settings, "rows": rows, "formats": formats or {}}
     sys.stdout.write("".join(f"{line}\n" for line in table(content)))
     if output:
@@ -66,6 +66,7 @@ def table(content: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _cell_text(cell: Any, specification: str | None) -> str:
+    """Format a text, None (empty), a number, a pair, or a value with its interval."""
     if cell is None:
         return ""
     if isinstance(cell, str):

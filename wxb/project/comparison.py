@@ -58,7 +58,7 @@ def ranges(runs: Runs, trainings: int = 1) -> dict[str, dict[str, Range]]:
     """The ranges of a rerun's scores by metric and experiment; see the module.
 
     `runs` are the known trainings, two or more of each experiment. A score of the rerun is the mean
-    of `trainings` new ones.
+    of `trainings` new ones. If all are equal, the range is ± ROUNDING.
     """
     spreads = {
         metric: {n: (len(s) - 1, variance(s)) for n, s in members.items() if len({*s}) > 1}
@@ -113,7 +113,7 @@ class Results:
         return metrics_files
 
     def metrics_by_member(self, result: str) -> dict[str, Metrics]:
-        """The metrics of a result by experiment, lesson or backbone."""
+        """The metrics of a result by experiment, lesson or backbone; empty if it has none."""
         return {
             file.stem: read_json(self.tree, file) for file in self.metrics_files.get(result, [])
         }
@@ -204,7 +204,7 @@ class Score(NamedTuple):
 
 
 def judged_scores(result: str, before: Results, after: Results) -> Iterator[Score]:
-    """The scores of one result: those with an interval, else those that differ."""
+    """The scores of each member of a result: with an interval, else those that differ, else one."""
     first, second = before.metrics_by_member(result), after.metrics_by_member(result)
     records = before.records_fingerprint(result), after.records_fingerprint(result)
     runs = before.seed_scores(result)
@@ -247,7 +247,7 @@ def _compared_keys(before: Metrics, after: Metrics) -> Sequence[str]:
 
 
 def _range_verdict(before: float | None, after: float | None, limits: Range | None) -> Verdict:
-    """ROUNDING for equal scores, else WITHIN or OUTSIDE the limits, or DIFFERS without limits."""
+    """ROUNDING if equal, else WITHIN the limits or OUTSIDE (also None), DIFFERS without limits."""
     if before is not None and after is not None and abs(after - before) <= ROUNDING:
         return Verdict.ROUNDING
     if limits is None:

@@ -82,7 +82,7 @@ class Change(NamedTuple):
 
 
 class Staleness(NamedTuple):
-    """For each stage of dvc.yaml, what changed since it ran, and all stages upstream of it.
+    """What changed since each stage of dvc.yaml ran, and its upstream stages except `check`.
 
     If DVC cannot read the project, `why_unknown` has the reason and the rest is empty.
     """
@@ -92,7 +92,7 @@ class Staleness(NamedTuple):
     why_unknown: str = ""
 
     def is_stale(self, stage: str) -> bool | None:
-        """Whether the outputs of a stage may be outdated; None if DVC cannot read the project."""
+        """Whether a stage exists and may be outdated; None if DVC cannot read the project."""
         return None if self.why_unknown else any(self.reasons(stage))
 
     def reasons(self, stage: str) -> Iterator[tuple[str, Change]]:

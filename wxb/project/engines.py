@@ -187,7 +187,7 @@ def run_folder(kind: str) -> "tempfile.TemporaryDirectory[str]":
 
 
 def _snakemake_pids() -> Iterator[int]:
-    """The Snakemake processes that run the project. Between two jobs, DVC's rwlock has none."""
+    """PIDs of Snakemake's runs here, also this one. Between two jobs, DVC's rwlock has none."""
     for folder in SNAKEMAKE.glob("run-[0-9]*-*"):
         pid = int(folder.name.split("-")[1])
         with suppress(psutil.Error):
