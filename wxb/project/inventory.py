@@ -53,6 +53,7 @@ class Inventory(NamedTuple):
         }
 
     def _facts(self, section: str, name: str) -> Facts:
+        """The facts that `overview` has of a block; without outputs, it is not stale."""
         block = getattr(self.params, section)[name]
         description, outputs = _facts_and_outputs(name, block)
         # A trained model without metrics is stale only if training is.
@@ -67,6 +68,7 @@ class Inventory(NamedTuple):
         }
 
     def _changes_and_settings(self, section: str, name: str) -> Facts:
+        """The facts that only `details` has: also users, members, profile and alignment."""
         block = getattr(self.params, section)[name]
         corpus = name if section == "corpora" else getattr(block, "corpus", "")
         reasons = self.staleness.reasons(f"{LAST_STAGES[section]}@{name}")
@@ -104,7 +106,7 @@ def headline_keys(metrics: Mapping[str, float]) -> list[str]:
 
 
 def _facts_and_outputs(name: str, block: Section) -> tuple[Facts, dict[str, bool]]:
-    """What a block is, with its metrics; and whether it is `trained`, `scored`, by its outputs."""
+    """What a block is, with its metrics; and which outputs exist, such as `trained`, `measured`."""
     match block:
         case Corpus():
             profile = read(paths.CLEAN / name / paths.PROFILE)

@@ -83,7 +83,7 @@ def _user_paths(params: Params) -> Iterator[Path]:
 
 
 def _obsolete_checkpoints(params: Params) -> Iterator[Path]:
-    """The checkpoints of each stage except the newest ones, of which it needs one for each seed."""
+    """All checkpoints but the newest of each stage in params.yaml, one for each of its seeds."""
     needed = {f"pretrain@{name}": 1 for name in params.backbones}
     needed |= {f"lesson@{name}": 1 for name in params.lessons}
     for name, experiment in params.experiments.items():

@@ -73,10 +73,10 @@ def write(params: Params, index: Tree) -> None:
 
 
 def from_costs(params: Params, study: str) -> dict[str, Any]:
-    """The machines of a study's stages and their last finish, from reports/cost.
+    """`machines` of a study's stages and when the last `finished`, from reports/cost.
 
-    Also the number of training records, from the profile of the corpus. Empty if params.yaml lacks
-    the study, or a stage has no cost.
+    Also `trained_on`, the number of training records, from the profile of the corpus if it exists.
+    Empty if params.yaml lacks the study, or a stage has no cost.
     """
     if study not in params.studies:
         return {}
@@ -126,7 +126,7 @@ def comparison_with_machines(study: str) -> dict[str, Any]:
 
 
 def _table_sha256(study: str, tree: Tree) -> str:
-    """The hash of a study's table as JSON, that of no bytes if the tree has none."""
+    """The hash of the JSON file of a study's table; that of no bytes if the tree has none."""
     return hashlib.sha256(tree.read(paths.study(study).as_posix()) or b"").hexdigest()
 
 

@@ -24,7 +24,7 @@ BLOCK = re.compile(r"(<!-- generated: (?P<name>\w+) -->\n)(.*?)(<!-- end -->)", 
 
 
 def current_texts() -> dict[Path, str]:
-    """The current text of the READMEs, of the pages of docs/, and of the figure of the curve."""
+    """The READMEs and pages of docs/ with new blocks, and new figures of the curve, by path."""
     pages = [*READMES, *sorted(Path("docs").rglob("*.md"))]
     texts = {page: refresh_blocks(page.read_text(encoding="utf-8")) for page in pages}
     for scheme, colours in SCHEMES.items():
@@ -37,7 +37,7 @@ def refresh_blocks(text: str) -> str:
     """A page with new text between `<!-- generated: NAME -->` and `<!-- end -->`.
 
     Its sources are dvc.yaml and the studies in git's index: others may come from another machine.
-    Raises WxbError for a study without provenance.
+    Raises WxbError for a study without provenance, and KeyError for an unknown NAME.
     """
     return BLOCK.sub(lambda match: f"{match[1]}{_block_text(match['name'])}{match[4]}", text)
 
@@ -77,7 +77,7 @@ def _results(index: Tree) -> Iterator[str]:
 
 
 def _tables(block: str, index: Tree) -> Iterator[str]:
-    """Table and conclusion of each study of a block, training times of a sole one, and origins."""
+    """Table and conclusion of a block's studies in `index`, origins; times of a sole study."""
     studies = [study for name in TABLES[block] if (study := _study(name, index))]
     for study in studies:
         name, table = study["study"], score_table(study, with_counts=False)
@@ -103,7 +103,7 @@ def _origins(studies: Iterable[Study], index: Tree) -> Iterator[str]:
 
 
 def _curve(name: str, index: Tree) -> Iterator[str]:
-    """F1 of each experiment by the number of labelled texts, and the conclusion for each."""
+    """F1 of each experiment by the number of labelled texts, the conclusions, and origins."""
     studies, scores = _curve_scores(name, index)
     yield f"| labelled texts | {' | '.join(scores)} |\n| ---: |{' ---: |' * len(scores)}"
     for size in studies:
@@ -115,7 +115,7 @@ def _curve(name: str, index: Tree) -> Iterator[str]:
 
 
 def _curve_scores(name: str, index: Tree) -> tuple[dict[int, Study], dict[str, dict[int, Any]]]:
-    """The studies of a curve by their number of texts, and F1 by experiment and number."""
+    """The studies of a curve by number of texts; F1 by experiment (with two or more) and number."""
     points = [(1300, PRETRAINED)] if name == CURVES[0] else []
     for study in provenance.studies(index):
         if match := re.fullmatch(rf"{name}-(\d+)", study):

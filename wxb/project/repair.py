@@ -20,7 +20,7 @@ LOCK = RWLOCK.with_name("lock")
 
 
 def release_rwlock() -> Iterator[str]:
-    """Remove DVC's rwlock if it is damaged, or no process that it names still runs.
+    """Remove DVC's rwlock if it is damaged, or names processes, none of which still runs.
 
     DVC respects a lock as long as any process has its PID. Does nothing while DVC writes the file.
     """
@@ -46,9 +46,9 @@ def release_rwlock() -> Iterator[str]:
 
 
 def remove_plain_locks(repo: Any) -> None:
-    """Remove the files that plain locks of DVC left, if `core.hardlink_lock` is set.
+    """Remove DVC's lock files if `core.hardlink_lock` is set and no other process holds them.
 
-    With it, DVC takes any existing file for a lock. A file has the PID of its last holder.
+    With it, DVC takes any existing file for a lock. Plain locks leave the PID of the last holder.
     """
     paths = (LOCK, RWLOCK.with_name("rwlock.lock"))  # `release_rwlock` leaves the second
     for path in paths if repo.config["core"].get("hardlink_lock") else ():
