@@ -76,7 +76,7 @@ class Files:
 
     @cached_property
     def rows(self) -> list[Row]:
-        """The objects in files with fields. Raises FlagError if texts have several annotators."""
+        """Valid objects of files with fields. FlagError if --annotator is missing or unknown."""
         rows = [content for content in self._record_contents if isinstance(content, Mapping)]
         authors = {name for row in rows if (name := annotator_of(row))}
         strings = ([x for x in r.values() if isinstance(x, str)] for r in rows if annotator_of(r))
@@ -94,6 +94,7 @@ class Files:
 
     @cached_property
     def _record_contents(self) -> list[Any]:
+        """All records of files with fields, or for unreadable ones their RecordErrors."""
         files = self.members if self.has_fields else ()
         names = self.columns or None
         raws = (raw for file in files for raw in raw_records(file, None, names, self.annotator))
@@ -166,7 +167,7 @@ class FieldNames(Section):
         return {**content, "fields": fields, "split": self._split(rows, fields, flags)}
 
     def _candidates(self, rows: Sequence[Row], flags: Flags) -> dict[str, list[str]]:
-        """The possible fields by key, also for other case, spaces, `_` and `-` in known names."""
+        """Possible fields by key: of a flag, with a name as in `matching_fields`, or of `pair`."""
         keys = {"input": self.input, "gold": self.gold}
         flags = {keys.get(flag, flag): name for flag, name in flags.items()}
         names = _other_fields(rows, flags)
@@ -185,7 +186,7 @@ class FieldNames(Section):
     def _split(self, rows: Sequence[Row], fields: Block, flags: Flags) -> Block:
         """The value of `split`: shares of records, which stay together by a field, if any.
 
-        Raises FlagError for a field of published splits, unless --group is given.
+        Without --group, raises FlagError for published splits, several groups or blank ones.
         """
         group = flags.get("group")
         names = [n for n in _other_fields(rows, fields) if normalized(n).endswith(SPLIT_FIELDS)]
@@ -274,9 +275,10 @@ def _other_fields(rows: Sequence[Row], fields: Block | Flags) -> list[str]:
 
 
 def _fits(key: str, values: Sequence[Any]) -> bool:
-    """Whether a field has values, which are lists for `history`, and of messages for `messages`.
+    """Whether a field has values, the first of which has the type of the key.
 
-    A `label` is no list, such as `['O', 'B-A']`; most values of an `input` have a letter.
+    `history` needs a list, `messages` one of messages, or its JSON. Others need no list or mapping;
+    `label` also no text of one, such as "['O']". Most values of an `input` must have a letter.
     """
     if key == "history":
         return bool(values) and isinstance(values[0], list)

@@ -13,7 +13,7 @@ def recognize(files: Files, field_names: FieldNames, flags: Flags) -> Block | No
 
     The block names `manifest` if one of several tables has transcripts. One without a header, such
     as LJSpeech's, has the names of recordings first and their transcripts last. Raises FlagError
-    for one with other columns, and if rows name parts of recordings by unknown fields.
+    for one with other columns, and if paths begin with splits or fields of seconds are unknown.
     """
     found = files.path.rglob("*") if files.path.is_dir() else ()
     audio = [path for path in found if path.suffix.lower() in SUFFIXES]

@@ -9,10 +9,10 @@ TATOEBA = ("source", "target", "license")  # the columns of manythings.org
 
 
 def recognize(files: Files, field_names: FieldNames, flags: Flags) -> Block | None:
-    """The block for pairs; None for other files.
+    """The block for pairs in tables, exports of Tatoeba or parallel files; None for others.
 
-    Files such as `train.en` and `train.zh`, one in each of two languages for every name, have a
-    line for each text. --input and --gold name other suffixes.
+    Parallel files, such as `train.en` and `train.zh`, one in each of two languages for every name,
+    have a line for each text. --input and --gold name other suffixes.
     """
     if files.has_fields:
         return field_names.recognize(files, flags)
