@@ -46,7 +46,7 @@ class NearestMethod(baselines.BaselineMethod):
     PREDICTOR = NearestRecogniser
 
     def values(self, records: Sequence[Record], caption: str) -> dict[str, Any]:
-        """The statistics and the transcript of each recording; shows progress."""
+        """The `statistics` and the transcript (`gold`) of each recording; shows progress."""
         of_recording = partial(_recording_statistics, encoding=self.experiment.encoding)
         paths = [record.input for record in records]
         return {

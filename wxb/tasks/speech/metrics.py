@@ -57,7 +57,7 @@ class Scorer(scorer.Scorer):
     ROW = PredictionRow
 
     def task_fields(self, record: Record, prediction: Any, vocabulary: None) -> dict[str, Any]:
-        """The raw and normalized transcripts, duration (s) and signal-to-noise ratio (dB)."""
+        """Raw `gold`, `predicted`; normalized `reference`, `hypothesis`; `seconds`; `snr` (dB)."""
         gold = record.gold
         return {
             "gold": gold["text"],
@@ -69,7 +69,7 @@ class Scorer(scorer.Scorer):
         }
 
     def statistics(self, rows: Sequence[PredictionRow]) -> Sums:
-        """EDITS and `characters` of the reference, then edits of words and `words` (records,)."""
+        """EDITS and `characters` of references, then `word_` EDITS and `words`, each (records,)."""
         counts = [
             [
                 *_edits(jiwer.process_characters, row.reference, row.hypothesis),
@@ -88,7 +88,7 @@ class Scorer(scorer.Scorer):
         }
 
     def details(self, rows: Sequence[PredictionRow]) -> dict[str, Any]:
-        """Edits of characters, total duration, CER by duration and by noise, and confusions."""
+        """EDITS, characters (`support`), `seconds`, CER `by_seconds` and `by_snr`, `confusions`."""
         sums = self.sums(rows)
         return {
             **{edit: int(sums[edit]) for edit in EDITS},

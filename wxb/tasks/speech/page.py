@@ -66,7 +66,7 @@ class Page(parts.Page):
 
 
 def _bins(title: str, systems: Mapping[str, Any], key: str) -> Table:
-    """CER by system and bin, with the number of records, which all systems share."""
+    """CER of each system (rows) in each bin (columns, with its number of records)."""
     first = next(iter(systems.values()))[key]
     ends = [
         ["" if row[end] is None else f"{row[end]:g}" for end in ("from", "to")] for row in first
@@ -104,6 +104,7 @@ def pieces(row: PredictionRow) -> list[tuple[str, str, str]]:
 
 
 def _kind_of_edit(reference: str, hypothesis: str) -> str:
+    """One of EDITS, or empty for equal characters."""
     if reference == hypothesis:
         return ""
     if not reference:

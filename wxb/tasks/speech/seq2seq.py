@@ -104,7 +104,7 @@ class WhisperMethod(Network):
         backend.add_special_tokens([AddedToken(t, special=True, normalized=False) for t in missing])
 
     def encode(self, chunks: Chunks, path: Path, *, caption: str) -> None:
-        """Write log-mel features in parallel: all recordings, then all at each other speed."""
+        """Write log-mel features as Arrow: all recordings, then all at each other speed."""
         encoding = self.experiment.encoding
         files = [record.input for records in chunks for record in records]
         jobs = [(file, speed, encoding) for speed in _speeds(path, encoding) for file in files]
@@ -118,10 +118,10 @@ class WhisperMethod(Network):
                     return
 
     def targets(self, features: Path, chunks: Chunks) -> Alignment:
-        """The tokens of each transcript with the end as labels, and counts of recordings.
+        """The tokens of each transcript with the end as `labels`, and counts of recordings.
 
-        A recording longer than the window (`cut`) and a transcript with too many tokens
-        (`too_long`) have no labels. Copies at other speeds count as recordings.
+        All count as `gold`. Those longer than the window (`cut`) or with too many tokens
+        (`too_long`) have no labels, others are `kept`. Copies at other speeds are recordings.
         """
         encoding = self.experiment.encoding
         account = dict.fromkeys(("gold", "kept", "cut", "too_long"), 0)

@@ -46,7 +46,7 @@ class Transcript(NamedTuple):
 
     @property
     def text(self) -> str:
-        """The texts of all segments, with a space between two if ASCII characters would meet."""
+        """The texts of all segments, with a space between ASCII and an ASCII letter or digit."""
         joined = ""
         for text in filter(None, (segment.text for segment in self.segments)):
             meets = joined and joined[-1].isascii() and text[0].isascii() and text[0].isalnum()

@@ -19,8 +19,8 @@ from wxb.training.backbones.native import load_trained
 def load_whisper(folder: Path, window: int, *, four_bit: bool = False) -> Any:
     """Load a Whisper of transformers that reads windows of `window` seconds.
 
-    A window shorter than its own keeps the first position embeddings: they are sinusoids, and the
-    encoder computes in proportion to the window.
+    `window` must not exceed its own. A shorter one keeps the first position embeddings: they are
+    sinusoids, and the encoder computes in proportion to the window.
     """
     whisper: Any = weights.load_backbone(folder, generative=True, four_bit=four_bit)
     whisper.config.apply_spec_augment = False  # `model.spec_augment` is ours

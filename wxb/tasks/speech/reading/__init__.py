@@ -48,9 +48,9 @@ class Reading(reading.Reading):
     def raw_records(self, file: Path, corpus: Corpus) -> Iterator[Raw]:
         """The rows of a manifest with the paths of their recordings; none of any other file.
 
-        Paths are relative to the folder of the manifest. A path that is not there is found by its
-        last parts, if they are those of one file and of one path of the table. A row without a path
-        uses its id. A row with seconds gets the path of that part, see `audio.read`.
+        Paths are relative to the folder of the manifest. A missing one is found by its last parts;
+        if several files or paths of the table have these, the row is a RecordError. A row without a
+        path uses its id. A row with seconds gets the path of that part, see `audio.read`.
         """
         if corpus.manifest not in (None, file.name):
             return
@@ -109,10 +109,10 @@ class Reading(reading.Reading):
         home: Path,
         caption: str,
     ) -> Iterator[Record | Reject]:
-        """The records, with paths of recordings that are written to `out` (later moved to `home`).
+        """The records, with paths in `home`, to which `out` is moved later, and Measures in `gold`.
 
-        Rejects recordings that cannot be used, are outside `folder`, or repeat the samples of an
-        earlier one. Prints how many are in no usable row. Works in parallel; shows progress.
+        Writes to `out`. Rejects recordings outside `folder` (first, with earlier rejects), unusable
+        ones and repeated samples. Prints how many are in no usable row; shows progress.
         """
         records: list[Record] = []
         for item in items:
@@ -148,7 +148,7 @@ class Reading(reading.Reading):
             yield replace(record, input=path, gold=gold)
 
     def preview(self, record: Record) -> str:
-        """The id of the recording, its seconds and its transcript."""
+        """The id of the recording, then its seconds and transcript, or None without one."""
         seconds = f"{record.gold['seconds']:.1f} s, {record.gold['text']}" if record.gold else None
         return f"{record.id} -> {seconds}"
 
@@ -161,10 +161,10 @@ class Reading(reading.Reading):
         return normalize(record.gold["text"], record.gold["rules"]) if record.gold else ""
 
     def statistics(self, records: Sequence[Record]) -> dict[str, Any]:
-        """Hours, recordings by speaker, clipped ones, and spreads of the labelled recordings.
+        """`hours`, counts by `speakers`, count of `clipped`, and spreads of labelled recordings.
 
-        Spreads (lowest, median, highest) are those of duration (seconds), loudness (dB of full
-        scale) and signal-to-noise ratio (dB); of transcripts (characters) `length_quantiles`.
+        Spreads (`lowest`, `median`, `highest`) are those of `seconds`, `loudness` (dB of full
+        scale) and `snr` (dB); of `characters` of transcripts, `length_quantiles`.
         """
         golds = [record.gold for record in records]
         speakers = Counter(g["speaker"] for g in golds if g["speaker"] is not None)
@@ -199,6 +199,7 @@ def _time_fragment(row: Mapping[str, Any], fields: Fields) -> str:
 
 
 def _quantiles(values: Sequence[float]) -> dict[str, float]:
+    """The `lowest`, `median` and `highest` value, to two decimals; 0 without values."""
     shares = (("lowest", 0.0), ("median", 0.5), ("highest", 1.0))
     values = values or [0.0]
     return {name: round(float(np.quantile(values, share)), 2) for name, share in shares}

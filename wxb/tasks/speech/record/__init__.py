@@ -55,6 +55,7 @@ def _replace_punctuation(text: str) -> str:
 
 @cache
 def _simplifier() -> Any:
+    """OpenCC from traditional to simplified Chinese. Raises WxbError if not installed."""
     try:
         import opencc
     except ModuleNotFoundError:
