@@ -134,7 +134,7 @@ class Scorer(scorer.Scorer):
         }
 
     def details(self, rows: Sequence[PredictionRow]) -> dict[str, Any]:
-        """Counts; scores by length of the source, and by whether training has all words."""
+        """`support`, `exact_matches`; scores `by_kind`: lengths of sources, words unseen or not."""
         lengths = [len(words(row.input)) for row in rows]
         kinds = {
             f"{low} to {high} words" if high else f"{low} words or more": [

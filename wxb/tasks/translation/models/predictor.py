@@ -45,7 +45,7 @@ class Translator(TranslationPredictor):
 
     @classmethod
     def load_model(cls, folder: Path, settings: Mapping[str, Any], tokenizer: Any) -> Any:
-        """Load the model that `save` wrote to a folder."""
+        """Load the model that `save` wrote to a folder, still in training mode."""
         from wxb.tasks.translation.models.seq2seq import Seq2SeqModel, build_network
 
         shape = settings["shape"]
@@ -55,7 +55,7 @@ class Translator(TranslationPredictor):
         return model
 
     def predictions(self, texts: Sequence[str], /, *, caption: str) -> list[Translation]:
-        """A translation for each text, blank for blank ones.
+        """A translation for each text, blank for blank ones; some of medium length with attention.
 
         Texts longer than `max_length` tokens are truncated, with a warning on standard error.
         """
@@ -116,7 +116,7 @@ class Translator(TranslationPredictor):
 
 
 def special_ids_and_size(tokenizer: Any) -> dict[str, int]:
-    """The ids of pad, bos and eos, and the size of the vocabulary."""
+    """The ids of `pad`, `bos` and `eos`, and the `size` of the vocabulary."""
     leading, _ = special_tokens(tokenizer)
     return {
         "pad": tokenizer.pad_token_id,

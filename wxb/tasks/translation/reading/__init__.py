@@ -66,7 +66,7 @@ class Reading(reading.Reading):
         return references, ()
 
     def statistics(self, records: Sequence[Record]) -> dict[str, Any]:
-        """The count of references, and the count of sources by number of references."""
+        """The counts of `references`, and of sources by their number (`sources_by_references`)."""
         sources = Counter(len(record.gold) for record in records)
         return {
             "references": sum(references * count for references, count in sources.items()),
