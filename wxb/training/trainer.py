@@ -122,7 +122,7 @@ def _train(
 
 
 def _arguments(settings: Any, train: Any, **options: Any) -> TrainingArguments:
-    """The Trainer's arguments for settings; connects several processes that train without GPUs."""
+    """The Trainer's arguments; connects processes on CPUs. Raises WxbError if all is warm-up."""
     if isinstance(settings, Training):
         accumulation = settings.gradient_accumulation
         steps = settings.epochs * -(-len(train) // (settings.batch_size * accumulation))
@@ -273,6 +273,7 @@ class _Trainer(Trainer):
         return {name: p.data for name, p in self.model.named_parameters() if p.requires_grad}
 
     def _issue_warnings_after_load(self, load_result: Any) -> None:
+        """Raise WxbError if a checkpoint lacks trainable weights, or has unknown ones."""
         missing = self.trainable_weights().keys() & set(load_result.missing_keys)
         if missing or load_result.unexpected_keys:
             raise WxbError(f"a checkpoint does not fit the model: {load_result}")

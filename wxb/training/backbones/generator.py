@@ -33,7 +33,7 @@ class Generator(tuning.BackboneModel):
         """Load the language model of a folder for training.
 
         `tokens` is the size of the vocabulary; the embeddings of tokens that the folder lacks are
-        always trained. Seed torch before: new weights are random.
+        trained unless `frozen`. Seed torch before: new weights are random.
         """
         backbone = language_model(folder, tokens=tokens, four_bit=settings.four_bit)
         new = list(range(len(SavedTokenizer(folder)), tokens))

@@ -129,6 +129,7 @@ def _backbone_weights(
 
 
 def _build(config: Any, *, generative: bool) -> Any:
+    """The architecture with random weights. Raises ValueError if it has no native code."""
     match config.model_type:
         case "bert" if not generative:
             return bert.BertModel(bert.Config.from_hf(config), add_pooling_layer=False)

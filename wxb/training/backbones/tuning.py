@@ -55,10 +55,10 @@ def adapt(
     task_type: str | None,
     new_tokens: list[int] | None = None,
 ) -> Model:
-    """Prepare a backbone for training, in place: all its weights, or LoRA matrices on frozen ones.
+    """Prepare a backbone in place to train all weights, LoRA matrices only, or none if `frozen`.
 
-    `task_type` is peft's, or None. The embeddings of `new_tokens` (ids) are trained even if the
-    rest of the table is frozen. Seed torch before: LoRA's matrices are random.
+    `task_type` is peft's, or None. LoRA also trains the embeddings of `new_tokens`, ids. Seed torch
+    before: its matrices are random. Raises WxbError if the backbone lacks modules that LoRA names.
     """
     if tuning.four_bit:
         from peft import prepare_model_for_kbit_training
@@ -159,7 +159,7 @@ def base_folder(folder: Path) -> Path:
 def merge_adapter(adapter: Any, folder: Path) -> Any:
     """Merge an adapter into the weights of its backbone, in float32.
 
-    `adapter` was loaded from `folder`; it cannot be used afterwards.
+    `adapter`, from `folder`, cannot be used afterwards. Raises WxbError for QLoRA on GPT-2.
     """
     from transformers import GenerationConfig
 
