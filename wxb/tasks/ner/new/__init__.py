@@ -173,8 +173,8 @@ def _tag_block(files: Files, field_names: FieldNames, flags: Flags) -> Block | N
 def _conll_block(files: Files, flags: Flags) -> Block | None:
     """The block for files with a token and its tag on each line; None for other files.
 
-    The cells of the column of tags are tags in nearly all lines. Raises
-    FlagError for several such columns, unknown prefixes of types, and nested tags.
+    The cells of the column of tags are tags in nearly all lines. Raises FlagError for several such
+    columns, unknown prefixes of types, and nested tags.
     """
     rows = [row for file in files.members for row in _conll_rows(file)]
     columns = range(max(map(len, rows), default=0))
