@@ -65,7 +65,7 @@ class Conversation:
                 import readline  # noqa: F401
 
     def lines(self) -> Iterator[str]:
-        """Input lines up to Ctrl-D or the end of the pipe."""
+        """Input lines up to Ctrl-D or a pipe's end. Raises WxbError if a pipe is not UTF-8."""
         if not self.is_terminal:
             from wxb.cli.inputs import standard_input
 
@@ -111,6 +111,7 @@ class Conversation:
                 self._answer(text)
 
     def _answer(self, text: str) -> None:
+        """Stream an answer; add `text` and its pieces to `messages`, unless empty or failed."""
         messages = [*self.messages, {"role": "user", "content": text}]
         pieces: list[str] = []
         try:

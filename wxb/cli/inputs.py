@@ -113,6 +113,7 @@ class TextReader:
                 yield Item(where, None, f"{file}: {place}: {error.reason}: {error.detail}")
 
     def _text(self, content: Any, corpus: Corpus | None) -> str:
+        """The text in `field`, the corpus's input field or one of FIELDS; else RecordError."""
         if isinstance(content, str):
             return content
         fields = content if isinstance(content, Mapping) else {}
