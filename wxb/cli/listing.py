@@ -42,7 +42,7 @@ def overview(
         yield Text()
     for section, header, cell in (
         ("lessons", ["lesson", "metric (95% interval)", "state"], _headline_metrics),
-        ("backbones", ["backbone", "on held-out texts", "state"], _backbone_metrics),
+        ("backbones", ["backbone", "on held-out texts", "state"], _perplexity_and_size),
         ("corpora", ["corpus", "labelled records by split", "state"], _labelled_records),
     ):
         if rows := [(name, facts, cell(facts)) for name, facts in blocks[section].items()]:
@@ -155,6 +155,7 @@ def _block_table(header: Sequence[str], rows: Iterable[tuple[Any, ...]]) -> Rend
 
 
 def _counts_table(title: str, rows: Mapping[str, Mapping[str, float | None]]) -> RenderableType:
+    """A row per split; the columns are the keys of the first row. None is shown as –."""
     header = ["split", *map(formatting.words, next(iter(rows.values())))]
     counts = (
         (name, *("–" if n is None else f"{n:,}" for n in row.values()))
@@ -177,7 +178,7 @@ def _description(facts: Facts) -> str:
     return f"{facts['origin']}, {facts['objective']}; {facts['corpus']}"
 
 
-def _backbone_metrics(backbone: Facts) -> str:
+def _perplexity_and_size(backbone: Facts) -> str:
     metrics = backbone["metrics"]
     if not metrics:
         return "–"
@@ -216,7 +217,7 @@ def _by_first_stage(changes: Sequence[Mapping[str, str]]) -> list[tuple[str, str
 
 
 def _split_counts(split: Facts) -> dict[str, int]:
-    """Numbers of records, gold items and groups of a split, and lengths of its texts."""
+    """Numbers of labelled and unlabelled records, gold items and groups; lengths of texts."""
     counts = {
         key: sum(by_name.values())
         for key, by_name in split.items()
