@@ -101,7 +101,7 @@ def usage_error(option: str, fault: str) -> NoReturn:
 
 
 def split_options(arguments: Iterable[str]) -> tuple[list[str], dict[str, str]]:
-    """Positional arguments, and options such as `--max-length 9`, by name: `max_length`."""
+    """Positional arguments, and options by name (`--max-length 9`: `max_length`). Refuses `-x`."""
     inputs: list[str] = []
     options: dict[str, str] = {}
     rest = iter(arguments)

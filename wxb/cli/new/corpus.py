@@ -64,7 +64,7 @@ def new_corpus(
 
 
 def _recognize(files: Files, task: str | None, flags: Flags) -> tuple[str, Block]:
-    """The task of some files and their block. Raises FlagError if none or several fit."""
+    """The only task that fits files, and their block; else FlagError, or WxbError if unreadable."""
     known = recognition.supported_tasks()
     if task is not None and task not in known:
         raise WxbError(f"--task: found {task!r}{choices(task, known)}")

@@ -91,7 +91,8 @@ def pretrained_language(
     """The language of a corpus whose study gets the pretrained model, else None and why not.
 
     The model must be installed, and read the one language of the corpus: `language`, that of
-    params.yaml or that of its records. An encoder reads English, Whisper any.
+    params.yaml or that of its records. An encoder reads English, Whisper any. The reason is "" if
+    the task's template has no such model.
     """
     backbones = first_study(corpus.task, "study", name)["backbones"].values()
     checkpoints = [block["checkpoint"] for block in backbones if "checkpoint" in block]
@@ -189,7 +190,7 @@ def _trains_model(experiment: Mapping[str, Any], backbones: Content) -> bool:
 
 
 def parse_grid(settings: Sequence[str]) -> dict[str, list[Any]]:
-    """Values by key from `KEY=VALUE,VALUE`, joined if a key repeats. WxbError for other forms."""
+    """Values by key from `KEY=VALUE,VALUE`. Keys may repeat; WxbError for a value that does."""
     grid: dict[str, list[Any]] = {}
     for setting in settings:
         key, equals, values = setting.partition("=")
