@@ -114,7 +114,7 @@ def check(content: Any, path: Path = PARAMS) -> Params:
     except ValidationError as error:
         errors = [_explain(fault, content) for fault in error.errors()]
     else:
-        errors = list(_reference_errors(params))
+        errors = list(_errors_between_blocks(params))
     if errors:
         raise ParamsError(f"{path}:\n" + "\n".join(f"  {error}" for error in errors))
     return params
@@ -147,7 +147,7 @@ def _explain(fault: Mapping[str, Any], content: Any) -> str:
     return f"{key}: found {found}; {fault['msg']}{hint}"
 
 
-def _reference_errors(params: Params) -> Iterator[str]:
+def _errors_between_blocks(params: Params) -> Iterator[str]:
     for name, backbone in params.backbones.items():
         if backbone.corpus not in params.corpora:
             yield _unknown(f"backbones.{name}.corpus", "corpus", backbone.corpus, params.corpora)

@@ -189,7 +189,7 @@ class Corpus(Section):
         return "correct them in the file"
 
     @model_validator(mode="after")
-    def _check_origin(self) -> Self:
+    def _refuse_several_origins_and_equal_names(self) -> Self:
         origins = [name for name in ("generate", "hub", "urls") if getattr(self, name)]
         if len(origins) > 1:
             raise ValueError(f"a corpus has one origin; found {' and '.join(origins)}")

@@ -155,7 +155,7 @@ class Prompted(Network):
         return ["few-shot" if self.encoding.shots else "zero-shot"]
 
     @model_validator(mode="after")
-    def _shots_replace_training(self) -> Self:
+    def _shots_need_instruction_and_frozen(self) -> Self:
         if self.encoding.shots and not (self.encoding.instruction and self.tuning.frozen):
             raise ValueError(
                 "`encoding.shots` needs `encoding.instruction` and `tuning.frozen: true`"

@@ -51,7 +51,7 @@ class ImagesLesson(Lesson):
     training: Training
 
     @model_validator(mode="after")
-    def _only_cifar_has_test_set(self) -> Self:
+    def _test_share_unless_cifar(self) -> Self:
         if (self.source == "cifar-10") != (self.split.test is None):
             raise ValueError("`split.test` is null for cifar-10 alone, which has test pictures")
         return self
