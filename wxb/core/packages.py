@@ -46,7 +46,7 @@ PACKAGES: dict[str, tuple[str, dict[str, tuple[str, ...]]]] = {
 
 
 def is_installed(name: str) -> bool:
-    """Whether the package of a checkpoint in PACKAGES is installed."""
+    """Whether the package of `name`, a key of PACKAGES, is installed."""
     files = [part for parts in PACKAGES[name][1].values() for part in parts]
     return all(find_spec(file.partition("/")[0]) for file in files)
 

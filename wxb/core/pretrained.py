@@ -37,7 +37,7 @@ CONSTANTS = (".attn.bias", ".attention.bias", ".masked_bias")  # older transform
 
 
 def config(folder: str | Path) -> Any:
-    """Load the configuration of a model. Raises WxbError as `require_no_code` does."""
+    """Load the config of a model folder or GGUF file. Raises WxbError as `require_no_code` does."""
     from transformers import AutoConfig
     from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
 
@@ -49,7 +49,7 @@ def config(folder: str | Path) -> Any:
 
 
 def tokenizer(folder: str | Path) -> PreTrainedTokenizerBase:
-    """Load the tokenizer of a folder. Raises WxbError as `require_no_code` does."""
+    """Load the tokenizer of a folder or GGUF file. Raises WxbError as `require_no_code` does."""
     from transformers import AutoTokenizer
 
     path, options = _path_and_options(folder)
@@ -59,7 +59,7 @@ def tokenizer(folder: str | Path) -> PreTrainedTokenizerBase:
 def model(
     cls: Any, folder: str | Path, *, new_heads: bool = False, **options: Any
 ) -> PreTrainedModel:
-    """Load a model from safetensors with the class `cls` of transformers.
+    """Load a model from safetensors or a GGUF file with the class `cls` of transformers.
 
     With `new_heads`, weights outside the backbone may be missing, and are then random. Surplus
     heads are dropped, and poolers are never needed. Raises WxbError as `require_no_code` does, for

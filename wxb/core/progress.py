@@ -26,7 +26,7 @@ class Progress:
 
     `console` is the stream of all instances. A stage redirects standard error to its log, and sets
     `console` to the terminal and `stage` to its name. If `callback` is set, it is called instead of
-    printing.
+    printing. A `total` of 1 prints and writes nothing.
     """
 
     stage: str = ""
@@ -39,7 +39,7 @@ class Progress:
         self.last_write = self.start - SECONDS_BETWEEN_WRITES
 
     def update(self, done: int, **metrics: float | str) -> None:
-        """Call `callback`, or print every few seconds and at the end, unless `total` is 1."""
+        """Call `callback`; else print at intervals and at the end, and write the progress file."""
         if Progress.callback:
             Progress.callback(done, self.total)
             return
