@@ -52,10 +52,10 @@ def annotator_of(record: Content) -> str | None:
 
 
 def _label_studio(record: Content, annotator: str | None) -> Content:
-    """The fields of a task's `data`, with the spans, class and text areas of its annotations.
+    """A task as its `data` with the spans, class and text areas of its annotations; others as is.
 
-    If an annotator is named, other annotations are ignored; so are those that are not marked
-    `ground_truth`, if one is. Spans and class are None if nobody annotated the task.
+    Ignores cancelled annotations, those of others if an annotator is named, and those not marked
+    `ground_truth` if one is. Spans and class are None if nobody annotated the task.
     """
     data, annotations = record.get("data"), record.get("annotations")
     if not (isinstance(data, Mapping) and isinstance(annotations, list)):
@@ -100,7 +100,7 @@ def _annotator_id(annotation: Content) -> str:
 
 
 def _label_studio_min(record: Content) -> Content:
-    """A task of JSON-MIN or CSV, whose cells are JSON, with its spans (maybe none) and classes."""
+    """A task of JSON-MIN or CSV with parsed cells, spans (maybe none) and classes; others as is."""
     if not record.keys() >= MIN_KEYS:
         return record
     record = {key: parse_json_cell(value) for key, value in record.items()}
@@ -114,7 +114,7 @@ def _label_studio_min(record: Content) -> Content:
 
 
 def _prodigy(record: Content) -> Content:
-    """The chosen option as the class; a rejected or ignored text is not labelled.
+    """The chosen option as the class; rejected or ignored texts get spans and class None.
 
     Raises RecordError for a yes or no to a span, as the other spans of its text are unknown.
     """
@@ -142,7 +142,7 @@ def _doccano(record: Content) -> Content:
 
 def _datasets_spans(record: Content) -> Content:
     """The spans that `datasets` stores as an object of equally long lists, as a list of spans."""
-    lists = {key: value for key, value in record.items() if _is_object_of_lists(value)}
+    lists = {key: value for key, value in record.items() if _is_object_of_span_lists(value)}
     for key, value in lists.items():
         rows = zip(*value.values(), strict=True)
         lists[key] = [dict(zip(value, row, strict=True)) for row in rows]
@@ -150,7 +150,7 @@ def _datasets_spans(record: Content) -> Content:
 
 
 def _spacy_cats(record: Content) -> Content:
-    """The category with the highest score as the class; None if no score is above 0."""
+    """The category with the highest score as the class, None if 0; RecordError if several tie."""
     cats = record.get("cats")
     if not isinstance(cats, Mapping):
         return record
@@ -201,7 +201,7 @@ def _begins_with_triple(mention: Any) -> bool:
     return is_list and type(mention[0]) is type(mention[1]) is int and isinstance(mention[2], str)
 
 
-def _is_object_of_lists(value: Any) -> bool:
+def _is_object_of_span_lists(value: Any) -> bool:
     if not isinstance(value, Mapping) or not any("start" in key for key in value):
         return False
     lengths = {len(each) if isinstance(each, list) else None for each in value.values()}
