@@ -177,7 +177,8 @@ def _divide_by_share(records: Sequence[Record], split: Split, seed: int) -> Spli
 
     Further test sets come first, by whole values of a field, then test, then valid. Units of
     records that must stay together are shuffled by a hash of seed and name, so neither the order of
-    the file nor other records change the order. A split takes units in this order up to its share.
+    the file nor other records change the order. In this order, a split takes each unit of
+    which at least half fits in its share; train gets the rest.
     """
     held_out = enumerate(split.held_out_fields.items())
     steps: list[tuple[str, float, Callable[[Record], str]]] = [

@@ -51,7 +51,7 @@ def raw_records(
     columns: Sequence[str] | None = None,
     annotator: str | None = None,
 ) -> Iterator[Raw]:
-    """Yield the records of a file; its suffix names the format, JSON if unknown.
+    """Yield the records of a file, or RecordErrors; its suffix names the format, else JSON.
 
     Cells of CSV are text, except in `json_column`, which has JSON or Python literals. The delimiter
     and encoding of CSV are detected; `repaired` names a legacy encoding. `columns` are the names of
@@ -88,7 +88,7 @@ def _unadapted(file: Path, json_column: str | None, columns: Sequence[str] | Non
 
 
 def _json(file: Path) -> Iterator[Raw]:
-    """The objects of a list, alone or under one name; of an object by ids; or a single one."""
+    """The objects of a list, alone or under a name; of an object by ids; of lines; or just one."""
     text = decode(file)
     records = _json_or_error(text)
     if isinstance(records, RecordError):
@@ -123,10 +123,10 @@ def _jsonl(file: Path) -> Iterator[Raw]:
 
 
 def _table(file: Path, json_column: str | None, columns: Sequence[str] | None) -> Iterator[Raw]:
-    """The rows of a table; `columns` names its columns if it has no header.
+    """The rows of a table, RecordErrors for broken ones; `columns` names those without a header.
 
     In tables with tabs or bars, quotation marks are text unless all of them enclose cells. Raises
-    WxbError if two columns have the same name.
+    WxbError if two columns have the same name, or if the file has a header despite `columns`.
     """
     text, legacy = decode_legacy(file, LEGACY if file.suffix.lower() in TABLES else ())
     repaired = (f"read as {legacy}",) if legacy else ()
