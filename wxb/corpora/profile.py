@@ -18,7 +18,7 @@ SENTENCE_END = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])")
 def profile(
     splits: Mapping[str, Sequence[Record]], rejects: Sequence[Reject], task: Reading
 ) -> dict[str, Any]:
-    """Counts of records, rejects and gold by split, and similarity of test sets to training."""
+    """Counts by split, of rejects and of repairs; labels; nearness and `verbatim` of test sets."""
     records = [record for members in splits.values() for record in members]
     test_sets = [name for name in splits if name not in ("train", "valid")]
     return {

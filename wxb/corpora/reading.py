@@ -8,7 +8,7 @@ import re
 import sys
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 from hashlib import blake2b
 from pathlib import Path
@@ -132,7 +132,7 @@ class Contents(NamedTuple):
 
 
 def summarize_rejects(rejects: Sequence[Reject], corpus: Corpus) -> str:
-    """How many records were rejected, the most frequent reason with an example, and what to do."""
+    """The number of rejects (at least one), the commonest reason, an example, and what to do."""
     ((reason, count),) = Counter(reject.reason for reject in rejects).most_common(1)
     example = next(reject for reject in rejects if reject.reason == reason)
     return (
@@ -201,9 +201,9 @@ def read_folder(
 
 
 def _record_or_reject(
-    raw: Raw, corpus: Corpus, task: Reading, path: str, split: str | None, seen_ids: set[str]
+    raw: Raw, corpus: Corpus, task: Reading, path: str, split: str | None, seen_ids: Set[str]
 ) -> Record | Reject:
-    """The checked record; a repeated id is rejected, or replaced if splits are in files."""
+    """A record or a reject; ids in `seen_ids` are rejected, or replaced if files define splits."""
     content = raw.content
     origin = f"{path}:{raw.place}"  # unique, as it may become the id
     try:
