@@ -168,7 +168,7 @@ class Template:
     ) -> Truncation:
         """Drop the oldest turns until at most `max_tokens` are left; the system message stays.
 
-        A turn is a question with its answer. `answer_next`: see `tokens`.
+        A turn is a question with its answer. Tokens are None if the last turn alone is too long.
         """
         system = list(conversation[: conversation[0]["role"] == "system"])
         turns = list(conversation[len(system) :])
@@ -188,7 +188,10 @@ class Template:
     def pieces(
         self, conversation: Sequence[Message], *, answer_next: bool = False
     ) -> Iterator[Piece]:
-        """The text of a conversation, in parts; an answer goes up to its end."""
+        """The text of a conversation, in parts; an answer goes up to its end, special tokens alone.
+
+        Raises WxbError if the template changes the text before an answer.
+        """
         end, literals = self._end_token, dict[int, str]()
 
         def hide(match: re.Match[str]) -> str:
@@ -238,7 +241,7 @@ class Template:
     def _render(
         self, conversation: Sequence[Message], *, answer_next: bool = False, thinking: bool = False
     ) -> str:
-        """The text of a conversation by the template; `thinking` sets its `enable_thinking`."""
+        """The text by the template, WxbError if it refuses; `thinking` sets `enable_thinking`."""
         from jinja2 import TemplateError
         from transformers.utils.chat_template_utils import render_jinja_template
 

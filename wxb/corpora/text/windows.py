@@ -32,7 +32,7 @@ def sliding_windows(row_splits: NDArray[np.int64], *, size: int, stride: int) ->
     """Windows of at most `size` tokens; neighbours share min(`stride`, `size` - 1) or more.
 
     `row_splits` is that of `Encoded`. The last window of a text ends with the text and is full if
-    the text has `size` tokens or more.
+    the text has `size` tokens or more. An empty text has one window, which is empty.
     """
     lengths = np.diff(row_splits)
     step = max(1, size - stride)
