@@ -35,8 +35,8 @@ MIB = 2**20
 def fetch(download: Download, folder: Path, *, caption: str) -> None:
     """Copy a file of the web into a folder: from WXB_DOWNLOADS, from the cache, or downloaded.
 
-    Raises WxbError if the download fails, or if the file does not have the hash `sha256`; it is
-    then cached by the hash that it has, so that it can be pinned.
+    Raises WxbError if the download fails, or if the hash of the file is not `sha256`, also if that
+    is None; the file is then cached by its hash, so that it can be pinned.
     """
     mirror = os.environ.get(MIRROR)
     for path in sorted(Path(mirror).rglob("*")) if mirror else ():
