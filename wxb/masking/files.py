@@ -124,7 +124,7 @@ class Source:
 
 
 def format_of(path: Path, default: Format | None = None) -> Format | None:
-    """The format of a known suffix, else `default`. Raises WxbError for an unknown one and None."""
+    """The format of a suffix, else `default`; WxbError for an unknown suffix without a default."""
     suffix = path.suffix.lower()
     if suffix and suffix not in SUFFIXES and not default:
         raise WxbError(f"{path}: unknown suffix; choose --format, or convert it to text or CSV")
@@ -159,9 +159,10 @@ def _leaves(tokens: Iterable[re.Match[str]]) -> Iterator[tuple[str, re.Match[str
 
 
 def _json_texts(source: Source, block: Block) -> Iterator[tuple[int, int, str]]:
-    """The strings of JSON values, or the strings and numbers of the fields that a source names.
+    """Start, end and text of each string of JSON values, or strings and numbers of named fields.
 
-    An empty list or null may stand instead of a text, or of an object with texts.
+    Raises WxbError for invalid JSON and for a value without a named field. An empty list or null
+    may stand instead of a text, or of an object with texts.
     """
     whole = re.compile(r"(?s).*") if source.format == "json" else LINE
     for value in whole.finditer(block.content):

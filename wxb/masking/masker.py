@@ -71,7 +71,7 @@ class Masker:
             self.mapping.add_types(types)
 
     def mask(self, texts: Iterable[Any]) -> list[Any]:
-        """The masked texts, in order; others, such as None, are kept. Does not save `mapping`."""
+        """Mask texts in order; keeps other values; TypeError for a str. Does not save `mapping`."""
         if isinstance(texts, str):
             raise TypeError("mask: found one text; expected a list of them: mask([text])[0]")
         values = [*texts]

@@ -34,7 +34,7 @@ class Edit(NamedTuple):
 
 
 def apply_edits(text: str, edits: Iterable[Edit], brackets: str = BRACKETS[0]) -> str:
-    """The text with its edits applied, with these brackets around types and placeholders."""
+    """The text with its sorted, disjoint edits; `brackets` replace the `<>` of types."""
     parts, end = [], 0
     for edit in edits:
         is_type = edit.new[:1] + edit.new[-1:] == BRACKETS[0]
