@@ -180,7 +180,7 @@ def save_run(scorer: Scorer, folder: Path, run: Run) -> None:
 
 
 def load_run(scorer: Scorer, folder: Path) -> list[Any]:
-    """The predictions that `save_run` wrote."""
+    """The rows of predictions that `save_run` wrote, of type `scorer.ROW`."""
     rows: TypeAdapter[Any] = TypeAdapter(scorer.ROW)
     return [rows.validate_python(row) for row in read_jsonl(folder / PREDICTIONS)]
 

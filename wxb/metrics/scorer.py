@@ -52,7 +52,7 @@ class Scorer(ABC):
         return None
 
     def prediction_row(self, record: Record, prediction: Any, vocabulary: Any) -> Any:
-        """The row of a test record; `group` is empty if it is the input, so the record's own."""
+        """The ROW of a test record; `group` is empty if it is the input, so the record's own."""
         group = "" if record.group == record.input else record.group
         fields = {"id": record.id, "input": record.input, "gold": record.gold, "group": group}
         fields |= {"language": record.language or ""}

@@ -15,7 +15,7 @@ from wxb.models.masks import split_heads
 
 
 def softmax(scores: Tensor, mask: Tensor | None = None) -> Tensor:
-    """Softmax over the unmasked keys: weights (..., S), 0 for masked keys."""
+    """Softmax over the keys where `mask` is true: weights (..., S), 0 for all others."""
     if mask is None:
         return scores.softmax(dim=-1)
     # A finite number instead of -inf: the softmax of a row of -inf is NaN, and so is its gradient.
