@@ -63,7 +63,7 @@ def data_files(folder: Path, corpus: Corpus) -> list[Path]:
 
 
 def has_records(file: Path) -> bool:
-    """Whether the name of a file is that of records with fields."""
+    """Whether the name of a file has one of SUFFIXES and is not that of metadata or a cache."""
     is_cache = file.name.startswith("cache-") and file.suffix == ".arrow"  # of `Dataset.map`
     return file.suffix.lower() in SUFFIXES and file.name not in METADATA_FILES and not is_cache
 
@@ -125,7 +125,7 @@ def refuse_unsupported(file: Path) -> None:
 
 
 def decode(file: Path) -> str:
-    """The text of a UTF-8 file without its BOM. Raises WxbError if empty or not UTF-8."""
+    """The text of a UTF-8 file without its BOM. Raises WxbError if blank or not UTF-8."""
     text, _ = decode_legacy(file, legacy=())
     return text
 

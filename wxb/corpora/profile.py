@@ -49,8 +49,8 @@ def nearness(
     words = distances(_leakage_texts(test, task), _leakage_texts(train, task))
     return {
         "records": len(words),
-        "within_one_word": _share(words <= 1),
-        "within_two_words": _share(words <= 2),
+        "within_one_word": _rounded_share(words <= 1),
+        "within_two_words": _rounded_share(words <= 2),
     }
 
 
@@ -69,7 +69,7 @@ def verbatim(
     for name, parts in (("sentences", SENTENCE_END.split), ("five_words", five_words)):
         counts = Counter(part for text in texts for part in parts(text) if part)
         known = {part for text in others for part in parts(text) if part in counts}
-        shares[name] = _share(np.array([part in known for part in counts.elements()], bool))
+        shares[name] = _rounded_share(np.array([part in known for part in counts.elements()], bool))
     return shares
 
 
@@ -78,7 +78,7 @@ def _leakage_texts(records: Iterable[Record], task: Reading) -> Iterator[str]:
     return filter(None, (task.leakage_text(r) for r in records if r.gold is not None))
 
 
-def _share(mask: NDArray[np.bool_]) -> float | None:
+def _rounded_share(mask: NDArray[np.bool_]) -> float | None:
     return round(float(mask.mean()), 4) if len(mask) else None
 
 

@@ -114,7 +114,7 @@ def _error(name: str, text: str, problem: str) -> WxbError:
 def _place_empty(
     starts: NDArray[np.int64], ends: NDArray[np.int64], rows: NDArray[np.int64]
 ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-    """Move each empty token to the end of the previous one, or to the start of its text."""
+    """Starts and ends with empty tokens at the end of the previous one, or the start of a text."""
     empty = starts == ends
     step = ends.max(initial=0) + 1  # shifts each text behind the previous one
     reached = np.maximum.accumulate(np.where(empty, 0, ends) + rows * step) - rows * step
