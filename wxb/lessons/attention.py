@@ -41,7 +41,7 @@ def run(params: Params, name: str) -> Lesson:
             f"{name}_max": round(max(shares[name] for shares in shares_by_head.values()), 6)
             for name in NAMES
         },
-        answer=_most_focused_head(shares_by_head),
+        answer=_answer(shares_by_head),
         facts=[
             counted(len(tokens), "tokens"),
             f"{counted(layers, 'layers')} of {counted(heads, 'heads')}",
@@ -101,7 +101,7 @@ def attention_by_target(weights: Floats) -> dict[str, float]:
     return {**shares, "first": first, "others": max(0.0, 1 - sum(shares.values()) - first)}
 
 
-def _most_focused_head(shares_by_head: dict[tuple[int, int], dict[str, float]]) -> str:
+def _answer(shares_by_head: dict[tuple[int, int], dict[str, float]]) -> str:
     candidates = [(s[name], head, name) for head, s in shares_by_head.items() for name in NAMES]
     share, (layer, head), name = max(candidates, key=itemgetter(0))
     targets = {"itself": "the token itself", "first": "the first token"}

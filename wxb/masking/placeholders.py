@@ -89,7 +89,7 @@ class Placeholders:
         self._bare = re.compile(bare, re.IGNORECASE)
 
     def _add(self, label: str, number: int, value: str) -> str:
-        placeholder, folded = f"<{label}_{number}>", _folded(label)
+        placeholder, folded = f"<{label}_{number}>", _label_key(label)
         self._by_value[label, value], self.values[placeholder] = placeholder, value
         self._by_name[folded, number] = value
         self._last[folded] = max(number, self._last.get(folded, 0))
@@ -100,7 +100,7 @@ class Placeholders:
         """The placeholder of a value; adds a new one if there is none."""
         label = _label(type_)
         known = self._by_value.get((label, value))
-        return known or self._add(label, self._last.get(_folded(label), 0) + 1, value)
+        return known or self._add(label, self._last.get(_label_key(label), 0) + 1, value)
 
     def escape(self, text: str, spans: Iterable[tuple[int, int, str]]) -> Iterator[Edit]:
         """Yield edits that replace strings like placeholders outside of spans by LITERAL ones."""
@@ -126,7 +126,7 @@ class Placeholders:
             yield edits
 
     def _value(self, label: str, number: str) -> str | None:
-        return self._by_name.get((_folded(label), int(number)))
+        return self._by_name.get((_label_key(label), int(number)))
 
     def save(self) -> None:
         """Write the file atomically, if it or a value is new; only its owner may read it."""
@@ -143,7 +143,7 @@ def _label(type_: str) -> str:
     return _NOT_IN_LABELS.sub("", _narrow(type_)).strip() or LITERAL
 
 
-def _folded(label: str) -> str:
+def _label_key(label: str) -> str:
     return re.sub("[_ -]", "_", label.replace("\\", "").casefold())
 
 
