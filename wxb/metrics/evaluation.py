@@ -100,7 +100,7 @@ def compare(
 def _test_set_comparison(
     scorer: Scorer, systems: Mapping[str, Evaluation], baselines: Collection[str]
 ) -> dict[str, Any]:
-    """The scores of systems, and differences of the headline of all pairs without baselines.
+    """`systems` with scores, `pairs` of non-baselines with differences of the headline, and facts.
 
     Raises WxbError if systems were scored on different records.
     """
@@ -186,7 +186,7 @@ def load_run(scorer: Scorer, folder: Path) -> list[Any]:
 
 
 def _mean(values: Sequence[Any]) -> Any:
-    """The mean of numbers, an integer for counts; of tables the first."""
+    """The rounded mean of numbers, an integer for counts; the first of tables."""
     if isinstance(values[0], int):
         return round(fmean(values))
     return round(fmean(values), DIGITS) if isinstance(values[0], float) else values[0]

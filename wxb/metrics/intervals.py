@@ -202,7 +202,7 @@ def _interval(
 
 
 def _excess_kurtosis(values: NDArray[np.float64]) -> float:
-    """By how much the kurtosis of values (N,) exceeds that of N normal ones on average."""
+    """Excess of the kurtosis of values (N,) over the mean of N normal ones; at least 0."""
     count, squares = len(values), np.square(values - values.mean())
     if not squares.any():
         return 0.0

@@ -78,7 +78,7 @@ class Scorer(ABC):
         return {"support": len(rows)}
 
     def sums(self, rows: Sequence[Any]) -> dict[str, Any]:
-        """The sums of the statistics of rows: a number or (K,) by name."""
+        """The sums of the statistics of rows by name: NumPy numbers, or arrays (K,)."""
         return {name: values.sum(axis=0) for name, values in self.statistics(rows).items()}
 
     def rounded_scores(self, rows: Sequence[Any]) -> dict[str, float]:
