@@ -14,6 +14,8 @@ from wxb.project import params_file
 FOLDER = Path("params")
 BASE = "demo"
 
+Key = tuple[str, ...]  # the section and name of a block, or the key of another value
+
 
 class Switch(NamedTuple):
     """The keys and blocks (`corpora.weibo`) that a profile added, removed or changed."""
@@ -32,29 +34,24 @@ def switch(profile: str) -> Switch:
 
     Raises ParamsError if there is no such profile, or if the result would be invalid.
     """
-    before, profiles = _blocks(content := read_yaml(PARAMS)), contents()
+    content, profiles = read_yaml(PARAMS), contents()
     if profile not in profiles:
         raise ParamsError(f"no profile {profile!r} in {FOLDER}/; choose from {', '.join(profiles)}")
+    before = _blocks(content)
     blocks = {name: _blocks(params) for name, params in profiles.items()}
-    base = blocks.get(BASE, {}).keys()
-    own = {n: {key for key in each if len(key) > 1} - base for n, each in blocks.items()}
+    own = {n: {k for k in each if len(k) == 2} - blocks[BASE].keys() for n, each in blocks.items()}
     others = {name: (before.keys() & keys) - own[profile] for name, keys in own.items()}
-    after = dict(before)
+    obsolete = set[Key]()
     for name, keys in others.items():
         if all(before[key] == blocks[name][key] for key in keys):
-            after = {key: block for key, block in after.items() if key not in keys}
-    kept = [name for name, keys in others.items() if keys & after.keys()]
-    for name in (BASE, profile):
-        for key, block in blocks[name].items():
-            if key in after or key in own[profile] or len(key) == 1:
-                after[key] = _deep_merge(after.get(key), block)
-    result: dict[str, Any] = {key: {} for key, value in content.items() if isinstance(value, dict)}
-    for (section, *names), block in after.items():
-        if names:
-            result.setdefault(section, {})[names[0]] = block
-        else:
-            result[section] = block
-    params_file.write(result)
+            obsolete |= keys
+    kept = [name for name, keys in others.items() if keys - obsolete]
+    after = {key: block for key, block in before.items() if key not in obsolete}
+    for key, block in [*blocks[BASE].items(), *blocks[profile].items()]:
+        if key in after or key in own[profile] or len(key) == 1:
+            after[key] = _deep_merge(after.get(key), block)
+    empty_sections = {key: {} for key, value in content.items() if isinstance(value, dict)}
+    params_file.write(empty_sections | _sections(after))
     added = [".".join(key) for key in after if key not in before]
     removed = [".".join(key) for key in before if key not in after]
     changed = [".".join(key) for key in before if after.get(key, before[key]) != before[key]]
@@ -72,13 +69,24 @@ def studies() -> set[str]:
     return {name for params in contents().values() for name in params.get("studies") or {}}
 
 
-def _blocks(params: Mapping[str, Any]) -> dict[tuple[str, ...], Any]:
+def _blocks(params: Mapping[str, Any]) -> dict[Key, Any]:
     """The blocks of params.yaml by section and name, and its other values by their key."""
-    blocks: dict[tuple[str, ...], Any] = {}
+    blocks: dict[Key, Any] = {}
     for key, value in params.items():
         is_section = isinstance(value, Mapping)
         blocks |= {(key, name): value[name] for name in value} if is_section else {(key,): value}
     return blocks
+
+
+def _sections(blocks: Mapping[Key, Any]) -> dict[str, Any]:
+    """The content of params.yaml with these blocks and values: the inverse of `_blocks`."""
+    params: dict[str, Any] = {}
+    for (section, *names), block in blocks.items():
+        if names:
+            params.setdefault(section, {})[names[0]] = block
+        else:
+            params[section] = block
+    return params
 
 
 def _deep_merge(value: Any, overlay: Any) -> Any:
