@@ -30,6 +30,7 @@ DETAIL = 200  # characters of the details of a reject
 SEPARATOR = re.compile(r'"?sep=(.)"?(?=[\r\n])', re.IGNORECASE)
 
 Names = Mapping[str, Sequence[str]]  # of classes that are stored as numbers, by field
+Row = tuple[int, list[str], list[str]]  # of a table: the number of its last line, cells and lines
 
 
 class Raw(NamedTuple):
@@ -131,23 +132,17 @@ def _table(file: Path, json_column: str | None, columns: Sequence[str] | None) -
     text, legacy = decode_legacy(file, LEGACY if file.suffix.lower() in TABLES else ())
     repaired = (f"read as {legacy}",) if legacy else ()
     csv.field_size_limit(2**31 - 1)
-    if mark := SEPARATOR.match(text):
-        text = text[mark.end() :]
+    separator = SEPARATOR.match(text)
+    if separator:
+        text = text[separator.end() :]
     has_tabs = columns and file.suffix.lower() != ".csv" and "\t" in text.partition("\n")[0]
-    delimiter = mark[1] if mark else "\t" if has_tabs else _detect_delimiter(text)
+    delimiter = separator[1] if separator else "\t" if has_tabs else _detect_delimiter(text)
     is_quoted = delimiter not in "\t|" or (not columns and _is_quoted(text, delimiter))
-    names, first, last = columns, set[str](), set[str]()  # the first and last cells of rows
-    for number, cells, lines in _rows_with_lines(file, text, delimiter, is_quoted):
-        if names is None:
-            names = cells
-            repeated = [name for name, count in Counter(names).items() if name and count > 1]
-            if repeated:
-                raise WxbError(
-                    f"{file}: two columns are called {repeated[0]!r}; rename or remove one, or name"
-                    " the columns with --columns if the file has no header"
-                )
-            continue
-        if not first and [*names] == cells:
+    rows = _rows_with_lines(file, text, delimiter, is_quoted)
+    names = columns or _header(file, rows)
+    first_cells, last_cells = set[str](), set[str]()
+    for number, cells, lines in rows:
+        if not first_cells and [*names] == cells:
             raise WxbError(
                 f"{file}: its first line is a header; leave --columns out, and name it .tsv or .csv"
             )
@@ -157,26 +152,43 @@ def _table(file: Path, json_column: str | None, columns: Sequence[str] | None) -
             if not any(cells[len(names) :]) and len(cells) > len(names):
                 detail += "; rows end with a delimiter, so add one to the header"
             content = RecordError("broken CSV", detail)
-        elif len(lines) > 1 and all(x.count(delimiter) == len(names) - 1 > 0 for x in lines):
-            rows = [line.strip("\r\n").split(delimiter) for line in lines]
-            is_known = {r[0] for r in rows[1:]} <= first or {r[-1] for r in rows[:-1]} <= last
-            if len(lines) > 4 or is_known:
+        elif inner := _rows_in_cells(lines, delimiter, len(names)):
+            has_known_first = {row[0] for row in inner[1:]} <= first_cells
+            has_known_last = {row[-1] for row in inner[:-1]} <= last_cells
+            if len(inner) > 4 or has_known_first or has_known_last:
                 begin = number - len(lines) + 1
                 detail = f"its quotation mark in line {begin} swallows {len(lines) - 1} whole rows"
                 content = RecordError("broken CSV", detail)
-        elif len(first) < 10_000:
-            first.add(cells[0])
-            last.add(cells[-1])
+        elif len(first_cells) < 10_000:
+            first_cells.add(cells[0])
+            last_cells.add(cells[-1])
         yield Raw(f"line {number}", content, repaired)
+
+
+def _header(file: Path, rows: Iterator[Row]) -> list[str]:
+    """The cells of the first row. Raises WxbError if two are equal, unless they are empty."""
+    _, names, _ = next(rows, (0, [], []))
+    repeated = [name for name, count in Counter(names).items() if name and count > 1]
+    if repeated:
+        raise WxbError(
+            f"{file}: two columns are called {repeated[0]!r}; rename or remove one, or name"
+            " the columns with --columns if the file has no header"
+        )
+    return names
+
+
+def _rows_in_cells(lines: Sequence[str], delimiter: str, width: int) -> list[list[str]]:
+    """The cells of each line of one quoted row; empty unless each line looks like a row itself."""
+    if len(lines) == 1 or not all(line.count(delimiter) == width - 1 > 0 for line in lines):
+        return []
+    return [line.strip("\r\n").split(delimiter) for line in lines]
 
 
 def _lines(text: str) -> Iterator[str]:
     return iter(io.StringIO(text, newline=""))
 
 
-def _rows_with_lines(
-    file: Path, text: str, delimiter: str, is_quoted: bool
-) -> Iterator[tuple[int, list[str], list[str]]]:
+def _rows_with_lines(file: Path, text: str, delimiter: str, is_quoted: bool) -> Iterator[Row]:
     """The number of the last line of each row, its cells, and its lines, in a list that is reused.
 
     Raises WxbError, which names the first line of the row.
