@@ -61,37 +61,42 @@ def _label_studio(record: Content, annotator: str | None) -> Content:
     if not (isinstance(data, Mapping) and isinstance(annotations, list)):
         return record
     task = {**data, "id": record.get("id"), "spans": None, "label": None}
-    results: dict[str, tuple[Any, Any, Any]] = {}
     annotations = [a for a in annotations if not a.get("was_cancelled")]
     names = {_annotator_id(annotation) for annotation in annotations}
     if annotator and names and annotator not in names:
         raise RecordError(OTHER, f"found {', '.join(sorted(names))}")
     annotations = [a for a in annotations if annotator in (None, _annotator_id(a))]
+    results: dict[str, tuple[Any, Any, Any]] = {}
     for annotation in [a for a in annotations if a.get("ground_truth")] or annotations:
-        name, regions = _annotator_id(annotation), annotation.get("result") or []
-        values = [region.get("value", {}) for region in regions]
-        mentions = [_with_label(value) for value in values if _is_labelled_span(value)]
-        marked = {str(r.get("to_name")) for r in regions if _is_labelled_span(r.get("value"))}
-        if len(marked) > 1:
-            raise RecordError("several texts", f"spans of {', '.join(sorted(marked))}; keep one")
-        own = [v for v in zip(regions, values, strict=True) if "start" not in v[1]]  # not of spans
-        classes = [(r.get("from_name"), c) for r, v in own for c in v.get("choices", [])]
-        texts = {
-            r["from_name"]: "\n".join(r["value"]["text"])
-            for r in regions
-            if r.get("type") == "textarea"
-        }
-        result = mentions, classes, texts
+        name, result = _annotator_id(annotation), _label_studio_result(annotation)
         if results.setdefault(name, result) != result:
             raise RecordError(ANNOTATORS, f"two annotations of {name} differ; keep one")
-    first, *others = results.values() or [None]
-    if any(result != first for result in others):
+    if not results:
+        return task
+    (mentions, classes, texts), *others = results.values()
+    if any(result != (mentions, classes, texts) for result in others):
         raise RecordError(ANNOTATORS, f"found {', '.join(sorted(results))}; name one")
-    if first:
-        task["spans"], classes, texts = first
-        task |= {CONTROLS: sorted({str(control) for control, _ in classes})}
-        task |= {"label": _at_most_one([name for _, name in classes]), **texts}
-    return task
+    controls = sorted({str(control) for control, _ in classes})
+    label = _at_most_one([name for _, name in classes])
+    return {**task, "spans": mentions, CONTROLS: controls, "label": label, **texts}
+
+
+def _label_studio_result(annotation: Content) -> tuple[list[Content], list[Any], dict[str, str]]:
+    """The spans of an annotation, its classes with their controls, and its text areas by name."""
+    regions = annotation.get("result") or []
+    spans = [region for region in regions if _is_labelled_span(region.get("value"))]
+    mentions = [_with_label(span["value"]) for span in spans]
+    texts = {str(span.get("to_name")) for span in spans}
+    if len(texts) > 1:
+        raise RecordError("several texts", f"spans of {', '.join(sorted(texts))}; keep one")
+    others = [region for region in regions if "start" not in region.get("value", {})]
+    classes = [
+        (region.get("from_name"), name)
+        for region in others
+        for name in region.get("value", {}).get("choices", [])
+    ]
+    areas = [region for region in regions if region.get("type") == "textarea"]
+    return mentions, classes, {a["from_name"]: "\n".join(a["value"]["text"]) for a in areas}
 
 
 def _annotator_id(annotation: Content) -> str:
