@@ -15,7 +15,7 @@ releases (issues 1517 and 1553).
 
 import unicodedata
 from collections.abc import Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -58,25 +58,19 @@ def token_offsets(
 
     covering = np.flatnonzero(ends > starts)
     low, high = starts[covering], ends[covering]
-    descend = (np.diff(low) < 0) | (np.diff(high) < 0) | (high[:-1] - low[1:] > 1)
-    misplaced[covering[1:][descend]] = True
+    is_disordered = (np.diff(low) < 0) | (np.diff(high) < 0) | (high[:-1] - low[1:] > 1)
+    misplaced[covering[1:][is_disordered]] = True
     if misplaced.any():
         token = int(np.argmax(misplaced))
         start, end = offsets[token].tolist()
         raise _error(name, texts[rows[token]], f"a token has offsets {start}:{end}")
 
-    @lru_cache
-    def is_dropped(character: str) -> bool:
-        alone = backend.encode(character, add_special_tokens=False).ids
-        return bool(_is_blank(backend, np.array(alone, np.int32)).all())
-
-    size = len(joined) + 1
-    depth = np.cumsum(np.bincount(low, minlength=size) - np.bincount(high, minlength=size))
-    for index in np.flatnonzero(visible & (depth[:-1] == 0)).tolist():
-        first, last = np.searchsorted(high, [index, index + 1])  # the tokens that end here
+    is_dropped = lru_cache(partial(_is_dropped, backend))
+    for index in _uncovered(low, high, visible):
         character = joined[index]
         if is_dropped(character):
             continue
+        first, last = np.searchsorted(high, [index, index + 1])  # the tokens that end here
         is_mark = unicodedata.category(character).startswith("M") or ord(character) in _JAMO
         if not is_mark or first == last:
             row = int(np.searchsorted(base, index, "right")) - 1
@@ -96,6 +90,21 @@ def _trim(
     covering = last > first
     trimmed = np.where(covering, positions[first], starts)
     return trimmed, np.where(covering, positions[last - 1] + 1, trimmed)
+
+
+def _uncovered(
+    starts: NDArray[np.int64], ends: NDArray[np.int64], visible: NDArray[np.bool_]
+) -> list[int]:
+    """The indices of visible characters that are in no range."""
+    size = len(visible) + 1
+    depth = np.cumsum(np.bincount(starts, minlength=size) - np.bincount(ends, minlength=size))
+    return np.flatnonzero(visible & (depth[:-1] == 0)).tolist()
+
+
+def _is_dropped(backend: Tokenizer, character: str) -> bool:
+    """Whether the tokenizer has no token for a character but SentencePiece's space."""
+    ids = backend.encode(character, add_special_tokens=False).ids
+    return bool(_is_blank(backend, np.array(ids, np.int32)).all())
 
 
 def _is_blank(backend: Tokenizer, ids: NDArray[np.int32]) -> NDArray[np.bool_]:
