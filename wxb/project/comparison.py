@@ -206,29 +206,37 @@ class Score(NamedTuple):
 def judged_scores(result: str, before: Results, after: Results) -> Iterator[Score]:
     """The scores of each member of a result: with an interval, else those that differ, else one."""
     first, second = before.metrics_by_member(result), after.metrics_by_member(result)
-    records = before.records_fingerprint(result), after.records_fingerprint(result)
+    records = zip(*(tree.records_fingerprint(result) for tree in (before, after)), strict=False)
+    has_same_records = all(old == new for old, new in records if old and new)
     runs = before.seed_scores(result)
     seeds = after.study(result).get("seeds", [])
     bounds = ranges(runs, max(1, len(seeds))) if runs else {}
     count = min((len(scores) for system in runs.values() for scores in system.values()), default=1)
     for name in {**first, **second}:
         old, new = first.get(name, {}), second.get(name, {})
-        model = paths.MODELS / name
-        models = {h[model] for h in (before.output_hashes, after.output_hashes) if model in h}
-        verdict = None
+        hashes = [tree.output_hashes.get(paths.MODELS / name) for tree in (before, after)]
+        has_same_model = None in hashes or hashes[0] == hashes[1]
+        verdict = None  # on all metrics
         if not (old and new):
             verdict = Verdict.MISSING if old else Verdict.NEW
-        elif any(all(pair) and len({*pair}) > 1 for pair in zip(*records, strict=False)):
+        elif not has_same_records:
             verdict = Verdict.OTHER_RECORDS
-        elif old == new and len(models) <= 1:
+        elif old == new and has_same_model:
             verdict = Verdict.EQUAL if after.has_run(result, name) else Verdict.NOT_RUN
         for metric in _compared_keys(old, new):
-            pair = old.get(metric), new.get(metric)
             limits, trainings = bounds.get(metric, {}).get(name), count
-            if limits is None and f"{metric}_low" in old:
-                limits, trainings = Range(old[f"{metric}_low"], old[f"{metric}_high"]), 1
-            kind = verdict or _range_verdict(*pair, limits)
-            yield Score(result, name, metric, *pair, limits, trainings if limits else 0, kind)
+            if limits is None:
+                limits = _interval(old, metric)
+                trainings = 1 if limits else 0
+            values = old.get(metric), new.get(metric)
+            own_verdict = verdict or _range_verdict(*values, limits)
+            yield Score(result, name, metric, *values, limits, trainings, own_verdict)
+
+
+def _interval(metrics: Metrics, metric: str) -> Range | None:
+    """The 95% interval of a metric; None if it has none."""
+    has_interval = f"{metric}_low" in metrics
+    return Range(metrics[f"{metric}_low"], metrics[f"{metric}_high"]) if has_interval else None
 
 
 def worst_verdicts(scores: Iterable[Score]) -> dict[tuple[str, str], Verdict]:
