@@ -53,41 +53,52 @@ def run(verb: str, main: Main, doc: str | None) -> None:
         sys.exit(1)
     with locks.hold(stage), redirect_to(log) as console:
         Progress.stage = stage
-        start = time.monotonic()
         try:
-            folders = (paths.RAW, paths.CLEAN, paths.MODELS)
-            require_valid_links([paths.page(name), *(folder / name for folder in folders)])
-            process, before = engine.find(stage), inputs.read(stage)
-            engine.terminate_after(process)
-            publish_checks.append(partial(engine.require_running, stage, process))
-            publish_checks.append(partial(inputs.require_unchanged, stage, before))
-            params = load()
-            kernels.require_portable(params)
-            with gpus.reserve(params.processes(stage)) if verb in ON_GPU else nullcontext():
-                numbers = main(params, name)
-            cost = {**costs.process_cost(time.monotonic() - start), **(numbers or {})}
-            with publish(paths.cost(verb, name)) as (draft,):
-                write_json(draft, cost)
+            cost = _run_main(verb, name, main)
         except KeyboardInterrupt as error:
             signals.ignore_interrupts()
             print("interrupted", flush=True)
             print(f"{stage}: {signals.INTERRUPTED}", file=console)
             sys.exit(143 if isinstance(error, signals.Terminated) else 130)
         except Exception as error:
-            fault = storage_error(error)
-            with suppress(OSError):  # the log may be on the full disk
-                if not isinstance(error, WxbError) and not fault:
-                    traceback.print_exc()
-                print(f"{type(error).__name__}: {error}", flush=True)
-            if fault:
-                print(f"{stage}: {fault}", file=console)
-            else:
-                lines = log.read_text(encoding="utf-8", errors="replace").splitlines()
-                print(f"\n{stage} failed. The last lines of {log}:", file=console)
-                print(*(f"  {line}" for line in lines[-LINES_SHOWN:]), sep="\n", file=console)
-                print(f"Run it again with: dvc repro --single-item {stage}", file=console)
+            _report_failure(stage, error, console)
             sys.exit(1)
         print(f"{stage}: done in {cost['seconds']:.1f} s", file=console)
+
+
+def _run_main(verb: str, name: str, main: Main) -> Mapping[str, object]:
+    """The cost of a stage, which also becomes a file. Checks the inputs before and after."""
+    start, stage = time.monotonic(), f"{verb}@{name}"
+    folders = (paths.RAW, paths.CLEAN, paths.MODELS)
+    require_valid_links([paths.page(name), *(folder / name for folder in folders)])
+    process, before = engine.find(stage), inputs.read(stage)
+    engine.terminate_after(process)
+    publish_checks.append(partial(engine.require_running, stage, process))
+    publish_checks.append(partial(inputs.require_unchanged, stage, before))
+    params = load()
+    kernels.require_portable(params)
+    with gpus.reserve(params.processes(stage)) if verb in ON_GPU else nullcontext():
+        numbers = main(params, name)
+    cost = {**costs.process_cost(time.monotonic() - start), **(numbers or {})}
+    with publish(paths.cost(verb, name)) as (draft,):
+        write_json(draft, cost)
+    return cost
+
+
+def _report_failure(stage: str, error: Exception, console: TextIO) -> None:
+    """Print the error to the log, and the end of the log or a fault of the disk to the terminal."""
+    fault, log = storage_error(error), paths.log(stage)
+    with suppress(OSError):  # the log may be on the full disk
+        if not isinstance(error, WxbError) and not fault:
+            traceback.print_exc()
+        print(f"{type(error).__name__}: {error}", flush=True)
+    if fault:
+        print(f"{stage}: {fault}", file=console)
+        return
+    lines = log.read_text(encoding="utf-8", errors="replace").splitlines()
+    print(f"\n{stage} failed. The last lines of {log}:", file=console)
+    print(*(f"  {line}" for line in lines[-LINES_SHOWN:]), sep="\n", file=console)
+    print(f"Run it again with: dvc repro --single-item {stage}", file=console)
 
 
 @contextmanager
