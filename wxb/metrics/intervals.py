@@ -149,18 +149,17 @@ def _standard_error(
     `excess_kurtosis` (Cramér); the variances of groups and of seeds are added (Satterthwaite).
     """
     count = len(sizes)
-    df = max(1.0, float(sizes.sum() ** 2 / np.square(sizes).sum()) - 1)
-    parts = [
-        (
-            (count - 1) / count * float(np.square(left_out - left_out.mean()).sum()),
-            max(1.0, 1 / (1 / df + excess_kurtosis / (2 * count))),
-        )
-    ]
-    parts += [(float(v.var(ddof=1)) / len(v), len(v) - 1.0) for v in by_seed if len(v) > 1]
-    variance = sum(part for part, _ in parts)
-    if variance <= np.square(1e-9 * max(1.0, np.abs(left_out).max())):  # of rounding alone
-        return 0.0, parts[0][1]
-    return variance**0.5, variance**2 / sum(part**2 / df for part, df in parts)
+    kish_df = max(1.0, float(sizes.sum() ** 2 / np.square(sizes).sum()) - 1)
+    group_df = max(1.0, 1 / (1 / kish_df + excess_kurtosis / (2 * count)))
+    group_variance = (count - 1) / count * float(np.square(left_out - left_out.mean()).sum())
+    several = [scores for scores in by_seed if len(scores) > 1]
+    variances = [group_variance, *(float(s.var(ddof=1)) / len(s) for s in several)]
+    dfs = [group_df, *(len(scores) - 1.0 for scores in several)]
+    total = sum(variances)
+    if total <= np.square(1e-9 * max(1.0, np.abs(left_out).max())):  # of rounding alone
+        return 0.0, group_df
+    squares = [variance**2 / df for variance, df in zip(variances, dfs, strict=True)]
+    return total**0.5, total**2 / sum(squares)
 
 
 def _interval(
