@@ -50,8 +50,8 @@ def switch(profile: str) -> Switch:
     for key, block in [*blocks[BASE].items(), *blocks[profile].items()]:
         if key in after or key in own[profile] or len(key) == 1:
             after[key] = _deep_merge(after.get(key), block)
-    empty_sections = {key: {} for key, value in content.items() if isinstance(value, dict)}
-    params_file.write(empty_sections | _sections(after))
+    sections: dict[str, Any] = {k: {} for k, value in content.items() if isinstance(value, dict)}
+    params_file.write(sections | _sections(after))  # one without blocks stays
     added = [".".join(key) for key in after if key not in before]
     removed = [".".join(key) for key in before if key not in after]
     changed = [".".join(key) for key in before if after.get(key, before[key]) != before[key]]
