@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from itertools import pairwise
+from itertools import pairwise, zip_longest
 from pathlib import Path
 from typing import Any, get_args
 
@@ -177,44 +177,65 @@ def _conll_block(files: Files, flags: Flags) -> Block | None:
     columns, unknown prefixes of types, and nested tags.
     """
     rows = [row for file in files.members for row in _conll_rows(file)]
-    columns = range(max(map(len, rows), default=0))
-    names = {c: Counter(row[c] if c < len(row) else "" for row in rows) for c in columns}
-    known = {c: sum(n for x, n in names[c].items() if TAG.fullmatch(x)) for c in columns}
-    tags = [c for c in columns if known[c] >= SHARE * len(rows)]
-    if not tags and "tag" not in flags:
-        for column in columns:
-            if 0.3 * len(rows) < names[column]["O"]:
-                odd = [name for name, _ in names[column].most_common() if not TAG.fullmatch(name)]
-                raise FlagError(
-                    f"--tag: column {column} has O {names[column]['O']:,} times, but also"
-                    f" {', '.join(map(repr, odd[:3]))}; expected types after one of"
-                    f" {', '.join(f'{prefix}-' for prefix in sorted(conll.PREFIXES))} (I- before"
-                    " each, if the file has none)"
-                )
-        return None
-    if len(tags) > 1 and "tag" not in flags:
-        shown = [f"{c} ({', '.join(x for x, _ in names[c].most_common(4))})" for c in tags]
+    cells = {c: Counter(column) for c, column in enumerate(zip_longest(*rows, fillvalue=""))}
+    tags = [c for c, counts in cells.items() if _tag_count(counts) >= SHARE * len(rows)]
+    if "tag" in flags:
+        tag = _column_index("tag", flags)
+    elif len(tags) == 1:
+        (tag,) = tags
+    elif tags:
+        shown = [f"{c} ({', '.join(x for x, _ in cells[c].most_common(4))})" for c in tags]
         raise FlagError(f"--tag: found {' and '.join(shown)}; choose one")
-    tag = _column_index("tag", flags) if "tag" in flags else tags[0]
-    if nested := next(filter(conll.NESTED.search, names.get(tag, ())), None):
-        raise FlagError(f"--tag: {nested!r} joins the tags of several layers; keep one in the file")
-    # Columns before that of tokens may number them, or repeat the name of a sentence or document.
-    others = [c for c in columns if c not in tags and not all(map(str.isdigit, names[c]))]
-    same = {c: sum(a[c : c + 1] == b[c : c + 1] for a, b in pairwise(rows)) for c in others}
-    others = [column for column in others if 2 * same[column] < len(rows)] or others
-    if not others and "input" not in flags:
+    else:
+        _reject_unknown_tags(cells, len(rows))
         return None
-    token = _column_index("input", flags) if "input" in flags else others[0]
-    for column in others if "input" not in flags else ():  # words have more forms, or capitals
-        pairs = [(a[token].casefold(), a[column].casefold()) for a in rows if len(a) > column]
-        lemmas, words = ((len(names[c]), sum(map(str.istitle, names[c]))) for c in (token, column))
-        if lemmas < words and 4 * sum(a == b for a, b in pairs) > len(rows):
-            raise FlagError(f"--input: columns {token} and {column} both have words; choose one")
-    tokens = [*names[token].elements()]
+    if nested := next(filter(conll.NESTED.search, cells.get(tag, ())), None):
+        raise FlagError(f"--tag: {nested!r} joins the tags of several layers; keep one in the file")
+    others = {column: counts for column, counts in cells.items() if column not in tags}
+    token = _column_index("input", flags) if "input" in flags else _token_column(rows, others)
+    if token is None:
+        return None
+    tokens = [*cells[token].elements()]
     block = {"token": token, "tag": tag, "join": conll.separator(tokens)}
     if sum(map(bool, map(NUMBERED.fullmatch, tokens))) >= SHARE * len(tokens):
         block["characters"] = True
     return {"conll": block, "split": {"by": None, **recognition.SHARES}}
+
+
+def _tag_count(counts: Mapping[str, int]) -> int:
+    return sum(count for cell, count in counts.items() if TAG.fullmatch(cell))
+
+
+def _reject_unknown_tags(cells: Mapping[int, Counter[str]], size: int) -> None:
+    """Raise FlagError for a column of `size` cells that has O often, but no known tags."""
+    for column, counts in cells.items():
+        if counts["O"] > 0.3 * size:
+            odd = [cell for cell, _ in counts.most_common() if not TAG.fullmatch(cell)]
+            raise FlagError(
+                f"--tag: column {column} has O {counts['O']:,} times, but also"
+                f" {', '.join(map(repr, odd[:3]))}; expected types after one of"
+                f" {', '.join(f'{prefix}-' for prefix in sorted(conll.PREFIXES))} (I- before"
+                " each, if the file has none)"
+            )
+
+
+def _token_column(rows: Sequence[Sequence[str]], cells: Mapping[int, Counter[str]]) -> int | None:
+    """The first column of words, None without any. Raises FlagError if another has words too."""
+    # Columns before that of tokens may number them, or repeat the name of a sentence or document.
+    columns = [c for c, counts in cells.items() if not all(map(str.isdigit, counts))]
+    same = {c: sum(a[c : c + 1] == b[c : c + 1] for a, b in pairwise(rows)) for c in columns}
+    columns = [column for column in columns if 2 * same[column] < len(rows)] or columns
+    if not columns:
+        return None
+    token, *others = columns
+    for column in others:  # words have more forms than lemmas, or capitals
+        pairs = [
+            (row[token].casefold(), row[column].casefold()) for row in rows if len(row) > column
+        ]
+        lemmas, words = ((len(cells[c]), sum(map(str.istitle, cells[c]))) for c in (token, column))
+        if lemmas < words and 4 * sum(a == b for a, b in pairs) > len(rows):
+            raise FlagError(f"--input: columns {token} and {column} both have words; choose one")
+    return token
 
 
 def _column_index(flag: str, flags: Flags) -> int:
