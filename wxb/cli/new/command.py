@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import sys
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 from unicodedata import normalize
@@ -274,14 +274,13 @@ def _summary(trial: Contents, corpus: Corpus, seed: int) -> RenderableType:
     # Records that the stage preprocess would reject are counted apart.
     unique, duplicates = drop_duplicates(records)
     conflicts = [reject for reject in duplicates if reject.reason == CONFLICT]
-    for label, faults in (("rejected", rejects), ("in conflict", conflicts)):
-        for reason, count in Counter(reject.reason for reject in faults).most_common():
-            shown = [f"{r.origin}: {r.detail}" for r in faults if r.reason == reason]
-            examples = shown[: 1 if faults is rejects else EXAMPLES]
-            needs_advice = faults is rejects and 20 * count > len(records)
-            advice = f"; {corpus.advice(reason)}" if needs_advice else ""
-            text = f"{count:,}: {reason} ({'; '.join(map(escaped, examples))}){advice}"
-            rows.append((label, text))
+    for reason, count in Counter(reject.reason for reject in rejects).most_common():
+        example = next(f"{r.origin}: {r.detail}" for r in rejects if r.reason == reason)
+        advice = f"; {corpus.advice(reason)}" if 20 * count > len(records) else ""
+        rows.append(("rejected", f"{count:,}: {reason} ({escaped(example)}){advice}"))
+    if conflicts:
+        examples = [escaped(f"{r.origin}: {r.detail}") for r in conflicts[:EXAMPLES]]
+        rows.append(("in conflict", f"{len(conflicts):,}: {CONFLICT} ({'; '.join(examples)})"))
     labelled = [record for record in records if record.gold is not None]
     counts = {
         "repaired": Counter(repair for record in records for repair in record.repaired),
@@ -297,18 +296,9 @@ def _summary(trial: Contents, corpus: Corpus, seed: int) -> RenderableType:
     for label, count in counts.items():
         if count:
             rows.append((label.replace("_", " "), escaped(_format_counts(count))))
-            names = [str(name) for name in count] if isinstance(count, Mapping) else []
-            plain = {
-                n: " ".join(normalize("NFKC", n).casefold().removesuffix(".0").split())
-                for n in names
-            }
-            occurrences = Counter(plain.values())
-            doubts = {
-                "nearly equal": [n for n in names if occurrences[plain[n]] > 1],
-                "like missing": [n for n in names if plain[n] in MISSING],
-                "several names": [n for n in names if {*re.split("[,;|#] ?", n)} & {*names} - {n}],
-            }
-            rows += [(doubt, escaped(", ".join(items))) for doubt, items in doubts.items() if items]
+        if isinstance(count, Mapping):
+            doubts = _doubtful_names([*map(str, count)])
+            rows += [(doubt, escaped(", ".join(names))) for doubt, names in doubts.items() if names]
     try:
         parts = divide(records, corpus.split, max_records=corpus.max_records, seed=seed)
         reading.check_labels(parts[0], corpus.split)
@@ -317,6 +307,17 @@ def _summary(trial: Contents, corpus: Corpus, seed: int) -> RenderableType:
     for record in (labelled or records)[:EXAMPLES]:
         rows.append(("as read", escaped(reading.preview(record))))
     return table((), rows)
+
+
+def _doubtful_names(names: Sequence[str]) -> dict[str, list[str]]:
+    """Names that may be mistakes, by the kind of doubt."""
+    plain = {n: " ".join(normalize("NFKC", n).casefold().removesuffix(".0").split()) for n in names}
+    occurrences = Counter(plain.values())
+    return {
+        "nearly equal": [n for n in names if occurrences[plain[n]] > 1],
+        "like missing": [n for n in names if plain[n] in MISSING],
+        "several names": [n for n in names if {*re.split("[,;|#] ?", n)} & {*names} - {n}],
+    }
 
 
 def _format_counts(count: int | Mapping[str, int]) -> str:
