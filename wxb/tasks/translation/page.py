@@ -37,24 +37,13 @@ class Page(parts.Page):
             "By the number of words of the source (a Chinese character is a word), and by whether"
             " training has all words of the source and of a reference."
         )
+        examples = [Fold(kind, e) for kind, e in select_examples(study.predictions).items()]
+        charts = {name: attention_maps(rows) for name, rows in study.predictions.items()}
+        maps = [Fold(f"Attention of {n}", [Charts(own)]) for n, own in charts.items() if own]
+        chrf_note = "The chrF of each translation follows it."
         return [
             Section("kinds", "Kinds of sentences", [note, *kinds]),
-            Section(
-                "translations",
-                "Translations",
-                [
-                    "The chrF of each translation follows it.",
-                    *(
-                        Fold(kind, rows)
-                        for kind, rows in select_examples(study.predictions).items()
-                    ),
-                    *(
-                        Fold(f"Attention of {name}", [Charts(charts)])
-                        for name, rows in study.predictions.items()
-                        if (charts := attention_maps(rows))
-                    ),
-                ],
-            ),
+            Section("translations", "Translations", [chrf_note, *examples, *maps]),
         ]
 
 
@@ -78,24 +67,17 @@ def select_examples(
         "most different translations": scores.min(axis=0) - scores.max(axis=0),
     }
     used: set[str] = set()
-    by_kind = {}
+    by_kind: dict[str, list[Example]] = {}
     for kind, order in kinds.items():
         indices = [int(index) for index in np.lexsort((-lengths, order.round(6)))]
         unused = [index for index in indices if first[index].input not in used][:EXAMPLES]
         used |= {first[index].input for index in unused}
-        by_kind[kind] = [
-            Example(
-                first[index].input,
-                [
-                    *(("reference", reference) for reference in first[index].gold),
-                    *(
-                        (name, f"{rows[index].predicted} ({chrf[name][index]:.0f})")
-                        for name, rows in predictions.items()
-                    ),
-                ],
-            )
-            for index in unused
-        ]
+        by_kind[kind] = []
+        for index in unused:
+            lines = [("reference", reference) for reference in first[index].gold]
+            for name, rows in predictions.items():
+                lines.append((name, f"{rows[index].predicted} ({chrf[name][index]:.0f})"))
+            by_kind[kind].append(Example(first[index].input, lines))
     return by_kind
 
 
