@@ -42,21 +42,14 @@ class Page(parts.Page):
             " boundary: correct type, with an overlap. Wrong both: an overlap only. Records are"
             " chosen to show each error; most have fewer. Confusions are shares of the gold type."
         )
+        outcomes, curves = parts.error_table("Outcomes", systems), precision_recall_curves(study)
+        errors = [
+            Fold(name, [confusions(rows), *type_matrix(rows), *examples(rows)])
+            for name, rows in study.predictions.items()
+        ]
         return [
             Section("types", "F1 by type", by_category("F1 by type", systems, "by_type", "f1")),
-            Section(
-                "mistakes",
-                "Errors",
-                [
-                    note,
-                    parts.error_table("Outcomes", systems),
-                    *precision_recall_curves(study),
-                    *(
-                        Fold(name, [confusions(rows), *type_matrix(rows), *examples(rows)])
-                        for name, rows in study.predictions.items()
-                    ),
-                ],
-            ),
+            Section("mistakes", "Errors", [note, outcomes, *curves, *errors]),
         ]
 
 

@@ -44,24 +44,16 @@ class Page(parts.Page):
         """Errors by kind, length, noise and character, then recordings with transcripts."""
         systems = study.systems
         edits = [[name, *(f"{system[e]:,}" for e in EDITS)] for name, system in systems.items()]
+        by_kind = Table("Character errors by kind", ["experiment", *EDITS], edits)
+        by_bin = [_bins(title, systems, key) for key, title in BINS.items()]
+        confusions = [
+            Fold(name, [_confusions_table(system["confusions"][:SHOWN])])
+            for name, system in systems.items()
+        ]
+        note = "At equal distances in the test set, not selected by result."
         return [
-            Section(
-                "errors",
-                "Errors",
-                [
-                    Table("Character errors by kind", ["experiment", *EDITS], edits),
-                    *(_bins(title, systems, key) for key, title in BINS.items()),
-                    *(
-                        Fold(name, [_confusions_table(system["confusions"][:SHOWN])])
-                        for name, system in systems.items()
-                    ),
-                ],
-            ),
-            Section(
-                "recordings",
-                "Recordings",
-                ["At equal distances in the test set, not selected by result.", *clips(study)],
-            ),
+            Section("errors", "Errors", [by_kind, *by_bin, *confusions]),
+            Section("recordings", "Recordings", [note, *clips(study)]),
         ]
 
 
