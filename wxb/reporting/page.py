@@ -235,21 +235,15 @@ def _training(study: Study, task: Page) -> Section:
         title = f"validation {titles.get(key, formatting.words(key.removeprefix('valid_')))}"
         validation[title] = figures.curves(_lines(study.curves, [key]), y_title=title)
     note = "Dashed: validation. Losses of different objectives or tokenizers are not comparable."
-    losses = [
-        Charts(
-            {f"Loss of each {kind}": loss.update_yaxes(type="log")},
-            {name: chip for name, chip in chips.items() if LOSS in named[name]},
-        )
-        for kind, named, chips in (
-            ("experiment", study.curves, legend),
-            ("backbone", study.pretraining, figures.chips(study.pretraining)),
-        )
-        for loss in [figures.curves(_lines(named), y_title="loss")]
-    ]
+    losses = []
+    for kind, named in {"experiment": study.curves, "backbone": study.pretraining}.items():
+        chips = legend if kind == "experiment" else figures.chips(named)
+        chart = figures.curves(_lines(named), y_title="loss").update_yaxes(type="log")
+        with_loss = {name: chip for name, chip in chips.items() if LOSS in named[name]}
+        losses.append(Charts({f"Loss of each {kind}": chart}, with_loss))
     folded = Fold("Losses", [note, *losses])
-    return Section(
-        "training", "Training", [task.VALIDATION_NOTE, Charts(validation, drawn), folded]
-    )
+    charts = Charts(validation, drawn)
+    return Section("training", "Training", [task.VALIDATION_NOTE, charts, folded])
 
 
 def published(study: Study) -> list[Section]:
