@@ -18,23 +18,21 @@ INTERVAL = "(95% interval)"
 
 def csv_rows(comparison: Mapping[str, Any]) -> list[dict[str, Any]]:
     """A row for each test set and system: scores, intervals, shares, counts, sizes, unrounded."""
-    return [
-        {
-            "experiment": name,
-            "test_set": test_set,
-            **{
-                f"{score}{suffix}": system[score][part]
-                for score in pairs.metrics(results)
-                for suffix, part in (("", "value"), ("_low", "low"), ("_high", "high"))
-            },
-            **{share: system.get(share) for share in results["shares"]},
-            **{key: count for key, count in system.items() if key in results["counts"]},
-            **{k: n for k, n in system.get("errors", {}).items() if k not in results["counts"]},
-            **{size: comparison["systems"][name][size] for size in SIZES},
-        }
-        for test_set, results in pairs.test_sets(comparison).items()
-        for name, system in results["systems"].items()
-    ]
+    rows = []
+    for test_set, results in pairs.test_sets(comparison).items():
+        counts = results["counts"]
+        for name, system in results["systems"].items():
+            row = {"experiment": name, "test_set": test_set}
+            for score in pairs.metrics(results):
+                row[score] = system[score]["value"]
+                row[f"{score}_low"] = system[score]["low"]
+                row[f"{score}_high"] = system[score]["high"]
+            row |= {share: system.get(share) for share in results["shares"]}
+            row |= {key: count for key, count in system.items() if key in counts}
+            row |= {k: n for k, n in system.get("errors", {}).items() if k not in counts}
+            row |= {size: comparison["systems"][name][size] for size in SIZES}
+            rows.append(row)
+    return rows
 
 
 def as_csv(comparison: Mapping[str, Any]) -> str:
