@@ -32,19 +32,13 @@ def cost_table(params: Params, systems: Mapping[str, Any], costs: Costs) -> Tabl
         seconds = [cost["seconds"] if cost else None for cost in measured]
         total = sum(cost["seconds"] for cost in known) if len(known) == len(measured) else None
         memory = [max((cost.get(k, 0) for cost in known), default=0) * 2**20 for k in MEMORY]
-        speed = None
-        if (evaluation := measured[-1]) and evaluation.get("predicting"):
-            speed = evaluation["inputs"] / evaluation["predicting"]
-        rows.append(
-            [
-                name,
-                Cell(amount(system["trainable_parameters"]), system["trainable_parameters"]),
-                params.experiments[name].backbone,
-                *(Cell("–" if s is None else duration(s), s) for s in [*seconds, total]),
-                *(Cell(size(peak) if peak else "–", peak) for peak in memory),
-                Cell("–" if speed is None else amount(speed), speed),
-            ]
-        )
+        evaluation, trained = measured[-1] or {}, system["trainable_parameters"]
+        predicting = evaluation.get("predicting")
+        speed = evaluation["inputs"] / predicting if predicting else None
+        row = [name, Cell(amount(trained), trained), params.experiments[name].backbone]
+        row += [Cell("–" if s is None else duration(s), s) for s in [*seconds, total]]
+        row += [Cell(size(peak) if peak else "–", peak) for peak in memory]
+        rows.append([*row, Cell("–" if speed is None else amount(speed), speed)])
     titles = ["pretraining", "training", "evaluation", "total", "peak memory", "GPU memory"]
     header = ["experiment", "trained parameters", "backbone", *titles, "inputs a second"]
     columns = [i for i in range(len(header)) if any(row[i] != "–" for row in rows)]
