@@ -23,6 +23,10 @@ Floats = NDArray[np.float64]
 # Offsets of attended tokens that have a name.
 OFFSETS = {"before": -1, "itself": 0, "after": 1}
 NAMES = (*OFFSETS, "first")
+SUMMARY = (
+    "The share of a head's attention to each kind of token. The metrics are the maxima of all"
+    " columns but the last."
+)
 
 
 def run(params: Params, name: str) -> Lesson:
@@ -36,6 +40,12 @@ def run(params: Params, name: str) -> Lesson:
         for layer in range(first, layers)
         for head in range(heads)
     }
+    rows = {
+        f"layer {layer + 1}, head {head + 1}": [*shares.values()]
+        for (layer, head), shares in shares_by_head.items()
+    }
+    header = ["head", *next(iter(shares_by_head.values()))]
+    table = shares_table("Attention of each head", header, rows)
     return Lesson(
         metrics={
             f"{name}_max": round(max(shares[name] for shares in shares_by_head.values()), 6)
@@ -50,22 +60,7 @@ def run(params: Params, name: str) -> Lesson:
         sections=[
             _positions(settings),
             *(_layer(layer, weights[layer], tokens) for layer in range(first, layers)),
-            Section(
-                "summary",
-                "Summary",
-                [
-                    "The share of a head's attention to each kind of token. The metrics are the"
-                    " maxima of all columns but the last.",
-                    shares_table(
-                        "Attention of each head",
-                        ["head", *next(iter(shares_by_head.values()))],
-                        {
-                            f"layer {layer + 1}, head {head + 1}": [*shares.values()]
-                            for (layer, head), shares in shares_by_head.items()
-                        },
-                    ),
-                ],
-            ),
+            Section("summary", "Summary", [SUMMARY, table]),
         ],
     )
 

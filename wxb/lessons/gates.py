@@ -26,6 +26,37 @@ GATES = {"OR": (0, 1, 1, 1), "AND": (0, 0, 0, 1), "XOR": (0, 1, 1, 0), "XNOR": (
 DecisionFunction = Callable[[Floats], Floats]  # of a trained model: (N, 2) -> (N,), class 1 above 0
 
 
+# The sections whose texts have no results.
+PROOF = Section(
+    "proof",
+    "Why no perceptron learns XOR",
+    [
+        "A perceptron returns 1 if w₁x₁ + w₂x₂ + b > 0. For XOR it must return 1 at (0, 1) and"
+        " (1, 0), so w₂ + b > 0 and w₁ + b > 0; the sum is w₁ + w₂ + 2b > 0.",
+        "It must return 0 at (0, 0) and (1, 1), so b ≤ 0 and w₁ + w₂ + b ≤ 0; the sum is"
+        " w₁ + w₂ + 2b ≤ 0. This is a contradiction: one of the four outputs is wrong, and accuracy"
+        " is 3/4 at most. XNOR is XOR with 0 and 1 swapped.",
+    ],
+)
+ACCURACY = (
+    "A gate has four inputs. Accuracy is the share of right outputs after training on the same"
+    " four."
+)
+STEPS = (
+    "Rosenblatt’s rule moves the line when a point is on the wrong side, and stops after an epoch"
+    " without a mistake. If no line separates the points, it runs on."
+)
+DESCENT = (
+    "Gradient descent on the mean squared error converges to the least squares solution. For XOR"
+    " and XNOR that is 0 everywhere, as are the initial weights: the output is always 0, and half"
+    " of the outputs are right."
+)
+HIDDEN = (
+    "Two are enough: ReLU(x₁ + x₂) − 2 ReLU(x₁ + x₂ − 1) is XOR. But from most initial weights,"
+    " descent ends in another minimum. With more units than needed, some of them start well enough."
+)
+
+
 def run(params: Params, name: str) -> Lesson:
     """Train every model on every gate, and MLPs of each width on XOR from many random weights."""
     settings: GatesLesson = params.block("lessons", name)
@@ -37,6 +68,20 @@ def run(params: Params, name: str) -> Lesson:
     success = {width: _success_rate(width, settings) for width in settings.widths}
     pairs = [(scores["MLP numpy"], scores["MLP torch"]) for scores in trained.values()]
     difference = max(np.abs(ours(INPUTS) - theirs(INPUTS)).max() for ours, theirs in pairs)
+    mlp_text = (
+        f"{settings.hidden} hidden units draw {settings.hidden} lines, and the last layer combines"
+        " them. In NumPy the gradients are written out; in torch, autograd computes them. Both"
+        " start with the same weights. After training, the largest difference between their"
+        f" outputs is {difference:.1g}."
+    )
+    accuracy_table = shares_table(
+        "Accuracy", ["gate", *trained["OR"]], {g: [*row.values()] for g, row in accuracy.items()}
+    )
+    success_table = shares_table(
+        "Random initial weights that learn XOR",
+        ["hidden units", f"share of {settings.starts} that learn XOR"],
+        {str(width): [share] for width, share in success.items()},
+    )
     return Lesson(
         metrics={
             **{f"xor_{m}".lower().replace(" ", "_"): x for m, x in accuracy["XOR"].items()},
@@ -49,69 +94,12 @@ def run(params: Params, name: str) -> Lesson:
             f"{counted(settings.epochs, 'epochs')} at most",
         ],
         sections=[
-            Section(
-                "accuracy",
-                "Accuracy",
-                [
-                    "A gate has four inputs. Accuracy is the share of right outputs after training"
-                    " on the same four.",
-                    shares_table(
-                        "Accuracy",
-                        ["gate", *trained["OR"]],
-                        {gate: [*by_model.values()] for gate, by_model in accuracy.items()},
-                    ),
-                ],
-            ),
-            Section(
-                "proof",
-                "Why no perceptron learns XOR",
-                [
-                    "A perceptron returns 1 if w₁x₁ + w₂x₂ + b > 0. For XOR it must return 1 at"
-                    " (0, 1) and (1, 0), so w₂ + b > 0 and w₁ + b > 0; the sum is"
-                    " w₁ + w₂ + 2b > 0.",
-                    "It must return 0 at (0, 0) and (1, 1), so b ≤ 0 and w₁ + w₂ + b ≤ 0; the sum"
-                    " is w₁ + w₂ + 2b ≤ 0. This is a contradiction: one of the four outputs is"
-                    " wrong, and accuracy is 3/4 at most. XNOR is XOR with 0 and 1 swapped.",
-                ],
-            ),
-            _section(
-                "The perceptron, trained by steps",
-                "Rosenblatt’s rule moves the line when a point is on the wrong side, and stops"
-                " after an epoch without a mistake. If no line separates the points, it runs on.",
-                "perceptron steps",
-                trained,
-            ),
-            _section(
-                "The perceptron, trained by descent",
-                "Gradient descent on the mean squared error converges to the least squares"
-                " solution. For XOR and XNOR that is 0 everywhere, as are the initial weights: the"
-                " output is always 0, and half of the outputs are right.",
-                "perceptron descent",
-                trained,
-            ),
-            _section(
-                "The MLP",
-                f"{settings.hidden} hidden units draw {settings.hidden} lines, and the last layer"
-                " combines them. In NumPy the gradients are written out; in torch, autograd"
-                " computes them. Both start with the same weights. After training, the largest"
-                f" difference between their outputs is {difference:.1g}.",
-                "MLP numpy",
-                trained,
-            ),
-            Section(
-                "hidden",
-                "How many hidden units?",
-                [
-                    "Two are enough: ReLU(x₁ + x₂) − 2 ReLU(x₁ + x₂ − 1) is XOR. But from most"
-                    " initial weights, descent ends in another minimum. With more units than"
-                    " needed, some of them start well enough.",
-                    shares_table(
-                        "Random initial weights that learn XOR",
-                        ["hidden units", f"share of {settings.starts} that learn XOR"],
-                        {str(width): [share] for width, share in success.items()},
-                    ),
-                ],
-            ),
+            Section("accuracy", "Accuracy", [ACCURACY, accuracy_table]),
+            PROOF,
+            _section("The perceptron, trained by steps", STEPS, "perceptron steps", trained),
+            _section("The perceptron, trained by descent", DESCENT, "perceptron descent", trained),
+            _section("The MLP", mlp_text, "MLP numpy", trained),
+            Section("hidden", "How many hidden units?", [HIDDEN, success_table]),
         ],
     )
 
