@@ -70,19 +70,8 @@ def details(name: str, section: str, facts: Facts, why_unknown: str) -> Iterator
         yield metrics_table(f"Metrics{test_set and f' on {test_set}'}", metrics)
     if facts["members"]:
         yield _experiment_table(facts["members"])
-    if profile := facts["profile"]:
-        names = [f", {len(value)} {key}" for key, value in profile.items() if type(value) is list]
-        title_ = f"Corpus, of {profile['records']['raw']:,} raw records{''.join(names)}"
-        by = facts["settings"].get("split.by")
-        title_ += f"; groups by {by}" if by else ""
-        yield _counts_table(title_, {k: _split_counts(s) for k, s in profile["splits"].items()})
-        for key in ("nearness", "verbatim"):
-            if shares := profile.get(key):
-                yield _counts_table(f"{key.title()}: shares that training has", shares)
-        for title_, key in (("Rejected records", "rejects"), ("Repaired", "repaired")):
-            if counts := profile.get(key):
-                rows = [(reason, f"{count:,}") for reason, count in counts.items()]
-                yield table((), rows, title=title_, numeric=True)
+    if facts["profile"]:
+        yield from _profile_tables(facts["profile"], facts["settings"].get("split.by"))
     if facts["alignment"]:
         yield _counts_table("Alignment", facts["alignment"])
     texts = {key: formatting.setting(value) for key, value in facts["settings"].items()}
@@ -90,6 +79,21 @@ def details(name: str, section: str, facts: Facts, why_unknown: str) -> Iterator
     yield table((), texts.items(), title="Settings")
     if defaults:
         yield table((), defaults, title="Defaults, which params.yaml does not set")
+
+
+def _profile_tables(profile: Facts, group: str | None) -> Iterator[RenderableType]:
+    """The counts of a clean corpus by split, its leakage, and its rejected and repaired records."""
+    names = [f", {len(value)} {key}" for key, value in profile.items() if type(value) is list]
+    title = f"Corpus, of {profile['records']['raw']:,} raw records{''.join(names)}"
+    title += f"; groups by {group}" if group else ""
+    yield _counts_table(title, {k: _split_counts(s) for k, s in profile["splits"].items()})
+    for key in ("nearness", "verbatim"):
+        if shares := profile.get(key):
+            yield _counts_table(f"{key.title()}: shares that training has", shares)
+    for title, key in (("Rejected records", "rejects"), ("Repaired", "repaired")):
+        if counts := profile.get(key):
+            rows = [(reason, f"{count:,}") for reason, count in counts.items()]
+            yield table((), rows, title=title, numeric=True)
 
 
 def _by_test_set(metrics: Mapping[str, float]) -> dict[str, dict[str, float]]:
