@@ -84,12 +84,10 @@ def compare(
     pair. P values are of the headline, corrected for the pairs of all test sets. Raises WxbError
     unless all systems were scored on the same records.
     """
-    by_set = {
-        test_set: _test_set_comparison(
-            scorer, {name: each[test_set] for name, each in systems.items()}, baselines
-        )
-        for test_set in next(iter(systems.values()))
-    }
+    by_set = {}
+    for test_set in next(iter(systems.values())):
+        evaluations = {name: by_test_set[test_set] for name, by_test_set in systems.items()}
+        by_set[test_set] = _test_set_comparison(scorer, evaluations, baselines)
     differences = [pair["difference"] for each in by_set.values() for pair in each["pairs"]]
     corrected = holm([difference["p_value"] for difference in differences])
     for difference, p in zip(differences, corrected, strict=True):
@@ -112,6 +110,12 @@ def _test_set_comparison(
             raise WxbError(
                 f"{name} and {first} were scored on different records; evaluate both again"
             )
+    pairs = []
+    for a, b in combinations([name for name in systems if name not in baselines], 2):
+        difference = paired_difference(
+            systems[a].groups, systems[b].groups, scorer.scores, headline
+        )
+        pairs.append({"a": a, "b": b, "difference": _rounded(difference)})
     return {
         "metrics": {
             metric.key: {
@@ -137,16 +141,7 @@ def _test_set_comparison(
             name: {**system.scores, **({"baseline": True} if name in baselines else {})}
             for name, system in systems.items()
         },
-        "pairs": [
-            {
-                "a": a,
-                "b": b,
-                "difference": _rounded(
-                    paired_difference(systems[a].groups, systems[b].groups, scorer.scores, headline)
-                ),
-            }
-            for a, b in combinations([name for name in systems if name not in baselines], 2)
-        ],
+        "pairs": pairs,
         **facts,
     }
 
