@@ -152,39 +152,7 @@ def _errors_between_blocks(params: Params) -> Iterator[str]:
         if backbone.corpus not in params.corpora:
             yield _unknown(f"backbones.{name}.corpus", "corpus", backbone.corpus, params.corpora)
     for name, experiment in params.experiments.items():
-        for key in ("encoding", "model", "prediction", "training", "tuning"):
-            if key not in experiment.model_fields_set:  # which DVC reads
-                yield f"experiments.{name}.{key}: missing; write `{key}: {{}}` for its defaults"
-        for key, known in (
-            ("study", params.studies),
-            ("corpus", params.corpora),
-            ("backbone", [*params.backbones, *params.experiments]),
-        ):
-            if (value := getattr(experiment, key)) not in known:
-                yield _unknown(f"experiments.{name}.{key}", key, value, known)
-        if (corpus := params.corpora.get(experiment.corpus)) and corpus.task != experiment.task:
-            yield (
-                f"experiments.{name}.task: found {experiment.task!r}; corpus"
-                f" {experiment.corpus!r} is for task {corpus.task!r}"
-            )
-        if experiment.backbone in params.experiments:
-            yield from _continuation_errors(name, experiment, params.experiments)
-        else:
-            base = params.backbones.get(experiment.backbone)
-            if experiment.weights and base and base.is_tokenizer_only:
-                key = f"experiments.{name}.backbone"
-                yield f"{key}: found a tokenizer; method {experiment.method!r} needs a model"
-        root = experiment.backbone
-        for _ in params.experiments:  # at most, as they may form a circle
-            root = getattr(params.experiments.get(root), "backbone", root)
-        architecture = getattr(params.backbones.get(root), "architecture", None)
-        longest = getattr(architecture, "max_position_embeddings", math.inf)
-        for key, length in experiment.required_lengths.items():
-            if length > longest:
-                yield (
-                    f"experiments.{name}.{key}: found {length}; backbone"
-                    f" {root!r} has max_position_embeddings {longest}"
-                )
+        yield from _experiment_errors(name, experiment, params)
     for name, study in params.studies.items():
         yield from _study_errors(name, study, params.experiments)
     for stage in params.resources:
@@ -193,6 +161,46 @@ def _errors_between_blocks(params: Params) -> Iterator[str]:
             yield _unknown(f"resources.{stage}", "verb", verb, SECTIONS)
         elif separator and name not in (known := getattr(params, SECTIONS[verb])):
             yield f"resources.{stage}: {SECTIONS[verb]} has no {name!r}{choices(name, known)}"
+    yield from _file_name_errors(params)
+
+
+def _experiment_errors(name: str, experiment: Experiment, params: Params) -> Iterator[str]:
+    prefix = f"experiments.{name}"
+    for key in ("encoding", "model", "prediction", "training", "tuning"):
+        if key not in experiment.model_fields_set:  # which DVC reads
+            yield f"{prefix}.{key}: missing; write `{key}: {{}}` for its defaults"
+    for key, known in (
+        ("study", params.studies),
+        ("corpus", params.corpora),
+        ("backbone", [*params.backbones, *params.experiments]),
+    ):
+        if (value := getattr(experiment, key)) not in known:
+            yield _unknown(f"{prefix}.{key}", key, value, known)
+    if (corpus := params.corpora.get(experiment.corpus)) and corpus.task != experiment.task:
+        yield (
+            f"{prefix}.task: found {experiment.task!r}; corpus {experiment.corpus!r} is for task"
+            f" {corpus.task!r}"
+        )
+    base = params.backbones.get(experiment.backbone)
+    if experiment.backbone in params.experiments:
+        yield from _continuation_errors(name, experiment, params.experiments)
+    elif experiment.weights and base and base.is_tokenizer_only:
+        yield f"{prefix}.backbone: found a tokenizer; method {experiment.method!r} needs a model"
+    root = experiment.backbone
+    for _ in params.experiments:  # at most, as they may form a circle
+        root = getattr(params.experiments.get(root), "backbone", root)
+    architecture = getattr(params.backbones.get(root), "architecture", None)
+    longest = getattr(architecture, "max_position_embeddings", math.inf)
+    for key, length in experiment.required_lengths.items():
+        if length > longest:
+            yield (
+                f"{prefix}.{key}: found {length}; backbone {root!r} has max_position_embeddings"
+                f" {longest}"
+            )
+
+
+def _file_name_errors(params: Params) -> Iterator[str]:
+    """Errors for blocks whose files would have the same name."""
     taken = ("all", "index", paths.LESSONS, paths.PRETRAIN)
     for sections in (("corpora",), ("backbones", "experiments"), ("studies", "lessons")):
         blocks = dict.fromkeys(taken if "studies" in sections else (), "the project")
