@@ -30,10 +30,8 @@ def profile(
         "rejects": _alphabetical_counts(reject.reason for reject in rejects),
         "repaired": _alphabetical_counts(repair for r in records for repair in r.repaired),
         "labels": task.labels(splits["train"]),
-        **{
-            key: {name: compare(splits[name], splits["train"], task) for name in test_sets}
-            for key, compare in (("nearness", nearness), ("verbatim", verbatim))
-        },
+        "nearness": {name: nearness(splits[name], splits["train"], task) for name in test_sets},
+        "verbatim": {name: verbatim(splits[name], splits["train"], task) for name in test_sets},
         "splits": {name: _describe(members, task) for name, members in splits.items()},
     }
 
