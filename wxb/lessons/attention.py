@@ -126,15 +126,11 @@ def _positions(settings: AttentionLesson) -> Section:
         "Vectors": matrix(vectors, positions, entries, names=("position", "entry")),
         "Cosines": matrix(cosines, positions, positions, names=("position", "position")),
     }
-    return Section(
-        "positions",
-        "Positions",
-        [
-            "Attention alone ignores the order of tokens. The first Transformer adds a vector of"
-            " sines and cosines to each token, of wavelengths from 2π to 10,000 · 2π (Vaswani et"
-            " al. 2017, section 3.5).",
-            "The cosine between two such vectors depends only on their distance: on the right,"
-            " every diagonal has one colour.",
-            Charts(charts),
-        ],
-    )
+    notes = [
+        "Attention alone ignores the order of tokens. The first Transformer adds a vector of sines"
+        " and cosines to each token, of wavelengths from 2π to 10,000 · 2π (Vaswani et al. 2017,"
+        " section 3.5).",
+        "The cosine between two such vectors depends only on their distance: on the right, every"
+        " diagonal has one colour.",
+    ]
+    return Section("positions", "Positions", [*notes, Charts(charts)])

@@ -122,14 +122,9 @@ def _items(images: Images, mean: Floats, std: Floats) -> list[dict[str, Any]]:
 def _confusion_matrix(test: Images, predicted: NDArray[np.int64]) -> Section:
     matrix = confusion_matrix(test.labels, predicted, labels=range(len(test.classes))).tolist()
     rows = (dict(zip(test.classes, counts, strict=True)) for counts in matrix)
-    return Section(
-        "confusions",
-        "Confusion matrix",
-        [
-            "Rows are gold classes, columns predicted ones. Darker cells have more pictures.",
-            confusion_table("class", dict(zip(test.classes, rows, strict=True))),
-        ],
-    )
+    table = confusion_table("class", dict(zip(test.classes, rows, strict=True)))
+    note = "Rows are gold classes, columns predicted ones. Darker cells have more pictures."
+    return Section("confusions", "Confusion matrix", [note, table])
 
 
 def _training(history: Sequence[dict[str, float]]) -> Section:
@@ -142,12 +137,8 @@ def _training(history: Sequence[dict[str, float]]) -> Section:
         "Loss": curves([Line("training", 0, curve("loss")), validation], y_title="loss"),
         "Validation accuracy": curves([scores], y_title="accuracy"),
     }
-    return Section(
-        "training",
-        "Training",
-        [
-            "Dashed: on validation pictures, once an epoch. The final weights are those of the"
-            " epoch with the best validation accuracy.",
-            Charts(charts),
-        ],
+    note = (
+        "Dashed: on validation pictures, once an epoch. The final weights are those of the epoch"
+        " with the best validation accuracy."
     )
+    return Section("training", "Training", [note, Charts(charts)])
