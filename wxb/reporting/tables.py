@@ -82,18 +82,15 @@ def score_table(comparison: Mapping[str, Any], *, with_counts: bool = True) -> T
     others = [metric for metric in pairs.metrics(comparison).values() if metric != first]
     titles = {key: title for key, title in comparison["counts"].items() if with_counts}
     table = headline_table(comparison)
-    cells = [
-        [
-            *(Cell(rounded(s[m.key]["value"], m), note=interval(s[m.key], m)) for m in others),
-            *(f"{s[key]:,}" for key in titles),
+    header = [*table.header, *(metric.title for metric in others), *titles.values()]
+    rows = []
+    for row, system in zip(table.rows, comparison["systems"].values(), strict=True):
+        scores = [
+            Cell(rounded(system[m.key]["value"], m), note=interval(system[m.key], m))
+            for m in others
         ]
-        for s in comparison["systems"].values()
-    ]
-    return Table(
-        table.caption,
-        [*table.header, *(metric.title for metric in others), *titles.values()],
-        [[*row, *more] for row, more in zip(table.rows, cells, strict=True)],
-    )
+        rows.append([*row, *scores, *(f"{system[key]:,}" for key in titles)])
+    return Table(table.caption, header, rows)
 
 
 def headline_table(comparison: Mapping[str, Any]) -> Table:
@@ -117,20 +114,15 @@ def leads_table(comparison: Mapping[str, Any]) -> Table:
     """The tests on `test` of leaders against others, or the only one; maybe without rows."""
     metric, best = pairs.headline(comparison), pairs.leaders(comparison)
     leads, tests = pairs.tested_pairs(comparison), pairs.number_of_tests(comparison)
-    return Table(
-        f"Leads, p corrected for {counted(tests, 'pairs')} by Holm's method",
-        ["ahead", "behind", f"{metric.title} {INTERVAL}", "p", "corrected p", "difference"],
-        [
-            [
-                *(pair.a, pair.b),
-                f"{signed(pair.value, metric)} ({signed(pair.low, metric)} to"
-                f" {signed(pair.high, metric)})",
-                *(p_value(pair.p_value), p_value(pair.corrected), pair.conclusion),
-            ]
-            for pair in leads
-            if len(leads) == 1 or (pair.a in best and pair.b not in best)
-        ],
-    )
+    if len(leads) > 1:
+        leads = [pair for pair in leads if pair.a in best and pair.b not in best]
+    rows = []
+    for pair in leads:
+        value, low, high = (signed(each, metric) for each in (pair.value, pair.low, pair.high))
+        p_values = p_value(pair.p_value), p_value(pair.corrected)
+        rows.append([pair.a, pair.b, f"{value} ({low} to {high})", *p_values, pair.conclusion])
+    header = ["ahead", "behind", f"{metric.title} {INTERVAL}", "p", "corrected p", "difference"]
+    return Table(f"Leads, p corrected for {counted(tests, 'pairs')} by Holm's method", header, rows)
 
 
 def shares_table(comparison: Mapping[str, Any]) -> Table:
