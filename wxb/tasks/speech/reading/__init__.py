@@ -2,7 +2,7 @@
 
 import unicodedata
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
@@ -18,6 +18,7 @@ from wxb.tasks.speech.params import Audio, Corpus, Fields
 from wxb.tasks.speech.record import Measures, audio, normalize
 from wxb.tasks.speech.record.audio import RATE
 
+End = tuple[str, ...]  # the last parts of a path
 FOLDER = "audio"  # of the prepared recordings, beside the Parquet files
 
 
@@ -54,31 +55,22 @@ class Reading(reading.Reading):
         """
         if corpus.manifest not in (None, file.name):
             return
-        fields, files = corpus.fields, defaultdict[tuple[str, ...], set[Path]](set)
-        for path in sorted(file.parent.rglob("*")):
-            if path.suffix.lower() not in layout.SUFFIXES and path.is_file():
-                for end in _ends(path.relative_to(file.parent).as_posix()):
-                    files[end].add(path)
+        files = _files_by_end(file.parent)
         raws = [*formats.raw_records(file, None, corpus.columns, corpus.annotator)]
-        rows = [raw.content for raw in raws if isinstance(raw.content, Mapping)]
-        names = [row.get(fields.input) or row.get(fields.id) for row in rows]
-        unique = {tuple(_ends(name)) for name in names if isinstance(name, str)}
+        names = [_recording_name(raw.content, corpus.fields) for raw in raws]
+        unique = {tuple(_ends(name)) for name in names if name is not None}
         counts = Counter(end for ends in unique for end in ends)
-        for raw in raws:
-            row = raw.content
-            name = isinstance(row, Mapping) and (row.get(fields.input) or row.get(fields.id))
-            if isinstance(name, str):
-                path = file.parent / name
-                with suppress(OSError):  # a name that is too long
-                    if not path.is_file():
-                        end = next((end for end in _ends(name) if end in files), ())
-                        path, *others = files[end] if end else [path]
-                        if others or counts[end] > 1:
-                            detail = f"{name!r} ends as several files or paths do: {'/'.join(end)}"
-                            yield raw._replace(content=RecordError("ambiguous path", detail))
-                            continue
-                row = {**row, fields.input: path.as_posix() + _time_fragment(row, fields)}
-            yield raw._replace(content=row)
+        for raw, name in zip(raws, names, strict=True):
+            if name is None:
+                yield raw
+                continue
+            try:
+                path = _find_recording(file.parent / name, name, files, counts)
+            except RecordError as error:
+                yield raw._replace(content=error)
+            else:
+                source = path.as_posix() + _time_fragment(raw.content, corpus.fields)
+                yield raw._replace(content={**raw.content, corpus.fields.input: source})
 
     def gold_and_repairs(
         self, raw: Mapping[str, Any], text: str, corpus: Corpus
@@ -177,7 +169,41 @@ class Reading(reading.Reading):
         }
 
 
-def _ends(name: str) -> Iterator[tuple[str, ...]]:
+def _files_by_end(folder: Path) -> dict[End, set[Path]]:
+    """The files below a folder that may be recordings, by the last parts of their paths."""
+    files = defaultdict[End, set[Path]](set)
+    for path in sorted(folder.rglob("*")):
+        if path.suffix.lower() not in layout.SUFFIXES and path.is_file():
+            for end in _ends(path.relative_to(folder).as_posix()):
+                files[end].add(path)
+    return files
+
+
+def _recording_name(row: Any, fields: Fields) -> str | None:
+    """The path of a row, or else its id; None if it is no text."""
+    name = (row.get(fields.input) or row.get(fields.id)) if isinstance(row, Mapping) else None
+    return name if isinstance(name, str) else None
+
+
+def _find_recording(
+    path: Path, name: str, files: Mapping[End, Collection[Path]], counts: Mapping[End, int]
+) -> Path:
+    """The path of a recording, or else the only file with its end.
+
+    `files` has the files with each end, `counts` the number of names. Raises RecordError for
+    several.
+    """
+    with suppress(OSError):  # a name that is too long
+        end = next((end for end in _ends(name) if end in files), None)
+        if end and not path.is_file():
+            path, *others = files[end]
+            if others or counts[end] > 1:
+                detail = f"{name!r} ends as several files or paths do: {'/'.join(end)}"
+                raise RecordError("ambiguous path", detail)
+    return path
+
+
+def _ends(name: str) -> Iterator[End]:
     """The last parts of a path, most parts first, in NFC, without case and suffix of audio."""
     path = PurePosixPath(unicodedata.normalize("NFC", name.replace("\\", "/").casefold()))
     path = path.with_suffix("") if path.suffix in audio.SUFFIXES else path
