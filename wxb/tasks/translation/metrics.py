@@ -136,14 +136,13 @@ class Scorer(scorer.Scorer):
     def details(self, rows: Sequence[PredictionRow]) -> dict[str, Any]:
         """`support`, `exact_matches`; scores `by_kind`: lengths of sources, words unseen or not."""
         lengths = [len(words(row.input)) for row in rows]
-        kinds = {
-            f"{low} to {high} words" if high else f"{low} words or more": [
-                row
-                for row, length in zip(rows, lengths, strict=True)
-                if low <= length <= (high or length)
-            ]
-            for low, high in BUCKETS
-        } | {kind: [row for row in rows if row.unseen == flag] for flag, kind in enumerate(UNSEEN)}
+        kinds = {}
+        for low, high in BUCKETS:
+            kind = f"{low} to {high} words" if high else f"{low} words or more"
+            pairs = zip(rows, lengths, strict=True)
+            kinds[kind] = [row for row, length in pairs if low <= length <= (high or length)]
+        for flag, kind in enumerate(UNSEEN):
+            kinds[kind] = [row for row in rows if row.unseen == flag]
         return {
             "support": len(rows),
             "exact_matches": sum(row.predicted in row.gold for row in rows),
