@@ -12,6 +12,8 @@ from wxb.corpora.near import distances, five_words
 from wxb.corpora.reading import Reading, length_quantiles
 from wxb.corpora.records import Record, Reject
 
+Shares = dict[str, float | None]  # None: of no records
+
 SENTENCE_END = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])")
 
 
@@ -36,9 +38,7 @@ def profile(
     }
 
 
-def nearness(
-    test: Sequence[Record], train: Sequence[Record], task: Reading
-) -> dict[str, float | None]:
+def nearness(test: Sequence[Record], train: Sequence[Record], task: Reading) -> Shares:
     """How many labelled test records nearly repeat a labelled training record.
 
     `records` is the number of those with a `leakage_text`. The others are the shares of them that
@@ -52,9 +52,7 @@ def nearness(
     }
 
 
-def verbatim(
-    test: Sequence[Record], train: Sequence[Record], task: Reading
-) -> dict[str, float | None]:
+def verbatim(test: Sequence[Record], train: Sequence[Record], task: Reading) -> Shares:
     """The shares of sentences, and of runs of five words, of test records that training has.
 
     Compares `sentence_text` of labelled records; None if there is no sentence or no run.
