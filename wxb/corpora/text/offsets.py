@@ -23,6 +23,8 @@ from tokenizers import Tokenizer
 
 from wxb.core.errors import WxbError
 
+Ints = NDArray[np.int64]
+
 _SPACE = "\u2581"  # SentencePiece's
 _JAMO = range(0x1160, 0x1200)  # vowels and final consonants, which compose with a first consonant
 # The last white space is U+3000: all characters after it share the last entry.
@@ -33,8 +35,8 @@ def token_offsets(
     backend: Tokenizer,
     name: str,
     ids: NDArray[np.int32],
-    offsets: NDArray[np.int64],
-    rows: NDArray[np.int64],
+    offsets: Ints,
+    rows: Ints,
     texts: Sequence[str],
 ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
     """Checked starts and ends (N,) of tokens in their texts, without outer white space.
@@ -80,9 +82,7 @@ def token_offsets(
     return _place_empty(starts - base[rows], ends - base[rows], rows)
 
 
-def _trim(
-    starts: NDArray[np.int64], ends: NDArray[np.int64], visible: NDArray[np.bool_]
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _trim(starts: Ints, ends: Ints, visible: NDArray[np.bool_]) -> tuple[Ints, Ints]:
     """The ranges without white space at their ends; those without visible characters are empty."""
     counts = np.concatenate([[0], np.cumsum(visible)])
     positions = np.append(np.flatnonzero(visible), 0)
@@ -92,9 +92,7 @@ def _trim(
     return trimmed, np.where(covering, positions[last - 1] + 1, trimmed)
 
 
-def _uncovered(
-    starts: NDArray[np.int64], ends: NDArray[np.int64], visible: NDArray[np.bool_]
-) -> list[int]:
+def _uncovered(starts: Ints, ends: Ints, visible: NDArray[np.bool_]) -> list[int]:
     """The indices of visible characters that are in no range."""
     size = len(visible) + 1
     depth = np.cumsum(np.bincount(starts, minlength=size) - np.bincount(ends, minlength=size))
@@ -121,7 +119,7 @@ def _error(name: str, text: str, problem: str) -> WxbError:
 
 
 def _place_empty(
-    starts: NDArray[np.int64], ends: NDArray[np.int64], rows: NDArray[np.int64]
+    starts: Ints, ends: Ints, rows: Ints
 ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
     """Starts and ends with empty tokens at the end of the previous one, or the start of a text."""
     empty = starts == ends
