@@ -24,6 +24,7 @@ GATES = {"OR": (0, 1, 1, 1), "AND": (0, 0, 0, 1), "XOR": (0, 1, 1, 0), "XNOR": (
 
 
 DecisionFunction = Callable[[Floats], Floats]  # of a trained model: (N, 2) -> (N,), class 1 above 0
+Models = Mapping[str, DecisionFunction]  # by their names
 
 
 # The sections whose texts have no results.
@@ -108,9 +109,7 @@ def _correct_count(gate: str, score: DecisionFunction) -> int:
     return int(((score(INPUTS) > 0) == GATES[gate]).sum())
 
 
-def _train_models(
-    targets: Classes, settings: GatesLesson, seed: int
-) -> dict[str, DecisionFunction]:
+def _train_models(targets: Classes, settings: GatesLesson, seed: int) -> Models:
     """Train every model on one gate; returns decision functions by name of the model."""
     epochs, rate = settings.epochs, settings.learning_rate
     by_steps, _ = train_by_steps(INPUTS, targets, epochs=epochs)
@@ -147,9 +146,7 @@ def _success_rate(width: int, settings: GatesLesson) -> float:
     return successes / settings.starts
 
 
-def _section(
-    title: str, text: str, model: str, trained: Mapping[str, Mapping[str, DecisionFunction]]
-) -> Section:
+def _section(title: str, text: str, model: str, trained: Mapping[str, Models]) -> Section:
     """The section of one model, with a figure of its decision regions for each gate."""
     scores = {gate: by_model[model] for gate, by_model in trained.items()}
     charts = {
