@@ -36,6 +36,9 @@ FRAME = 56  # axis and its title
 LABEL, LETTER = 14, 7  # pixels of a row label of a matrix, and of a letter of a column label
 
 Curve = Sequence[tuple[float, float]]  # such as (update, value)
+Floats = NDArray[np.float64]
+# `value`, `low` and `high` by test set, then experiment.
+Scores = Mapping[str, Mapping[str, Mapping[str, float]]]
 
 
 class Chip(NamedTuple):
@@ -55,12 +58,8 @@ class Line(NamedTuple):
     notes: Sequence[str] | None = None
 
 
-def forest(
-    metric: Metric,
-    scores: Mapping[str, Mapping[str, Mapping[str, float]]],
-    colours: Mapping[str, Chip],
-) -> go.Figure:
-    """Forest plot: scores (`value`, `low`, `high`) by test set, then experiment.
+def forest(metric: Metric, scores: Scores, colours: Mapping[str, Chip]) -> go.Figure:
+    """Forest plot of scores and their intervals.
 
     A row by name of `colours`, the first on top; a marker by test set, an arrow if off the axis.
     """
@@ -95,7 +94,7 @@ def forest(
     return figure
 
 
-def _axis_start(scores: Mapping[str, Mapping[str, Mapping[str, float]]]) -> float:
+def _axis_start(scores: Scores) -> float:
     """An axis start, rounded down, for the intervals of all scores of at least half the best."""
     everything = [score for results in scores.values() for score in results.values()]
     best = max(score["value"] for score in everything)
@@ -128,11 +127,7 @@ def curves(lines: Sequence[Line], *, y_title: str, x_title: str = "update") -> g
     return figure
 
 
-def regions(
-    score: Callable[[NDArray[np.float64]], NDArray[np.float64]],
-    points: NDArray[np.float64],
-    classes: Sequence[int],
-) -> go.Figure:
+def regions(score: Callable[[Floats], Floats], points: Floats, classes: Sequence[int]) -> go.Figure:
     """The decision regions of a binary classifier in the plane, and points with their classes.
 
     `score` maps positions (N, 2) to scores (N,), above 0 for class 1; `points` has shape (P, 2).
