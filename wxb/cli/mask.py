@@ -184,11 +184,14 @@ def _sources(context: typer.Context, option_files: list[Any]) -> list[Source]:
         if options[option] and formats.isdisjoint(each.format or "text" for each in sources):
             fault = f"no input has the format {' or '.join(sorted(formats))}; --format?"
             usage_error(f"--{option}", fault)
-    own = [Path(name).resolve() for name in (output, *option_files) if name]
-    inputs = [
-        file.resolve() for file in (path, *(s.content for s in sources)) if isinstance(file, Path)
-    ]
-    for one, other in (*combinations(own, 2), *product(own, inputs)):
+    inputs = [file for file in (path, *(s.content for s in sources)) if isinstance(file, Path)]
+    _require_separate([Path(name) for name in (output, *option_files) if name], inputs)
+    return sources
+
+
+def _require_separate(written: list[Path], inputs: list[Path]) -> None:
+    """Raise typer's usage error if a file to write is the same as another, or inside it."""
+    own, others = ([path.resolve() for path in paths] for paths in (written, inputs))
+    for one, other in (*combinations(own, 2), *product(own, others)):
         if one.is_relative_to(other) or other.is_relative_to(one):
             usage_error(str(one), f"the same as {other}, or one is inside the other")
-    return sources
