@@ -123,7 +123,6 @@ def _files(sources: Iterable[tuple[str, Path | None]], suffixes: Sequence[str]) 
 
 def _texts(sources: Sequence[tuple[str, Path | None]], reader: TextReader) -> Iterator[Item]:
     from wxb.cli.inputs import Item, standard_input
-    from wxb.corpora.layout import METADATA_FILES, is_description
 
     for number, (source, path) in enumerate(sources, start=1):
         if source == "-":
@@ -131,15 +130,22 @@ def _texts(sources: Sequence[tuple[str, Path | None]], reader: TextReader) -> It
         elif path is None:
             yield Item({"argument": number}, source)
         else:
-            visible = visible_files(path) if path.is_dir() else []
-            names = [file for file in visible if file.name not in METADATA_FILES]
-            files = [file for file in names if not is_description(file)]
-            if path.is_dir() and not files:
-                raise WxbError(f"{path}: found no file in it; expected files of texts or records")
-            for file in files or [path]:
+            for file in _text_files(path):
                 try:
                     yield from reader.read(file)
                 except WxbError as error:
-                    if not files and len(sources) == 1:
+                    if file == path and len(sources) == 1:
                         raise
                     yield Item({"file": str(file)}, None, str(error))
+
+
+def _text_files(path: Path) -> list[Path]:
+    """A file, or those of a folder, without descriptions. Raises WxbError if it has none."""
+    from wxb.corpora.layout import METADATA_FILES, is_description
+
+    if not path.is_dir():
+        return [path]
+    files = [file for file in visible_files(path) if file.name not in METADATA_FILES]
+    if not (texts := [file for file in files if not is_description(file)]):
+        raise WxbError(f"{path}: found no file in it; expected files of texts or records")
+    return texts
