@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 from wxb.corpora.text.encoded import Encoded
 from wxb.corpora.text.tokenizers import AnyTokenizer, max_text_tokens
 
+Ints = NDArray[np.int64]
+
 
 class Windows(NamedTuple):
     """The windows (W,) of several texts, in order; each text has at least one.
@@ -21,14 +23,14 @@ class Windows(NamedTuple):
     first text.
     """
 
-    rows: NDArray[np.int64]
-    reads_from: NDArray[np.int64]
-    reads_to: NDArray[np.int64]
-    predicts_from: NDArray[np.int64]
-    predicts_to: NDArray[np.int64]
+    rows: Ints
+    reads_from: Ints
+    reads_to: Ints
+    predicts_from: Ints
+    predicts_to: Ints
 
 
-def sliding_windows(row_splits: NDArray[np.int64], *, size: int, stride: int) -> Windows:
+def sliding_windows(row_splits: Ints, *, size: int, stride: int) -> Windows:
     """Windows of at most `size` tokens; neighbours share min(`stride`, `size` - 1) or more.
 
     `row_splits` is that of `Encoded`. The last window of a text ends with the text and is full if
@@ -58,9 +60,7 @@ def text_windows(
     return sliding_windows(encoded.row_splits, size=size, stride=stride)
 
 
-def read_by_one_window(
-    windows: Windows, starts: NDArray[np.int64], stops: NDArray[np.int64]
-) -> NDArray[np.bool_]:
+def read_by_one_window(windows: Windows, starts: Ints, stops: Ints) -> NDArray[np.bool_]:
     """Which non-empty ranges of tokens `starts[i]:stops[i]` a single window reads whole."""
     last_window = np.searchsorted(windows.reads_from, starts, side="right") - 1
     return stops <= windows.reads_to[last_window]
