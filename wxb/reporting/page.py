@@ -18,9 +18,9 @@ from wxb.core.files import publish
 from wxb.core.params import Params
 from wxb.core.params.section import flatten
 from wxb.reporting import costs, figures, formatting, pairs, parts, tables
-from wxb.reporting.figures import Curve, Line
+from wxb.reporting.figures import Line
 from wxb.reporting.formatting import Cell, Table, duration, p_value, rounded, signed, variant_text
-from wxb.reporting.parts import Block, Charts, Fold, Page, Section, Study, render
+from wxb.reporting.parts import Block, Charts, Curves, Fold, Page, Section, Study, render
 
 PUBLISHED = Path(__file__).with_name("published")  # <study>.csv
 LOSS, VALID_LOSS = "loss", "valid_loss"  # curves on training and on validation records
@@ -36,25 +36,12 @@ def assemble(study: Study, task: Page) -> str:
         name = pairs.ranked(results)[0]
         score = formatting.with_interval(results["systems"][name][metric.key], metric)
         best.append(f"{name} on {test_set}, {metric.title} {score}")
-    return render(
-        comparison["title"],
-        answer,
-        [
-            _results(study, task, sentences),
-            *task.sections(study),
-            *languages(study),
-            _cost(study),
-            _training(study, task),
-            *published(study),
-        ],
-        notes=[
-            f"Best scores: {'; '.join(best)}.",
-            *(f"Check the data: {warning}." for warning in comparison.get("warnings", [])),
-            *alignment_changes(study),
-        ],
-        legend=study.chips,
-        footer=f"Study {comparison['study']}.",
-    )
+    sections = [_results(study, task, sentences), *task.sections(study), *languages(study)]
+    sections += [_cost(study), _training(study, task), *published(study)]
+    warnings = [f"Check the data: {warning}." for warning in comparison.get("warnings", [])]
+    notes = [f"Best scores: {'; '.join(best)}.", *warnings, *alignment_changes(study)]
+    title, footer = comparison["title"], f"Study {comparison['study']}."
+    return render(title, answer, sections, notes=notes, legend=study.chips, footer=footer)
 
 
 def _results(study: Study, task: Page, sentences: Sequence[str]) -> Section:
@@ -294,9 +281,7 @@ def differing_settings(params: Params, names: Sequence[str]) -> Table:
     return Table("Settings that differ", ["setting", *names], rows)
 
 
-def _lines(
-    curves: Mapping[str, Mapping[str, Curve]], keys: Sequence[str] = (LOSS, VALID_LOSS)
-) -> list[Line]:
+def _lines(curves: Curves, keys: Sequence[str] = (LOSS, VALID_LOSS)) -> list[Line]:
     """A line for each name and key with such a curve; VALID_LOSS is dashed."""
     return [
         Line(name, series, by_key[key], key == VALID_LOSS)

@@ -25,6 +25,7 @@ from wxb.reporting.pairs import baseline_names, ranked
 
 DEEPEST = 62  # percent of colour in the cell of a perfect score, so that text on it stays legible
 BEST = "best of its row"  # the note of a cell; CSS makes it bold
+Curves = Mapping[str, Mapping[str, Curve]]
 
 
 class Charts(NamedTuple):
@@ -67,8 +68,8 @@ class Study(NamedTuple):
     scorer: Scorer
     comparison: Mapping[str, Any]  # as the stage compare writes it
     predictions: Mapping[str, Sequence[Any]]  # rows of predictions.jsonl by experiment
-    curves: Mapping[str, Mapping[str, Curve]]  # by experiment, then metric
-    pretraining: Mapping[str, Mapping[str, Curve]]  # by backbone, then metric
+    curves: Curves  # by experiment, then metric
+    pretraining: Curves  # by backbone, then metric
     costs: Mapping[str, Mapping[str, Any]]  # by stage, such as train@<experiment>
     alignments: Mapping[str, Mapping[str, int]]  # of training gold, by experiment, then status
 
