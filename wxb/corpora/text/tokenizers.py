@@ -117,14 +117,11 @@ def _alphabet(tokenizer: Tokenizer, texts: Iterable[str]) -> list[str]:
 def _byte_level_bpe(vocabulary: int, texts: Sequence[str], special: list[str]) -> Tokenizer:
     """Train a BPE of bytes; digits, Han characters and punctuation marks stay tokens alone."""
     tokenizer = Tokenizer(models.BPE())
-    tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
-        [
-            pre_tokenizers.Digits(individual_digits=True),
-            # As in BERT. Otherwise a token can span the end of a name and the next word.
-            pre_tokenizers.Split(Regex(r"[\p{Han}\p{P}]"), behavior="isolated"),
-            pre_tokenizers.ByteLevel(add_prefix_space=False),
-        ]
-    )
+    digits = pre_tokenizers.Digits(individual_digits=True)
+    # As in BERT. Otherwise a token can span the end of a name and the next word.
+    marks = pre_tokenizers.Split(Regex(r"[\p{Han}\p{P}]"), behavior="isolated")
+    byte_level = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.pre_tokenizer = pre_tokenizers.Sequence([digits, marks, byte_level])
     trainer = trainers.BpeTrainer(
         vocab_size=vocabulary,
         special_tokens=special,
