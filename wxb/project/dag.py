@@ -10,7 +10,7 @@ import time
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager, redirect_stderr, suppress
 from functools import cache, reduce
-from itertools import islice
+from itertools import filterfalse, islice
 from operator import getitem
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -213,8 +213,15 @@ def _steps() -> list[Step]:
     def is_in_use(entry: Any) -> bool:
         return any(localfs.overlaps(entry.fs_path, path) for path in in_use)
 
-    result = []
     known: dict[tuple[Any, ...], dict[str, str]] = {}  # many stages depend on the same files
+
+    def differences(entry: Any) -> dict[str, str]:
+        key = (type(entry), entry.fs_path, entry.hash_info.value)
+        if key not in known:
+            known[key] = _differences(entry)
+        return known[key]
+
+    result = []
     with Repo() as repo, _yaml_cache():
         graph = get_active_graph(repo.index.graph)
         own_stages = [stage for stage in graph if stage.relpath == "dvc.yaml"]
@@ -223,13 +230,10 @@ def _steps() -> list[Step]:
         for stage in plan_repro(graph, own_stages):
             deps = [] if stage.frozen else stage.deps
             params = [dep for dep in deps if isinstance(dep, ParamsDependency)]
+            entries = [entry for entry in [*deps, *stage.outs] if entry not in params]
             changes: dict[str, str] = {}
-            for entry in [*deps, *stage.outs]:
-                if entry not in params and not is_in_use(entry):
-                    key = (type(entry), entry.fs_path, entry.hash_info.value)
-                    if key not in known:
-                        known[key] = _differences(entry)
-                    changes |= known[key]
+            for entry in filterfalse(is_in_use, entries):
+                changes |= differences(entry)
             absent = _absent_sources(changes, products, stage)
             if stage.changed_stage() or stage.always_changed:
                 changes["dvc.yaml"] = "modified"  # its command, or the list of its outputs
