@@ -1,10 +1,11 @@
 """`wxb new corpus` for a folder of recordings with their transcripts."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import PurePath
 
 from wxb.tasks import recognition
-from wxb.tasks.recognition import Block, FieldNames, Files, FlagError, Flags, fields_of
+from wxb.tasks.recognition import Block, FieldNames, Files, FlagError, Flags, Row, fields_of
 from wxb.tasks.speech.record.audio import SUFFIXES
 
 
@@ -20,36 +21,48 @@ def recognize(files: Files, field_names: FieldNames, flags: Flags) -> Block | No
     names = {name for path in audio for name in (path.name, path.stem)}
     if not names:
         return None
-    if len(files.members) == 1 and not files.columns:
-        cells = [line.strip().split("|") for line in files.nonblank_lines(files.members[0])]
-        widths, files_named = {len(row) for row in cells}, {PurePath(row[0]).name for row in cells}
-        if widths in ({2}, {3}) and files_named <= names:
-            if any(2 * len({*column}) < len(cells) for column in zip(*cells, strict=True)):
-                shown = "|".join(cells[0])
-                raise FlagError(f"--columns: found {shown!r}; name them: id, speaker, sentence")
-            columns = ("id", "original", "sentence") if widths == {3} else ("id", "sentence")
-            return field_names.recognize(replace(files, columns=columns), flags)
+    if columns := _columns_without_header(files, names):
+        return field_names.recognize(replace(files, columns=columns), flags)
     content = field_names.recognize(files, flags)
     if content is None:
         return None
     used, tables = content["fields"], [replace(files, members=(file,)) for file in files.members]
-    for rows in (table.rows for table in tables):
-        paths = {str(r.get(used.get("input", "")) or r.get(used.get("id", ""))) for r in rows}
-        folders = {path.partition("/")[0] for path in paths if "/" in path}
-        splits = sorted(filter(recognition.is_named_as_split, folders))
-        if len(splits) > 1 and "group" not in flags:
-            raise FlagError(
-                f"--group: paths begin with the splits {', '.join(splits)}; write the rows of each"
-                " to its own file, such as train.csv, or ignore them with -"
-            )
-        others = [name for name in fields_of(rows) if name not in used.values()]
-        numbers = [n for n in others if str(rows[0].get(n)).replace(".", "", 1).isdigit()]
-        if "start" not in used and numbers and len(rows) > 1.5 * len(paths):
-            raise FlagError(
-                f"--start and --end: {len(rows):,} rows name {len(paths):,} recordings; name the"
-                f" fields of their seconds, among {', '.join(map(repr, numbers))}"
-            )
+    for table in tables:
+        _check_rows(table.rows, used, flags)
     first = [table for table in tables if used["sentence"] in fields_of(table.rows)]
     if len(tables) > len(first) == 1 and (content := field_names.recognize(first[0], flags)):
         content = {**content, "manifest": first[0].members[0].name}
     return content
+
+
+def _columns_without_header(files: Files, recordings: set[str]) -> tuple[str, ...]:
+    """The columns of a single table without a header, by its `recordings`; empty for others."""
+    if len(files.members) != 1 or files.columns:
+        return ()
+    rows = [line.strip().split("|") for line in files.nonblank_lines(files.members[0])]
+    widths = {len(row) for row in rows}
+    if widths not in ({2}, {3}) or not {PurePath(row[0]).name for row in rows} <= recordings:
+        return ()
+    if any(2 * len({*column}) < len(rows) for column in zip(*rows, strict=True)):
+        shown = "|".join(rows[0])
+        raise FlagError(f"--columns: found {shown!r}; name them: id, speaker, sentence")
+    return ("id", "original", "sentence") if widths == {3} else ("id", "sentence")
+
+
+def _check_rows(rows: Sequence[Row], fields: Mapping[str, str], flags: Flags) -> None:
+    """Raise FlagError if paths begin with splits, or if unknown fields have their seconds."""
+    paths = {str(r.get(fields.get("input", "")) or r.get(fields.get("id", ""))) for r in rows}
+    folders = {path.partition("/")[0] for path in paths if "/" in path}
+    splits = sorted(filter(recognition.is_named_as_split, folders))
+    if len(splits) > 1 and "group" not in flags:
+        raise FlagError(
+            f"--group: paths begin with the splits {', '.join(splits)}; write the rows of each to"
+            " its own file, such as train.csv, or ignore them with -"
+        )
+    others = [name for name in fields_of(rows) if name not in fields.values()]
+    numbers = [n for n in others if str(rows[0].get(n)).replace(".", "", 1).isdigit()]
+    if "start" not in fields and numbers and len(rows) > 1.5 * len(paths):
+        raise FlagError(
+            f"--start and --end: {len(rows):,} rows name {len(paths):,} recordings; name the fields"
+            f" of their seconds, among {', '.join(map(repr, numbers))}"
+        )
