@@ -188,11 +188,7 @@ def _recording_name(row: Any, fields: Fields) -> str | None:
 def _find_recording(
     path: Path, name: str, files: Mapping[End, Collection[Path]], counts: Mapping[End, int]
 ) -> Path:
-    """The path of a recording, or else the only file with its end.
-
-    `files` has the files with each end, `counts` the number of names. Raises RecordError for
-    several.
-    """
+    """The path, or else the only file with the end of a name. Raises RecordError for several."""
     with suppress(OSError):  # a name that is too long
         end = next((end for end in _ends(name) if end in files), None)
         if end and not path.is_file():
