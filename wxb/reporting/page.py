@@ -57,21 +57,14 @@ def _results(study: Study, task: Page, sentences: Sequence[str]) -> Section:
         "Lower is better." if metric.lower_is_better else "",
         tables.reading_notes(comparison),
     ]
-    return Section(
-        "results",
-        "Results",
-        [
-            Charts({metric.title: chart}, legend),
-            ranking(study),
-            " ".join(filter(None, notes)),
-            *filter(None, [" ".join(sentences)]),
-            *(f"On {name}: {pairs.conclusion(sets[name])}" for name in comparison["further"]),
-            Fold("Task", [*about(study, task.RULE)]),
-            *([Fold("Differences", _difference_blocks(comparison))] if comparison["pairs"] else []),
-            Fold("Run", _reproduction(study)),
-            downloads_and_docs(study),
-        ],
-    )
+    blocks: list[Block] = [Charts({metric.title: chart}, legend), ranking(study)]
+    blocks += [text for text in (" ".join(filter(None, notes)), " ".join(sentences)) if text]
+    blocks += [f"On {name}: {pairs.conclusion(sets[name])}" for name in comparison["further"]]
+    blocks.append(Fold("Task", [*about(study, task.RULE)]))
+    if comparison["pairs"]:
+        blocks.append(Fold("Differences", _difference_blocks(comparison)))
+    blocks += [Fold("Run", _reproduction(study)), downloads_and_docs(study)]
+    return Section("results", "Results", blocks)
 
 
 def about(study: Study, rule: str) -> Iterator[str]:
