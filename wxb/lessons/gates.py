@@ -22,10 +22,8 @@ Classes = NDArray[np.int64]
 INPUTS = np.array([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]])
 GATES = {"OR": (0, 1, 1, 1), "AND": (0, 0, 0, 1), "XOR": (0, 1, 1, 0), "XNOR": (1, 0, 0, 1)}
 
-
 DecisionFunction = Callable[[Floats], Floats]  # of a trained model: (N, 2) -> (N,), class 1 above 0
 Models = Mapping[str, DecisionFunction]  # by their names
-
 
 # The sections whose texts have no results.
 PROOF = Section(
