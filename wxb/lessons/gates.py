@@ -25,7 +25,7 @@ GATES = {"OR": (0, 1, 1, 1), "AND": (0, 0, 0, 1), "XOR": (0, 1, 1, 0), "XNOR": (
 DecisionFunction = Callable[[Floats], Floats]  # of a trained model: (N, 2) -> (N,), class 1 above 0
 Models = Mapping[str, DecisionFunction]  # by their names
 
-# The sections whose texts have no results.
+# Texts of the page that do not depend on results.
 PROOF = Section(
     "proof",
     "Why no perceptron learns XOR",
