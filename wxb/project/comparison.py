@@ -206,15 +206,15 @@ class Score(NamedTuple):
 def judged_scores(result: str, before: Results, after: Results) -> Iterator[Score]:
     """The scores of each member of a result: with an interval, else those that differ, else one."""
     first, second = before.metrics_by_member(result), after.metrics_by_member(result)
-    records = zip(*(tree.records_fingerprint(result) for tree in (before, after)), strict=False)
-    has_same_records = all(old == new for old, new in records if old and new)
+    records = before.records_fingerprint(result), after.records_fingerprint(result)
+    has_same_records = all(a == b for a, b in zip(*records, strict=False) if a and b)
     runs = before.seed_scores(result)
     seeds = after.study(result).get("seeds", [])
     bounds = ranges(runs, max(1, len(seeds))) if runs else {}
     count = min((len(scores) for system in runs.values() for scores in system.values()), default=1)
     for name in {**first, **second}:
         old, new = first.get(name, {}), second.get(name, {})
-        hashes = [tree.output_hashes.get(paths.MODELS / name) for tree in (before, after)]
+        hashes = [version.output_hashes.get(paths.MODELS / name) for version in (before, after)]
         has_same_model = None in hashes or hashes[0] == hashes[1]
         verdict = None  # on all metrics
         if not (old and new):
