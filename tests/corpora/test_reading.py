@@ -256,6 +256,7 @@ def test_a_broken_line_rejects_one_record(tmp_path):
         (["1", "Ann", "none"], "broken cell"),
         (["1", "Ann", '{"start": 0}'], "wrong type"),
         (["1", "An\0n", "[]"], "NUL character"),
+        (["id", "input", "spans"], "repeated header"),
     ],
 )
 def test_a_bad_csv_row_rejects_one_record(tmp_path, row, reason):

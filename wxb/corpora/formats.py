@@ -142,7 +142,7 @@ def _table(file: Path, json_column: str | None, columns: Sequence[str] | None) -
     names = columns or _header(file, rows)
     first_cells, last_cells = set[str](), set[str]()
     for number, cells, lines in rows:
-        if not first_cells and [*names] == cells:
+        if columns and not first_cells and [*names] == cells:
             raise WxbError(
                 f"{file}: its first line is a header; leave --columns out, and name it .tsv or .csv"
             )
@@ -152,6 +152,8 @@ def _table(file: Path, json_column: str | None, columns: Sequence[str] | None) -
             if not any(cells[len(names) :]) and len(cells) > len(names):
                 detail += "; rows end with a delimiter, so add one to the header"
             content = RecordError("broken CSV", detail)
+        elif names == cells:
+            content = RecordError("repeated header", "as in files that were joined")
         elif inner := _rows_in_cells(lines, delimiter, len(names)):
             has_known_first = {row[0] for row in inner[1:]} <= first_cells
             has_known_last = {row[-1] for row in inner[:-1]} <= last_cells
@@ -270,8 +272,8 @@ def _with_parsed_cell(row: dict[str, Any], column: str | None) -> Any:
             try:  # a Python literal, as pandas writes lists; runs no code
                 with warnings.catch_warnings(action="ignore"):  # of invalid escapes in strings
                     row[column] = ast.literal_eval(cell)
-            except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError) as error:
-                detail = f"neither JSON ({row[column].detail}) nor a Python literal ({error})"
+            except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
+                detail = f"neither JSON ({row[column].detail}) nor a Python literal"
                 return RecordError("broken cell", detail)
     return row
 

@@ -180,7 +180,7 @@ def _conll_block(files: Files, flags: Flags) -> Block | None:
     cells = {c: Counter(column) for c, column in enumerate(zip_longest(*rows, fillvalue=""))}
     tags = [c for c, counts in cells.items() if _tag_count(counts) >= SHARE * len(rows)]
     if "tag" in flags:
-        tag = _column_index("tag", flags)
+        tag = _column_index("tag", flags, len(cells))
     elif len(tags) == 1:
         (tag,) = tags
     elif tags:
@@ -192,7 +192,11 @@ def _conll_block(files: Files, flags: Flags) -> Block | None:
     if nested := next(filter(conll.NESTED.search, cells.get(tag, ())), None):
         raise FlagError(f"--tag: {nested!r} joins the tags of several layers; keep one in the file")
     others = {column: counts for column, counts in cells.items() if column not in tags}
-    token = _column_index("input", flags) if "input" in flags else _token_column(rows, others)
+    token = (
+        _column_index("input", flags, len(cells))
+        if "input" in flags
+        else _token_column(rows, others)
+    )
     if token is None:
         return None
     tokens = [*cells[token].elements()]
@@ -238,9 +242,9 @@ def _token_column(rows: Sequence[Sequence[str]], cells: Mapping[int, Counter[str
     return token
 
 
-def _column_index(flag: str, flags: Flags) -> int:
-    if not flags[flag].isdecimal():
-        raise FlagError(f"--{flag}: found {flags[flag]!r}; expected a column, counted from 0")
+def _column_index(flag: str, flags: Flags, count: int) -> int:
+    if not flags[flag].isdecimal() or int(flags[flag]) >= count:
+        raise FlagError(f"--{flag}: found {flags[flag]!r}; expected a column, 0 to {count - 1}")
     return int(flags[flag])
 
 
