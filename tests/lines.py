@@ -13,7 +13,7 @@ BUDGET = {
     "wxb/metrics": 524,
     "wxb/models": 2489,
     "wxb/training": 1562,
-    "wxb/tasks": 9016,
+    "wxb/tasks": 9023,
     "wxb/reporting": 1450,
     "wxb/project": 2937,
     "wxb/cli": 2468,

@@ -97,7 +97,7 @@ class Placeholders:
         return placeholder
 
     def placeholder(self, type_: str, value: str) -> str:
-        """The placeholder of a value; adds a new one if there is none."""
+        """The placeholder of a value, such as `<NAME_1>`; adds a new one if there is none."""
         label = _label(type_)
         known = self._by_value.get((label, value))
         return known or self._add(label, self._last.get(_label_key(label), 0) + 1, value)

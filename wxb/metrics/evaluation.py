@@ -147,7 +147,7 @@ def _test_set_comparison(
 
 
 def save(folder: Path, evaluations: Mapping[str, Evaluation]) -> None:
-    """Write the results on all test sets to scores.json and sums.json in a folder."""
+    """Write the results to scores.json, the sums of groups to sums.json: a line per test set."""
     content = {name: each._asdict() for name, each in evaluations.items()}
     lines = []
     for name, each in content.items():

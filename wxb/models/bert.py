@@ -203,7 +203,7 @@ class BertModel(nn.Module):
         """Hidden states of ids or embeddings, and their pooled output: None without a pooler."""
         if inputs_embeds is None:
             inputs_embeds = self.embeddings.word_embeddings(input_ids)
-        mask = None if attention_mask is None else masks.padding(attention_mask)
+        mask = None if attention_mask is None else masks.tokens(attention_mask)
         hidden = self.embeddings(inputs_embeds, token_type_ids)
         hidden = self.encoder(hidden, mask)  # (B, T, C)
         return EncoderOutput(hidden, self.pooler(hidden) if self.pooler else None)

@@ -73,7 +73,7 @@ def _residual_std(config: Config) -> float:
 
 
 class _Attention(nn.Module):
-    """Causal multi-head attention."""
+    """Multi-head attention, which only `mask` makes causal."""
 
     def __init__(self, config: Config) -> None:
         super().__init__()

@@ -9,7 +9,7 @@ from torch import Tensor
 from torch.nn import functional as F  # noqa: N812
 
 
-def padding(attention_mask: Tensor) -> Tensor:  # (B, S), 1 = token, 0 = padding
+def tokens(attention_mask: Tensor) -> Tensor:  # (B, S), 1 = token, 0 = padding
     """Mask (B, 1, 1, S) that is True for tokens and False for padding."""
     return attention_mask[:, None, None, :].bool()
 
@@ -36,7 +36,7 @@ def decoder(
     mask = causal(queries, keys, device) if is_causal and queries > 1 else None
     if attention_mask is None:
         return mask
-    return padding(attention_mask) if mask is None else padding(attention_mask) & mask
+    return tokens(attention_mask) if mask is None else tokens(attention_mask) & mask
 
 
 def split_heads(vectors: Tensor, size: int) -> Tensor:  # (B, T, heads · D)

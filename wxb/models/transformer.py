@@ -184,7 +184,7 @@ class Transformer(nn.Module):
 
     def encode(self, source: Tensor, source_mask: Tensor) -> State:
         """Encode the source (B, S, C) with its mask (B, S): the state before the first token."""
-        mask = masks.padding(source_mask)
+        mask = masks.tokens(source_mask)
         memory = self.encoder(source, mask)
         layers = (cast(DecoderLayer, layer) for layer in self.decoder.layers)
         return State(tuple(layer.initial_cache(memory) for layer in layers), mask)

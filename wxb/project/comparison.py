@@ -204,7 +204,7 @@ class Score(NamedTuple):
 
 
 def judged_scores(result: str, before: Results, after: Results) -> Iterator[Score]:
-    """The scores of each member of a result: with an interval, else those that differ, else one."""
+    """A score for each member of either version and metric: `_compared_keys` chooses them."""
     first, second = before.metrics_by_member(result), after.metrics_by_member(result)
     records = before.records_fingerprint(result), after.records_fingerprint(result)
     has_same_records = all(a == b for a, b in zip(*records, strict=False) if a and b)

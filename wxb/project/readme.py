@@ -102,9 +102,9 @@ def _origins(studies: Iterable[Study], index: Tree) -> Iterator[str]:
         yield f"{sentence} ({listed(names)}).\n"
 
 
-def _curve(name: str, index: Tree) -> Iterator[str]:
-    """F1 of each experiment by the number of labelled texts, the conclusions, and origins."""
-    studies, scores = _curve_scores(name, index)
+def _curve(curve: str, index: Tree) -> Iterator[str]:
+    """Scores of the studies `<curve>-<number>` by number of texts, the conclusions, and origins."""
+    studies, scores = _curve_scores(curve, index)
     yield f"| labelled texts | {' | '.join(scores)} |\n| ---: |{' ---: |' * len(scores)}"
     for size in studies:
         cells = (with_interval(f1[size]) if size in f1 else "–" for f1 in scores.values())

@@ -149,7 +149,7 @@ def experiment(
     if method:
         changes |= {"method": method, "model": {}}
     _edit_params(lambda content: add_experiment(content, name, study, like, changes), dry_run)
-    _print_run_command(study, unless=dry_run)
+    _print_run_command(study, dry_run=dry_run)
 
 
 @app.command()
@@ -205,7 +205,7 @@ def study(
         print(f"Left out: {', '.join(left_out)}: {reason}", file=sys.stderr)
     if advice := first.get("advice"):
         print(f"Note: {advice}", file=sys.stderr)
-    _print_run_command(name, unless=dry_run)
+    _print_run_command(name, dry_run=dry_run)
 
 
 @app.command()
@@ -233,7 +233,7 @@ def sweep(
     title = title or f"Which {' and '.join(grid)} suit {like} best?"
     all_seeds = parse_grid([f"seeds={seeds}"])["seeds"]
     _edit_params(lambda content: add_sweep(content, name, like, grid, all_seeds, title), dry_run)
-    _print_run_command(name, unless=dry_run)
+    _print_run_command(name, dry_run=dry_run)
 
 
 def _edit_params(edit: Callable[[dict[str, Any]], Any], dry_run: bool) -> Params:
@@ -257,8 +257,8 @@ def _edit_params(edit: Callable[[dict[str, Any]], Any], dry_run: bool) -> Params
     return params
 
 
-def _print_run_command(study: str, *, unless: bool) -> None:
-    if not unless:
+def _print_run_command(study: str, *, dry_run: bool) -> None:
+    if not dry_run:
         print(f"Run it: snakemake --cores 2 {study}    (or: make run STUDY={study})")
 
 

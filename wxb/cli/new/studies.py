@@ -88,7 +88,7 @@ def count_training_records(name: str, corpus: Corpus, trial: Contents | None) ->
 def pretrained_language(
     name: str, corpus: Corpus, language: str | None, trial: Contents | None
 ) -> tuple[str | None, str]:
-    """The language of a corpus whose study gets the pretrained model, else None and why not.
+    """The language (`zh` for zh-TW) of a corpus that gets the pretrained model, or why it does not.
 
     The model must be installed, and read the one language of the corpus: `language`, that of
     params.yaml or that of its records. An encoder reads English, Whisper any. The reason is "" if

@@ -200,7 +200,7 @@ def _experiment_errors(name: str, experiment: Experiment, params: Params) -> Ite
 
 
 def _file_name_errors(params: Params) -> Iterator[str]:
-    """Errors for blocks whose files would have the same name."""
+    """Errors for blocks whose files would have the name of another's, or the project's own."""
     taken = ("all", "index", paths.LESSONS, paths.PRETRAIN)
     for sections in (("corpora",), ("backbones", "experiments"), ("studies", "lessons")):
         blocks = dict.fromkeys(taken if "studies" in sections else (), "the project")

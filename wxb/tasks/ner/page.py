@@ -89,7 +89,7 @@ def type_matrix(rows: Sequence[PredictionRow]) -> list[Charts]:
 
 
 def precision_recall_curves(study: Study) -> list[Charts]:
-    """A chart of precision by recall and threshold, without systems below half the best recall."""
+    """At most one chart: precision by recall, a point per threshold, for all but low recalls."""
     lines = []
     for series, (name, rows) in enumerate(study.predictions.items()):
         scores = np.array([score for row in rows for score in row.scores])

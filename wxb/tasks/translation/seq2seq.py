@@ -52,7 +52,7 @@ class Seq2SeqMethod(Network):
         write_chunks(path, (({"ids": ids}, row_splits) for ids, row_splits in rows))
 
     def targets(self, features: Path, chunks: Chunks) -> Alignment:
-        """Return the token ids and eos of each reference, and counts of references.
+        """The token ids of each reference of the records, with eos, and counts of references.
 
         A reference longer than `max_length` has no tokens, and counts as lost.
         """

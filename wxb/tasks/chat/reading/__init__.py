@@ -61,7 +61,7 @@ class Reading(reading.Reading):
         return " ".join(record.input.casefold().split())
 
     def preview(self, record: Record) -> str:
-        """The roles and texts of the messages, and the answer."""
+        """The roles and texts of the messages and the answer; without an answer, the input."""
         if not record.gold:
             return record.input
         messages = [*deserialize(record.input), message("assistant", record.gold["text"])]

@@ -38,6 +38,7 @@ def answer_parts(text: str, spans: Iterable[Span]) -> list[str]:
 
 
 def _escape(text: str) -> str:
+    """The text with a backslash before each backslash, bar and semicolon."""
     return re.sub(r"([\\|;])", r"\\\1", text)
 
 

@@ -37,8 +37,8 @@ def align(
 ) -> tuple[Targets, NDArray[np.int8]]:
     """The targets of several texts for the gold spans of each (sorted and disjoint).
 
-    Also returns the status of each span, in the order of texts and spans. Of two spans that touch
-    one token, the second is lost. Without `windows`, a model reads whole texts.
+    A target per token of the texts. Also returns the status of each span, in the order of texts and
+    spans. Of two that touch one token, the second is lost; one that no window has whole is split.
     """
     index_of = {name: index for index, name in enumerate(types)}
     flat = [

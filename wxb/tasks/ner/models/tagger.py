@@ -71,7 +71,10 @@ class Tagger(Headed):
         starts: Tensor | None = None,  # (B, T)
         ends: Tensor | None = None,  # (B, T)
     ) -> dict[str, Tensor]:
-        """Logits, and with targets the loss of those not IGNORED: BIO + 0.5 * mean(start, end)."""
+        """The logits `tags`, `starts` and `ends`, and with all targets their `loss`.
+
+        It is that of BIO + 0.5 * mean(start, end), over the targets that are not IGNORED.
+        """
         hidden = self.hidden(input_ids, attention_mask)
         if self.words:
             hidden = hidden + self.words(words)

@@ -107,7 +107,10 @@ class Reading(reading.Reading):
 
 
 def _span(raw: Mapping[str, Any], start: int, end: int, text: str, corpus: Corpus) -> Span | None:
-    """The span without outer white space; None if `labels` drops its type. Raises RecordError."""
+    """The span without outer white space; None if `labels` drops its type.
+
+    Raises RecordError for offsets out of range or reversed, and if `fields.value` differs.
+    """
     fields = corpus.fields
     if start < 0 or end < 0 or end > len(text):
         place = f"{raw[fields.start]}-{raw[fields.end]} ({corpus.offsets})"
@@ -135,7 +138,7 @@ def _span(raw: Mapping[str, Any], start: int, end: int, text: str, corpus: Corpu
 
 
 def offset(raw: Mapping[str, Any], field: str) -> int:
-    """An offset of a span, also if written as text or 3.0, in any range. Raises RecordError."""
+    """An offset of a span, also a negative number, "3" or 3.0. Raises RecordError for others."""
     value = required_field(raw, field)
     if (isinstance(value, str) and value.isdecimal()) or isinstance(value, float):
         value = int(value) if float(value).is_integer() else value  # tables have such numbers
