@@ -75,6 +75,8 @@ def test_errors_of_names_and_folders(project, monkeypatch, tmp_path):
         trained.load(project / "bert")
     with pytest.raises(WxbError, match="no such folder"):
         trained.load("models/none")
+    with pytest.raises(WxbError, match=r"`: output: unknown key \(choose.*batch_size\)$"):
+        trained.load("ner-encoder", output="x")
     monkeypatch.chdir(tmp_path)
     with pytest.raises(WxbError, match=r"no params\.yaml here"):
         trained.load("ner-encoder")

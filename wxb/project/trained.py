@@ -108,11 +108,11 @@ def _validate(form: type[Prediction], values: Mapping[str, Any]) -> Prediction:
     try:
         return form.model_validate(values, strict=False)
     except ValidationError as error:
-        known = ", ".join(f"{name} ({field.default})" for name, field in form.model_fields.items())
         faults = "; ".join(
-            ": ".join([*map(str, fault["loc"]), fault["msg"]]) for fault in error.errors()
+            ": ".join([*map(str, fault["loc"]), fault["msg"].removeprefix("Value error, ")])
+            for fault in error.errors()
         )
-        raise WxbError(f"settings of `prediction`: {faults}; choose from {known}") from None
+        raise WxbError(f"settings of `prediction`: {faults}") from None
 
 
 def find(experiment: str | Path) -> Path:
