@@ -110,6 +110,7 @@ def test_load_is_exported_by_the_package(project, monkeypatch):
     ("inputs", "error"),
     [
         ("Ann left.", r"found one input \(str\); expected a list of them"),
+        (None, r"found one input \(NoneType\); expected a list of them"),
         (pd.DataFrame({"text": ["Ann left."]}), r"found one input \(DataFrame\)"),
         (["Ann", None], r"found NoneType at \[1\]"),
         ([7], r"found int at \[0\]; expected texts"),

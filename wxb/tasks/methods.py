@@ -103,10 +103,10 @@ class Predictor(ABC):
     def predict(self, inputs: Iterable[Any], /, *, caption: str = "predict") -> list[Any]:
         """One prediction per input, in their order; `caption` names the progress.
 
-        Raises TypeError for a single input or a table instead of a list of inputs, and for one that
-        is no text, or no file if the model reads files.
+        Raises TypeError for a single input, a table or None instead of a list of inputs, and for
+        one that is no text, or no file if the model reads files.
         """
-        if isinstance(inputs, (str, bytes, Path, Mapping)) or hasattr(inputs, "columns"):
+        if isinstance(inputs, str | bytes | Path | Mapping | None) or hasattr(inputs, "columns"):
             raise TypeError(
                 f"predict: found one input ({type(inputs).__name__}); expected a list of them:"
                 " predict([input])[0]"
