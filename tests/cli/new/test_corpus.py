@@ -282,7 +282,18 @@ def test_files_that_fit_several_tasks_need_an_option():
     with pytest.raises(FlagError, match="fits chat and classification; choose with --task"):
         block(path)
     assert block(path, "classification")["fields"] == {"input": "text", "label": "label"}
+
     with pytest.raises(FlagError, match=r"(?s)'label': .*translation: a text"):
         block(path, "translation")
     with pytest.raises(WxbError, match=r"--task: found 'classify'; did you mean 'classification'"):
         block(path, "classify")
+
+
+def test_a_flag_of_one_task_chooses_it():
+    Path("own").mkdir()
+    for n in range(len(WORDS)):
+        soundfile.write(f"own/{n}.wav", np.sin(np.arange(4000) / (n + 2)), 16_000)
+    table("own/own.csv", Datei=lambda n: f"{n}.wav", Text=text, Person=lambda n: f"P{n % 5}")
+    with pytest.raises(FlagError, match=r"speech.*; choose with --task"):
+        block("own", input="Datei", gold="Text")
+    assert block("own", input="Datei", gold="Text", speaker="Person")["task"] == "speech"

@@ -97,9 +97,11 @@ def _recognize(files: Files, task: str | None, flags: Flags) -> tuple[str, Block
             "Name the task and its fields: --task, --input, --gold (for spans also --start, --end"
             " and --tag); or the columns of a table without a header: --columns text,label"
         )
-    if len(fits) > 1:
+    able = [n for n in fits if all(n in OWN_FLAGS.get(flag, n).split() for flag in flags)]
+    name, *others = [*fits] if len(able) != 1 else able
+    if others:
         raise FlagError(f"{files.path}: fits {' and '.join(fits)}; choose with --task")
-    ((name, fit),) = fits.items()
+    fit = fits[name]
     if isinstance(fit, FlagError):
         raise FlagError(f"{files.path}: {name}: {fit}")
     return name, fit
