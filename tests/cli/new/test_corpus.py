@@ -282,7 +282,6 @@ def test_files_that_fit_several_tasks_need_an_option():
     with pytest.raises(FlagError, match="fits chat and classification; choose with --task"):
         block(path)
     assert block(path, "classification")["fields"] == {"input": "text", "label": "label"}
-
     with pytest.raises(FlagError, match=r"(?s)'label': .*translation: a text"):
         block(path, "translation")
     with pytest.raises(WxbError, match=r"--task: found 'classify'; did you mean 'classification'"):
