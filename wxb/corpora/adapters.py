@@ -84,9 +84,9 @@ def _label_studio(record: Content, annotator: str | None) -> Content:
 def _label_studio_result(annotation: Content) -> tuple[list[Content], list[Any], dict[str, str]]:
     """The spans of an annotation, its classes with their controls, and its text areas by name."""
     regions = annotation.get("result") or []
-    spans = [region for region in regions if _is_labelled_span(region.get("value"))]
-    mentions = [_with_label(span["value"]) for span in spans]
-    texts = {str(span.get("to_name")) for span in spans}
+    marked = [region for region in regions if _is_labelled_span(region.get("value"))]
+    mentions = [_with_label(region["value"]) for region in marked]
+    texts = {str(region.get("to_name")) for region in marked}
     if len(texts) > 1:
         raise RecordError("several texts", f"spans of {', '.join(sorted(texts))}; keep one")
     others = [region for region in regions if "start" not in region.get("value", {})]
