@@ -45,7 +45,7 @@ def test_a_decoder_masks_padding_and_later_tokens(queries, cached, padded):
     attention_mask = (torch.rand(3, keys, generator=torch.Generator().manual_seed(1)) < 0.6).long()
     if not padded:
         attention_mask = torch.ones_like(attention_mask)
-    expected = masks.padding(attention_mask) & masks.causal(queries, keys)
+    expected = masks.tokens(attention_mask) & masks.causal(queries, keys)
     device = torch.device("cpu")
     mask = masks.decoder(attention_mask, queries, keys, device)
     assert mask.expand(3, 1, queries, keys).equal(expected)
