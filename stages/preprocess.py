@@ -44,7 +44,7 @@ def preprocess(
         listed = paths.log(f"{caption}.rejects").with_suffix(".jsonl")
         write_jsonl(listed, (reject._asdict() for reject in rejects))
         summary = summarize_rejects(rejects, corpus)
-        raise WxbError(f"{folder}: {summary} ({listed}). So {error}") from None
+        raise WxbError(f"{folder}: {summary} ({listed}). Without them, {error}") from None
     rejects += surplus
     task.check_labels(splits, corpus.split)
     statistics = profile(splits, rejects, task)

@@ -236,6 +236,14 @@ def test_a_split_without_labelled_records_is_an_error(records, name):
         split(records)
 
 
+def test_an_empty_split_names_the_size_of_the_smallest_part():
+    records = [record(i, group=f"speaker {i % 4}") for i in range(60)]
+    with pytest.raises(
+        WxbError, match="takes a part if half of it fits, and the smallest has 15; add"
+    ):
+        split(records)
+
+
 def grouped(records, key=None, **further):
     """The groups of each test set, and the field of each, if the records are those of all sets."""
     settings = {"test": 0.2, "valid": 0.1, "by": "template", "further": further}

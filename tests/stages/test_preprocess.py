@@ -241,7 +241,7 @@ def test_all_real_records_are_counted(tmp_path, path, settings, records, spans, 
 def test_the_cause_of_an_empty_split_comes_first(cwd):
     with pytest.raises(WxbError, match=r": 19 records rejected, 19 .* for duplicate id") as e:
         run(cwd, [raw(index, id="1") for index in range(20)])
-    assert "So the valid split has no labelled record" in str(e.value)
+    assert "Without them, the valid split has no labelled record" in str(e.value)
     assert len([*read_jsonl(cwd / "logs/preprocess@test.rejects.jsonl")]) == 19
 
 

@@ -58,10 +58,12 @@ def divide(
         unique, surplus = limit_records(unique, max_records, seed)
         splits |= _divide_by_share(unique, split, seed)
         rejects = [*rejects, *surplus]
-        parts = counted(len({*units(unique, _group)}), "parts")
+        sizes = Counter(units(unique, _group))
+        smallest = min(sizes.values(), default=0)
         source = (
-            f"{counted(len(unique), 'records')} have {parts} to divide, as those of one group, or"
-            " that differ only in digits and case, stay together"
+            f"{counted(len(unique), 'records')} have {counted(len(sizes), 'parts')} to divide, as"
+            " those of one group, or that differ only in digits and case, stay together; a split"
+            f" takes a part if half of it fits, and the smallest has {smallest}"
         )
     for name, number in (split.max_records or {}).items():
         splits[name], surplus = limit_records(splits[name], number)
@@ -194,7 +196,6 @@ def _divide_by_share(records: Sequence[Record], split: Split, seed: int) -> Spli
         quota, count = share * len(records), 0
         split_units = set()
         for unit in sorted(sizes, key=partial(_shuffle_key, seed)):
-            # Take a unit if at least half of it fits.
             if count + sizes[unit] / 2 <= quota:
                 split_units.add(unit)
                 count += sizes[unit]
