@@ -71,8 +71,8 @@ def params(
 ) -> None:
     """Set the values of params/PROFILE.yaml in params.yaml; without PROFILE, check params.yaml.
 
-    A profile can set sizes and add blocks. Blocks of the previous profile are removed. While dvc
-    or snakemake runs in the project, params.yaml is not changed.
+    A profile can set sizes and add blocks. Blocks of other profiles are removed unless one was
+    changed. While dvc or snakemake runs in the project, params.yaml is not changed.
     """
     if profile is None:
         _check_sources()

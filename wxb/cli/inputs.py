@@ -76,7 +76,7 @@ class TextReader:
 
     @cached_property
     def corpus(self) -> Corpus | None:
-        """The corpus of the experiment; None for a folder."""
+        """The corpus of the experiment; None for a folder, and a name that params.yaml lacks."""
         return trained.corpus_of(self.experiment)
 
     def _corpus_settings(self, file: Path) -> Corpus | None:

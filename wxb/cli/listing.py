@@ -81,11 +81,11 @@ def details(name: str, section: str, facts: Facts, why_unknown: str) -> Iterator
         yield table((), defaults, title="Defaults, which params.yaml does not set")
 
 
-def _profile_tables(profile: Facts, group: str | None) -> Iterator[RenderableType]:
+def _profile_tables(profile: Facts, grouped_by: str | None) -> Iterator[RenderableType]:
     """The counts of a clean corpus by split, its leakage, and its rejected and repaired records."""
     names = [f", {len(value)} {key}" for key, value in profile.items() if type(value) is list]
     title = f"Corpus, of {profile['records']['raw']:,} raw records{''.join(names)}"
-    title += f"; groups by {group}" if group else ""
+    title += f"; groups by {grouped_by}" if grouped_by else ""
     yield _counts_table(title, {k: _split_counts(s) for k, s in profile["splits"].items()})
     for key in ("nearness", "verbatim"):
         if shares := profile.get(key):

@@ -74,7 +74,7 @@ def is_description(file: Path) -> bool:
 
 
 def unread_files(folder: Path, files: Sequence[Path]) -> list[str]:
-    """The paths of all other files of a raw folder, except hidden ones and METADATA_FILES."""
+    """Paths of other files of a raw folder, but hidden ones and METADATA_FILES of `datasets`."""
     others = sorted(path for path in {*folder.rglob("*")} - {*files} if path.is_file())
     names = [p.relative_to(folder).as_posix() for p in others if p.name not in METADATA_FILES]
     return [name for name in names if "/." not in f"/{name}"]

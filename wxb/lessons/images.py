@@ -112,6 +112,7 @@ def accuracy(right: NDArray[np.bool_]) -> Interval:
 
 
 def _items(images: Images, mean: Floats, std: Floats) -> list[dict[str, Any]]:
+    """The normalized `pixels` (C, H, W) and the class, as `labels`, of each image."""
     pairs = zip((images.pixels - mean) / std, images.labels, strict=True)
     return [{"pixels": pixels, "labels": label} for pixels, label in pairs]
 

@@ -115,7 +115,10 @@ def _curve(curve: str, index: Tree) -> Iterator[str]:
 
 
 def _curve_scores(name: str, index: Tree) -> tuple[dict[int, Study], dict[str, dict[int, Any]]]:
-    """The studies of a curve by number of texts; F1 by experiment (with two or more) and number."""
+    """The studies of a curve by number; the F1 with its interval by experiment and number.
+
+    Experiments are named without their study; those with a single number are left out.
+    """
     points = [(1300, PRETRAINED)] if name == CURVES[0] else []
     for study in provenance.studies(index):
         if match := re.fullmatch(rf"{name}-(\d+)", study):

@@ -76,7 +76,10 @@ class Files:
 
     @cached_property
     def rows(self) -> list[Row]:
-        """Valid objects of files with fields. FlagError if --annotator is missing or unknown."""
+        """Valid objects of files with fields.
+
+        FlagError if --annotator is unknown, or missing where several labelled the same texts.
+        """
         rows = [content for content in self._record_contents if isinstance(content, Mapping)]
         authors = {name for row in rows if (name := annotator_of(row))}
         strings = ([x for x in r.values() if isinstance(x, str)] for r in rows if annotator_of(r))

@@ -234,7 +234,7 @@ class _Trainer(Trainer):
         return (loss, outputs) if return_outputs else loss
 
     def get_batch_samples(self, epoch_iterator: Any, num_batches: int, device: Any) -> Any:
-        """The batches of the next update, as in Trainer; sets `mean_targets` for `compute_loss`."""
+        """The batches of the next update, as in Trainer; sets `mean_targets` (None for one)."""
         batches, count = super().get_batch_samples(epoch_iterator, num_batches, device)
         self.mean_targets = self._mean_targets(batches)
         return batches, count
@@ -345,7 +345,7 @@ class _ProgressCallback(transformers.TrainerCallback):
 
 
 def _metrics_row(row: Mapping[str, float]) -> dict[str, float]:
-    """A row of the Trainer's log without times and totals, with `valid_` instead of `eval_`."""
+    """A row of the Trainer's log without times, `train_` and `total_`; `eval_` becomes `valid_`."""
     return {
         key.replace("eval_", "valid_"): value
         for key, value in row.items()

@@ -130,7 +130,7 @@ class GenerativeRecognizer(GeneratorPredictor, Recognizer):
         super().calibrate([r for r in records if r not in examples], caption=caption)
 
     def merge_windows(self, inputs: WindowedTexts, outputs: Outputs) -> list[list[ScoredSpan]]:
-        """The spans whose middle character is in the part that their window predicts."""
+        """For each text of `outputs`, spans with the middle in what their window predicts."""
         texts, encoded, windows = inputs
         kept: list[list[ScoredSpan]] = []
         for row, parts in outputs.items():

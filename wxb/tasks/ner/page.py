@@ -73,7 +73,7 @@ def confusions(rows: Sequence[PredictionRow]) -> Table:
 
 
 def type_matrix(rows: Sequence[PredictionRow]) -> list[Charts]:
-    """The predicted types of the gold spans of each type, as shares; "–" if there is no span."""
+    """Predicted types by gold type (rows), as shares of a row; "–": missed; as row, spurious."""
     counts_by_pair = Counter(
         tuple(span.type if span else "–" for span in finding[1:])
         for row in rows

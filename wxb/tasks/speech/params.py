@@ -145,7 +145,7 @@ class Seq2Seq(experiments.Network):
 
     @property
     def required_lengths(self) -> dict[str, int]:
-        """The tokens of the longest transcript with its prompt, as `encoding.max_length`."""
+        """The tokens that the decoder has to read: `encoding.max_length` plus the prompt."""
         prompt = 4 if self.encoding.language else 2
         return {"encoding.max_length": prompt + self.encoding.max_length}
 

@@ -100,7 +100,7 @@ class Scorer(scorer.Scorer):
         )
 
     def task_fields(self, record: Record, prediction: Any, vocabulary: Words) -> dict[str, Any]:
-        """The fields `predicted` (the best hypothesis), `unseen` and `attention` of a row."""
+        """`predicted` (the best hypothesis), whether it has `unseen` words, and `attention`."""
         return {
             "predicted": prediction.text,
             "unseen": unseen(record, vocabulary),

@@ -121,7 +121,7 @@ def _class_of(file: Path, corpus: Corpus) -> str | None:
 
 
 def clean(text: str, *, html: bool) -> tuple[str, tuple[str, ...]]:
-    """A text as a browser shows it, and the kinds of repairs made.
+    """A text without what web pages left in it, and the kinds of repairs made.
 
     With `html`, tags are removed, those of lines and paragraphs become line breaks, and entities
     become characters. C1 control characters become the Windows-1252 characters of the same byte.

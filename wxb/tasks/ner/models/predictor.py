@@ -110,7 +110,7 @@ class Recognizer(SpanFinder):
 
     @abstractmethod
     def merge_windows(self, inputs: WindowedTexts, outputs: Outputs) -> list[list[ScoredSpan]]:
-        """Spans of texts, which may overlap, from the outputs of their windows in order."""
+        """The spans of each text of `outputs`, which may overlap, from its windows in order."""
 
     def candidates(self, texts: Sequence[str], /, *, caption: str) -> list[list[ScoredSpan]]:
         """The spans of each text before the threshold, sorted and disjoint; shows progress."""

@@ -40,8 +40,9 @@ class Reading(reading.Reading):
     ) -> tuple[tuple[Span, ...] | None, tuple[str, ...]]:
         """The sorted spans of a raw record without repeated ones, and the kind of each repair.
 
-        The spans are None if unlabelled; their types are mapped by `labels`, and their offsets
-        exclude outer white space. Raises RecordError for spans that overlap or do not fit the text.
+        The spans are None if the field is; their types are mapped by `labels`, and their offsets
+        exclude outer white space. Raises RecordError for a missing field, one that is no list of
+        objects, and spans that overlap or do not fit the text.
         """
         fields = corpus.fields
         if (raw_spans := required_field(raw, fields.spans)) is None:

@@ -185,11 +185,11 @@ def token_spans(tags: Sequence[Tag]) -> list[tuple[int, int, str]]:
 
 
 def with_spans(raw: Raw, fields: Fields) -> Raw:
-    """The record with the text of its tokens, and the spans of their tags.
+    """The record with the text of its tokens and the spans of their tags instead of both.
 
-    The tags are those of the field of spans, else of one in TAGS. Unchanged without tokens and
-    tags, and if it has a text. Its content is a RecordError if the tags are numbers, or not as in
-    column files.
+    `separator` joins the tokens. The tags are those of the field of spans, else of one in TAGS.
+    Unchanged without tokens and tags, and if it has a text. Its content is a RecordError if the
+    tags are numbers, not as in column files, or not as many as the tokens.
     """
     content = raw.content
     if not isinstance(content, Mapping) or fields.input in content:
