@@ -10,10 +10,10 @@ BUDGET = {
     "stages": 602,
     "wxb/core": 2154,
     "wxb/corpora": 2682,
-    "wxb/metrics": 525,
+    "wxb/metrics": 529,
     "wxb/models": 2489,
     "wxb/training": 1562,
-    "wxb/tasks": 9027,
+    "wxb/tasks": 9030,
     "wxb/reporting": 1450,
     "wxb/project": 2940,
     "wxb/cli": 2470,
@@ -22,7 +22,7 @@ BUDGET = {
     "wxb/masking": 832,
     "demos": 2086,
     "benchmarks": 4435,
-    "tests": 27905,
+    "tests": 27906,
 }
 TASKS = ("chat", "classification", "ner", "speech", "translation")  # another is not limited
 

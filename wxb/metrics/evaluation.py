@@ -50,7 +50,7 @@ def evaluate(
     sums = groups.total()
     headline = scorer.headline(sums).key
     by_run = scorer.scores(sums)[headline].tolist()
-    by_metric = intervals(groups, scorer.scores, scorer.METRICS)
+    by_metric = intervals(groups, scorer.scores, scorer.metrics(sums))
     scores = {
         **{key: _rounded(interval) for key, interval in by_metric.items()},
         f"{headline}_by_run": [round(value, DIGITS) for value in by_run],
@@ -67,7 +67,7 @@ def metrics(scorer: Scorer, evaluation: Evaluation) -> dict[str, float]:
     """
     scores, sums = evaluation.scores, evaluation.groups.total()
     key = scorer.headline(sums).key
-    result = {metric.key: scores[metric.key]["value"] for metric in scorer.METRICS}
+    result = {metric.key: scores[metric.key]["value"] for metric in scorer.metrics(sums)}
     result |= {f"{key}_{end}": scores[key][end] for end in ("low", "high")}
     by_run = scorer.scores(sums)[key].tolist()
     if len(by_run) > 1:
@@ -125,12 +125,12 @@ def _test_set_comparison(
                 "scale": metric.high,
                 "decimals": metric.decimals,
             }
-            for metric in scorer.METRICS
+            for metric in scorer.metrics(groups.total())
         },
         "headline": headline.key,
         "signature": scorer.SIGNATURE,
         "unit": scorer.UNIT,
-        "counts": dict(scorer.COUNTS),
+        "counts": {key: title for key, title in scorer.COUNTS.items() if key in scores},
         "shares": dict(scorer.SHARES),
         "records_sha256": records,
         "documents": int(groups.sizes.sum()),

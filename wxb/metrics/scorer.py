@@ -44,6 +44,10 @@ class Scorer(ABC):
     SHARES: ClassVar[Mapping[str, str]] = {}  # keys of details shown as shares, in a second table
     ROW: ClassVar[type] = PredictionRow  # a named tuple with at least its fields
 
+    def metrics(self, sums: Sums) -> Sequence[Metric]:
+        """The METRICS that a test set with these sums has; by default all."""
+        return self.METRICS
+
     def headline(self, sums: Sums) -> Metric:
         """The metric that ranks and tests systems on a test set with these sums."""
         return {metric.key: metric for metric in self.METRICS}[self.HEADLINE or self.METRICS[0].key]

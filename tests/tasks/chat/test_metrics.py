@@ -35,6 +35,7 @@ def test_chrf_ranks_replies_that_cannot_be_checked():
     assert [key for key in evaluation.metrics(scorer, results) if "_low" in key] == ["chrf_low"]
     comparison = evaluation.compare(scorer, {"a": {"test": results}, "b": {"test": results}})
     assert (comparison["headline"], comparison["support"]) == ("chrf", 4)
+    assert ([*comparison["metrics"]], comparison["counts"]) == (["chrf", "ended"], {})
 
 
 def test_details_by_kind():

@@ -46,9 +46,13 @@ class Scorer(scorer.Scorer):
     COUNTS: ClassVar = {"correct": "correct", "in_format": "in format"}
     ROW = PredictionRow
 
+    def metrics(self, sums: Sums) -> Sequence[Metric]:
+        """All, or without checkable questions those that need none."""
+        return self.METRICS if np.any(sums["checkable"]) else self.METRICS[2:]
+
     def headline(self, sums: Sums) -> Metric:
         """Exact match, or chrF if no question can be checked."""
-        return self.METRICS[0 if np.any(sums["checkable"]) else 2]
+        return self.metrics(sums)[0]
 
     def task_fields(self, record: Record, prediction: Any, vocabulary: None) -> dict[str, Any]:
         """The answer as `gold`, its `kind` and `format`; `predicted`, `ended` and `tokens`."""
@@ -92,8 +96,7 @@ class Scorer(scorer.Scorer):
                 "support": int(self.sums(members)["checkable"]),
             }
         return {
-            "correct": int(sums["correct"]),
-            "in_format": int(sums["in_format"]),
+            **{key: int(sums[key]) for key in self.COUNTS if sums["checkable"]},
             "support": int(sums["checkable"] or sums["replies"]),
             "by_kind": by_kind,
             **{f"distinct_{n}": distinct_n([row.predicted for row in rows], n) for n in (1, 2)},
