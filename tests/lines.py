@@ -15,7 +15,7 @@ BUDGET = {
     "wxb/training": 1562,
     "wxb/tasks": 9030,
     "wxb/reporting": 1450,
-    "wxb/project": 2940,
+    "wxb/project": 2937,
     "wxb/cli": 2470,
     "wxb/lessons": 600,
     "wxb/runtime": 549,

@@ -308,9 +308,7 @@ def compare_command(
             show(table(header, _rows(own)), "")
         show(f"{study}, compared with {before.tree.name}: {_verdict_counts(scores)}")
     if not other:
-        dag.print_stale(
-            [name for name in names if name in {*params.studies, *params.lessons}], params
-        )
+        dag.print_stale(names, params.lessons)
     if exit_code and is_outside:
         raise typer.Exit(1)
 

@@ -19,7 +19,6 @@ import psutil  # type: ignore[import-untyped]
 
 from wxb.core import files
 from wxb.core.errors import WxbError
-from wxb.core.params import Params
 from wxb.core.params.section import flatten
 from wxb.project.root import require_no_braces_or_conflicts
 from wxb.runtime.engine import writer_pids
@@ -103,18 +102,18 @@ class Staleness(NamedTuple):
                     yield origin, change
 
 
-def last_stage(name: str, params: Params) -> str:
+def last_stage(name: str, lessons: Collection[str]) -> str:
     """The stage that writes the page of a study, or the results of a lesson."""
-    return f"{'lesson' if name in params.lessons else 'report'}@{name}"
+    return f"{'lesson' if name in lessons else 'report'}@{name}"
 
 
-def print_stale(names: Iterable[str], params: Params) -> None:
+def print_stale(names: Iterable[str], lessons: Collection[str]) -> None:
     """Print to stderr which of these studies and lessons are stale, one reason, and the cure."""
     status = staleness()
     if status.why_unknown:
         print(f"wxb: staleness is unknown: {status.why_unknown}", file=sys.stderr)
     for name in names:
-        stage = last_stage(name, params)
+        stage = last_stage(name, lessons)
         for origin, change in islice(status.reasons(stage), 1):
             reason = f"{origin} ran with another {change.what} ({change.how})"
             print(f"wxb: {name} is stale: {reason}; run `dvc repro {stage}`", file=sys.stderr)
