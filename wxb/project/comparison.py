@@ -140,11 +140,11 @@ class Results:
         content = next((each for each in contents if len(each.get("seeds", [])) > 1), None)
         if content is None:
             return {}
-        key = content["headline"]
         test_sets = {"": content, **{f"{name}_": part for name, part in content["further"].items()}}
         runs = {
             f"{prefix}{key}": {n: system[f"{key}_by_run"] for n, system in part["systems"].items()}
             for prefix, part in test_sets.items()
+            for key in [part["headline"]]
         }
         metrics = self.metrics_by_member(study)
         is_current = all(metrics.keys() == scores.keys() for scores in runs.values()) and all(

@@ -31,9 +31,9 @@ def assemble(study: Study, task: Page) -> str:
     """The page of a study as HTML: the answer to its question, the scores, then all else."""
     comparison = study.comparison
     answer, *sentences = pairs.conclusions(comparison)
-    metric, best = pairs.headline(comparison), []
+    best = []
     for test_set, results in pairs.test_sets(comparison).items():
-        name = pairs.ranked(results)[0]
+        name, metric = pairs.ranked(results)[0], pairs.headline(results)
         score = formatting.with_interval(results["systems"][name][metric.key], metric)
         best.append(f"{name} on {test_set}, {metric.title} {score}")
     sections = [_results(study, task, sentences), *task.sections(study), *languages(study)]

@@ -95,10 +95,11 @@ def score_table(comparison: Mapping[str, Any], *, with_counts: bool = True) -> T
 
 def headline_table(comparison: Mapping[str, Any]) -> Table:
     """Tier and headline metric of each experiment on each test set, in study order."""
-    metric, names = pairs.headline(comparison), comparison["systems"]
+    names = comparison["systems"]
     several = len(comparison["seeds"])
     columns = {"experiment": [experiment_name(comparison, name) for name in names]}
     for test_set, results in pairs.test_sets(comparison).items():
+        metric = pairs.headline(results)
         scores = [_headline_text(results["systems"][name], metric) for name in names]
         prefix, mean = f"{test_set}: ", ""
         if test_set == TEST:

@@ -132,6 +132,7 @@ CASES = [
         for x in NAMES]})}, f"[{LAST}](NAME) left."),
     refused("two layers of tags", {"own.tsv": columns(
         "1\t#\tB-A\tO", "2\tB\tO\tB-C")}, r"--tag: found 2 \(B-A, O\) and 3 \(O, B-C\)"),
+    refused("a column of texts", {"own.txt": "\n".join(NAMES)}, "Expected one of", tag="1"),
     *(refused(f"a column beyond the last as {flag}", {"own.conll": columns("# B-A", "left O")},
               f"--{flag}: found '7'; expected a column, 0 to 1", **{flag: "7"})
       for flag in ("input", "tag")),

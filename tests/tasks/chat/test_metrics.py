@@ -2,6 +2,7 @@ import pytest
 from sacrebleu.metrics import CHRF
 
 from wxb.metrics import evaluation
+from wxb.reporting.tables import headline_table
 from wxb.tasks.chat import metrics
 from wxb.tasks.chat.metrics import PredictionRow, distinct_n
 
@@ -36,6 +37,19 @@ def test_chrf_ranks_replies_that_cannot_be_checked():
     comparison = evaluation.compare(scorer, {"a": {"test": results}, "b": {"test": results}})
     assert (comparison["headline"], comparison["support"]) == ("chrf", 4)
     assert ([*comparison["metrics"]], comparison["counts"]) == (["chrf", "ended"], {})
+
+
+def test_each_test_set_has_its_own_headline():
+    scorer = metrics.Scorer()
+    sets = {
+        "test": evaluation.evaluate(scorer, [ROWS]),
+        "talk": evaluation.evaluate(scorer, [ROWS[3:]]),
+    }
+    comparison = {**evaluation.compare(scorer, {"a": sets}), "seeds": [1], "question": None}
+    assert [t.partition(" (")[0] for t in headline_table(comparison).header[1:]] == [
+        "exact match",
+        "talk: chrF",
+    ]
 
 
 def test_details_by_kind():

@@ -176,7 +176,8 @@ def _conll_block(files: Files, flags: Flags) -> Block | None:
     The cells of the column of tags are tags in nearly all lines. Raises FlagError for several such
     columns, unknown prefixes of types, and nested tags.
     """
-    rows = [row for file in files.members for row in _conll_rows(file)]
+    if not (rows := [row for file in files.members for row in _conll_rows(file)]):
+        return None
     cells = {c: Counter(column) for c, column in enumerate(zip_longest(*rows, fillvalue=""))}
     tags = [c for c, counts in cells.items() if _tag_count(counts) >= SHARE * len(rows)]
     if "tag" in flags:
