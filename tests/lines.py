@@ -16,7 +16,7 @@ BUDGET = {
     "wxb/tasks": 9031,
     "wxb/reporting": 1451,
     "wxb/project": 2938,
-    "wxb/cli": 2470,
+    "wxb/cli": 2471,
     "wxb/lessons": 600,
     "wxb/runtime": 549,
     "wxb/masking": 832,

@@ -97,8 +97,9 @@ def _recognize(files: Files, task: str | None, flags: Flags) -> tuple[str, Block
             "Name the task and its fields: --task, --input, --gold (for spans also --start, --end"
             " and --tag); or the columns of a table without a header: --columns text,label"
         )
-    able = [n for n in fits if all(n in OWN_FLAGS.get(flag, n).split() for flag in flags)]
-    name, *others = [*fits] if len(able) != 1 else able
+    # Tasks that have all flags: --speaker chooses speech.
+    with_flags = [n for n in fits if all(n in OWN_FLAGS.get(f, n).split() for f in flags)]
+    name, *others = with_flags if len(with_flags) == 1 else [*fits]
     if others:
         raise FlagError(f"{files.path}: fits {' and '.join(fits)}; choose with --task")
     fit = fits[name]
