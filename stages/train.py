@@ -25,7 +25,7 @@ def main(params: Params, name: str) -> None:
     tokenizer = SavedTokenizer(backbone) if experiment.is_baseline else load(backbone)
     task, labels = tasks.get(experiment.task), read_json(targets / paths.LABELS)
     method = task.method(experiment.method)(experiment, labels, tokenizer)
-    compatibility.require(params, experiment.backbone, backbone)
+    compatibility.require(params, experiment.backbone, backbone, only=name)
 
     def records(split: str) -> Iterator[Record]:
         return clean.read_labelled(corpus / f"{split}.parquet", task.record)

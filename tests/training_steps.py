@@ -1,13 +1,13 @@
 """Train a method as the stages tokenize, align and train do."""
 
-from wxb.core.params.tasks import methods
+from wxb.core.params.tasks import experiment_class
 from wxb.corpora.text.encoded import write_columns
 
 
 def experiment(task, method, **settings):
     """A checked block of `experiments`."""
     names = {"study": "s", "corpus": "c", "task": task, "method": method, "backbone": "b"}
-    return methods(task)[method].model_validate({**names, **settings})
+    return experiment_class(task, method).model_validate({**names, **settings})
 
 
 def encode(method, records, folder, split="train"):

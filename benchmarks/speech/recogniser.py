@@ -24,10 +24,9 @@ from wxb.corpora.records import Record
 from wxb.corpora.text.encoded import IGNORED, write_columns
 from wxb.corpora.text.tokenizers import SavedTokenizer, load, token_ids
 from wxb.tasks.speech.models.features import log_mel, to_window
-from wxb.tasks.speech.params import Seq2Seq
 from wxb.tasks.speech.record import audio
 from wxb.tasks.speech.record.audio import FRAMES, RATE, write_flac
-from wxb.tasks.speech.seq2seq import WhisperMethod
+from wxb.tasks.speech.seq2seq import Seq2SeqExperiment, WhisperMethod
 
 LIMITS = {"top_db": 40.0, "shortest": 0.05, "longest": 10.0}
 MAX_CHANGE = 0.2  # of the logarithms of pitch and tempo
@@ -120,7 +119,7 @@ def write_records(folder: Path, recordings: Sequence[Recording]) -> list[Record]
     return records
 
 
-def experiment(backbone: str, **groups: Mapping[str, Any]) -> Seq2Seq:
+def experiment(backbone: str, **groups: Mapping[str, Any]) -> Seq2SeqExperiment:
     """An experiment on models/<backbone> with groups of settings."""
     block = {
         "study": "s",
@@ -133,7 +132,7 @@ def experiment(backbone: str, **groups: Mapping[str, Any]) -> Seq2Seq:
         "prediction": {},
         **groups,
     }
-    return Seq2Seq.model_validate(block)
+    return Seq2SeqExperiment.model_validate(block)
 
 
 class Recogniser(WhisperMethod):
@@ -147,7 +146,7 @@ def fit(
     name: str,
     train: Sequence[Recording],
     valid: Sequence[Recording],
-    settings: Seq2Seq,
+    settings: Seq2SeqExperiment,
     seed: int,
 ) -> None:
     """Train a model and save it in `folder`/models/<name>; skipped if it exists.

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from wxb.core.errors import WxbError
+from wxb.corpora.adapters import parse_json_cell
 from wxb.corpora.formats import raw_records
 from wxb.corpora.records import RecordError
 
@@ -30,6 +31,11 @@ def test_spans_in_a_csv_cell_may_be_a_python_literal(tmp_path):
     assert cell(tmp_path, repr(SPANS)) == SPANS
     assert cell(tmp_path, "None") is None
     assert cell(tmp_path, "[{'value': 'C:\\dir'}]") == [{"value": "C:\\dir"}]
+
+
+def test_json_of_objects_in_a_cell_may_be_indented():
+    assert parse_json_cell('\n[\n  {"a": 1}]') == [{"a": 1}]
+    assert parse_json_cell("[{x}] ") == "[{x}] "
 
 
 def tagged(*names):

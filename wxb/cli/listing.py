@@ -159,7 +159,7 @@ def _block_table(header: Sequence[str], rows: Iterable[tuple[Any, ...]]) -> Rend
 
 
 def _counts_table(title: str, rows: Mapping[str, Mapping[str, float | None]]) -> RenderableType:
-    """A row per split; the columns are the keys of the first row. None is shown as –."""
+    """A row per split with the columns of the first, in the same order. None is shown as –."""
     header = ["split", *map(formatting.words, next(iter(rows.values())))]
     counts = (
         (name, *("–" if n is None else f"{n:,}" for n in row.values()))
@@ -212,7 +212,7 @@ def _headline_metrics(lesson: Facts) -> str:
 
 
 def _by_first_stage(changes: Sequence[Mapping[str, str]]) -> list[tuple[str, str]]:
-    """The distinct changes by stage, each at its first stage."""
+    """A pair per stage: the distinct changes that it is the first to have, joined by commas."""
     by_stage: dict[str, list[str]] = {}
     for what, how in dict.fromkeys((change["what"], change["how"]) for change in changes):
         stage = next(c["stage"] for c in changes if (c["what"], c["how"]) == (what, how))

@@ -27,10 +27,13 @@ OFFSET = (
 NATIVE = {"hidden states": ("bert", "llama"), "decoder": ("llama", "gpt2"), "whisper": ("whisper",)}
 
 
-def require(params: Params, name: str, folder: Path, tokenizer: Any = None) -> None:
+def require(
+    params: Params, name: str, folder: Path, tokenizer: Any = None, only: str | None = None
+) -> None:
     """Raise WxbError if backbone `name` has a checkpoint that does not fit its experiments.
 
-    Also checks its pretraining, and `tokenizer` if given. Reports the first experiment that fails.
+    Also checks its pretraining, and `tokenizer` if given. Reports the first of all experiments that
+    fails, or checks `only` one.
     """
     if not (backbone := params.backbones.get(name)) or not backbone.checkpoint:
         return
@@ -45,7 +48,8 @@ def require(params: Params, name: str, folder: Path, tokenizer: Any = None) -> N
         lengths = {"pretraining.max_length": settings.max_length}
         found = [*_model_faults("objective", backbone.objective, lengths, config)]
     faults = [f"backbones.{name}.{fault}" for fault in found]
-    for key, experiment in params.experiments.items():
+    for key in [only] if only else params.experiments:
+        experiment = params.experiments[key]
         if not faults and params.root_backbone(experiment) is backbone:
             found = _method_faults(experiment, config, generation)
             faults += [f"experiments.{key}.{fault}" for fault in found]
@@ -73,7 +77,7 @@ def positions(config: Any) -> int | None:
 
 
 def _checkpoint_faults(folder: Path, config: Any, tokenizer: Any) -> Iterator[str]:
-    """Why nothing can use a checkpoint: quantized, not only of text, or another's tokenizer."""
+    """Why nothing can use a checkpoint: quantized, not only of text, no or another's tokenizer."""
     cure = "copy tokenizer.json and tokenizer_config.json from the original checkpoint"
     if quantized := getattr(config, "quantization_config", None):
         yield (

@@ -222,8 +222,8 @@ def _with_label(mention: Content) -> Content:
 
 
 def parse_json_cell(value: Any) -> Any:
-    """The object, or list of at least one object, in a JSON text; other values as they are."""
-    if isinstance(value, str) and value.startswith(("[{", "{")):
+    """The object, or list that begins with one, in a JSON text; other values as they are."""
+    if isinstance(value, str) and re.match(r"\s*(\[\s*)?\{", value):
         with suppress(ValueError):
             return json.loads(value)
     return value

@@ -73,8 +73,8 @@ class Reading(ABC):
     ) -> Iterator[Record | Reject]:
         """Yield the records of `folder` with prepared inputs, and rejects; prints progress.
 
-        By default items are not changed. Prepared files, such as audio, are written to `out`, whose
-        final path is `home`.
+        By default that is all. Prepared files, such as audio, are written to `out`, whose final
+        path is `home`.
         """
         return track(items, caption)
 

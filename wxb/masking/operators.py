@@ -105,7 +105,7 @@ class Operator(BaseModel, extra="forbid", frozen=True):
 def read_operators(source: str | Mapping[str, Any]) -> dict[str, Operator]:
     """The operators by type in a YAML file or a mapping, or one of NAMES for all types.
 
-    DEFAULT is for all other types. Raises WxbError with all faults. Salts are never shown.
+    DEFAULT, by default replace, is for all others. Raises WxbError with all faults, without salts.
     """
     content: Any = {DEFAULT: {"operator": source}} if source in NAMES else source
     if isinstance(content, str):

@@ -165,7 +165,7 @@ def _standard_error(
 def _interval(
     groups: Groups, metric: Metric, values: NDArray[np.float64], left_out: NDArray[np.float64]
 ) -> Interval:
-    """The interval of one metric from its scores (seeds,) and those without each group."""
+    """A metric's interval, as in `intervals`: from scores (seeds,) and those without each group."""
     value, tail, (low, high) = float(values.mean()), (1 - LEVEL) / 2, _bounds(metric, values)
     if len(groups.sizes) == 1:
         return Interval(value, low, high)

@@ -157,7 +157,7 @@ class Results:
     def has_run(self, result: str, member: str) -> bool:
         """Whether one metrics file was written by a run in this tree.
 
-        True for commits. In a working tree, only a run leaves the costs that dvc.lock has.
+        True if the tree is a commit. In a working tree, only a run leaves the costs of dvc.lock.
         """
         if not isinstance(self.tree, WorkingTree):
             return True
@@ -308,13 +308,13 @@ def compare_command(
             show(table(header, _rows(own)), "")
         show(f"{study}, compared with {before.tree.name}: {_verdict_counts(scores)}")
     if not other:
-        dag.print_stale(names, params.lessons)
+        dag.print_stale(f"{'lesson' if n in params.lessons else 'report'}@{n}" for n in names)
     if exit_code and is_outside:
         raise typer.Exit(1)
 
 
 def _verdict_counts(scores: Sequence[Score]) -> str:
-    """How many results have each verdict: "3 of 5 have the same bytes, 2 not run here"."""
+    """How many results by verdict: "3 of 4 have the same bytes, 1 differs, 2 not run here"."""
     counts = Counter(worst_verdicts(scores).values())
     not_run, equal = counts.pop(Verdict.NOT_RUN, 0), counts.pop(Verdict.EQUAL, 0)
     reruns = equal + counts.total()

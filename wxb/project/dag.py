@@ -102,18 +102,13 @@ class Staleness(NamedTuple):
                     yield origin, change
 
 
-def last_stage(name: str, lessons: Collection[str]) -> str:
-    """The stage that writes the page of a study, or the results of a lesson."""
-    return f"{'lesson' if name in lessons else 'report'}@{name}"
-
-
-def print_stale(names: Iterable[str], lessons: Collection[str]) -> None:
-    """Print to stderr which of these studies and lessons are stale, one reason, and the cure."""
+def print_stale(stages: Iterable[str]) -> None:
+    """Print to stderr which of these stages' studies and lessons are stale, a reason, the cure."""
     status = staleness()
     if status.why_unknown:
         print(f"wxb: staleness is unknown: {status.why_unknown}", file=sys.stderr)
-    for name in names:
-        stage = last_stage(name, lessons)
+    for stage in stages:
+        name = stage.partition("@")[2]
         for origin, change in islice(status.reasons(stage), 1):
             reason = f"{origin} ran with another {change.what} ({change.how})"
             print(f"wxb: {name} is stale: {reason}; run `dvc repro {stage}`", file=sys.stderr)
@@ -202,6 +197,7 @@ def _changes(step: Step) -> Iterator[Change]:
 
 
 def _steps() -> list[Step]:
+    """All stages in the order of `dvc repro`, each with what changed since it ran."""
     from dvc.dependency import ParamsDependency
     from dvc.fs import localfs
     from dvc.repo import Repo

@@ -5,9 +5,12 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
+from itertools import starmap
 from math import log
 from pathlib import Path
-from typing import Any
+from typing import Any, Union
+
+from pydantic import create_model
 
 from wxb.core import paths
 from wxb.core.params import PARAMS, Params, read_yaml, tasks
@@ -168,9 +171,13 @@ BOUNDS = {"minimum": "≥", "exclusiveMinimum": ">", "maximum": "≤", "exclusiv
 
 def _settings_tables() -> Iterator[str]:
     """The keys of each class of blocks as a Markdown table, those of the whole file first."""
-    Params.model_rebuild(_types_namespace=tasks.block_unions())
-    schema = Params.model_json_schema()
-    classes = {_title(name): block for name, block in sorted(schema["$defs"].items())}
+    methods = [(task, method) for task in tasks.names() for method in tasks.methods(task)]
+    corpora: Any = Union[*map(tasks.corpus_class, tasks.names())]
+    experiments: Any = Union[*starmap(tasks.experiment_class, methods)]
+    unions: Any = {"corpora": dict[str, corpora], "experiments": dict[str, experiments]}
+    form = create_model("Params", __base__=Params, __doc__=Params.__doc__, **unions)
+    schema = form.model_json_schema()
+    classes = dict(sorted((_title(name), block) for name, block in schema["$defs"].items()))
     for title, block in {PARAMS.name: schema, **classes}.items():
         rows = []
         for key, value in block.get("properties", {}).items():

@@ -17,7 +17,7 @@ from wxb.core.params import PARAMS, Params
 from wxb.core.params import load as load_params
 from wxb.core.params.corpora import Corpus
 from wxb.core.params.experiments import Prediction
-from wxb.core.params.tasks import methods
+from wxb.core.params.tasks import experiment_class
 from wxb.project.root import find_root
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def load(experiment: str | Path, **prediction: Any) -> Predictor:
     folder = find(experiment)
     with _load_errors(folder):
         settings = read_json(folder / paths.SETTINGS)
-        block = methods(settings["task"])[settings["method"]]
+        block = experiment_class(settings["task"], settings["method"])
         form: Any = block.model_fields["prediction"].annotation
         values = {**_from_params(experiment, form), **form.only_page, **prediction}
         return predictor_class(experiment).load(folder, _validate(form, values))

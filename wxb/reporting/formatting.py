@@ -61,7 +61,7 @@ def listed(names: Sequence[str]) -> str:
 
 
 def amount(count: float) -> str:
-    """A large count, such as of parameters: 830, 61.4 k, 999.9 k, 1.42 M, 123.45 M, 8.03 B."""
+    """A large count, such as of parameters: 830, 61.4 k, 1000.0 k, 1.42 M, 123.45 M, 8.03 B."""
     for unit, factor in (("B", 1e9), ("M", 1e6)):
         if count >= factor:
             return f"{count / factor:,.2f} {unit}"

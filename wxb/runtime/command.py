@@ -14,7 +14,7 @@ from typing import TextIO
 from wxb.core import paths
 from wxb.core.errors import WxbError, error_line, storage_error
 from wxb.core.files import publish, publish_checks, require_valid_links, write_json
-from wxb.core.params import Params, load
+from wxb.core.params import Params, load_for_stage
 from wxb.core.progress import Progress
 from wxb.runtime import costs, engine, gpus, inputs, kernels, locks, signals
 
@@ -37,7 +37,7 @@ def run(verb: str, main: Main, doc: str | None) -> None:
     if not signals.IS_FIRST_PROCESS:
         with Path(os.devnull).open("w", encoding="utf-8") as Progress.console:
             os.dup2(Progress.console.fileno(), 1)
-            main(load(), sys.argv[1])
+            main(load_for_stage(), sys.argv[1])
         return
     signals.raise_interrupts()
     parser = argparse.ArgumentParser(prog=f"python -m stages.{verb}", description=doc)
@@ -75,7 +75,7 @@ def _run_main(verb: str, name: str, main: Main) -> Mapping[str, object]:
     engine.terminate_after(process)
     publish_checks.append(partial(engine.require_running, stage, process))
     publish_checks.append(partial(inputs.require_unchanged, stage, before))
-    params = load()
+    params = load_for_stage()
     kernels.require_portable(params)
     with gpus.reserve(params.processes(stage)) if verb in ON_GPU else nullcontext():
         numbers = main(params, name)

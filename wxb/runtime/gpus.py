@@ -20,7 +20,7 @@ def reserve(count: int) -> Iterator[None]:
     """Set CUDA_VISIBLE_DEVICES to `count` GPUs, those that the fewest other stages use.
 
     The n-th stage on a GPU holds its n-th lock file: the engine decides how many run at once. Runs
-    nvidia-smi unless the variable is set. Leaves the choice to torchrun's LOCAL_RANK. Without
+    nvidia-smi unless the variable is set. Under torchrun, whose LOCAL_RANK chooses, and without
     GPUs, sets the variable to 0, 1, ..., `count` - 1 unless it is set. It is not reset at the end.
     Raises WxbError if this machine has GPUs, but fewer than `count`, or a torch without CUDA.
     """

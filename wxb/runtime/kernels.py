@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 from wxb.core.errors import WxbError
-from wxb.core.params import Params, load
+from wxb.core.params import Params, load_for_stage
 
 # These limit each library to kernels that all x86-64 CPUs with AVX2 have. MKL also has a setting
 # for AVX2, but ignores it on CPUs of AMD (MKL_VERBOSE=1 shows this).
@@ -26,7 +26,7 @@ PORTABLE = {
 def set_environment() -> None:
     """Set threads and kernels by params.yaml, if valid, before numerical libraries are imported."""
     try:
-        params = load()
+        params = load_for_stage()
     except WxbError:
         return  # `run` reports it
     if params.portable:

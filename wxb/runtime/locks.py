@@ -40,7 +40,7 @@ def hold(stage: str) -> Iterator[None]:
 def running_stages() -> dict[str, psutil.Process]:
     """The processes that run stages of this project now, by stage.
 
-    The locks themselves are not acquired: a stage that starts meanwhile would fail.
+    The locks themselves are not acquired: a stage that starts meanwhile would wait.
     """
     running = {}
     for path in sorted(LOCKS.glob("*.lock")):

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar, cast
 
-from wxb.core.params.tasks import has_module, module, names
+from wxb.core.params.tasks import has_module, method_class, module, names
 
 if TYPE_CHECKING:
     from wxb.corpora.reading import Reading
@@ -52,12 +52,8 @@ class Task:
     new: ClassVar[Part[Any]] = Part("new", optional=True)
 
     def method(self, name: str) -> type[Method]:
-        """The class of one of its methods, by name: the only `Method` that its module defines."""
-        from wxb.tasks.methods import Method
-
-        part = module(self.name, name)
-        classes = (value for value in vars(part).values() if isinstance(value, type))
-        return next(c for c in classes if issubclass(c, Method) and c.__module__ == part.__name__)
+        """The class of one of its methods, by name."""
+        return method_class(self.name, name)
 
 
 def get(name: str) -> Task:

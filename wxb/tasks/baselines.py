@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from wxb.core.files import read_json, write_json
+from wxb.core.params import experiments
 from wxb.core.progress import track
 from wxb.corpora.records import Record
 from wxb.tasks.methods import History, Method, Predictor
@@ -65,6 +66,8 @@ class Baseline(Predictor):
 
 class BaselineMethod(Method):
     """A method that keeps training records instead of training."""
+
+    experiment: experiments.Baseline
 
     def values(self, records: Sequence[Record], caption: str) -> dict[str, Any]:
         """What the model keeps of the training records; by default texts and gold."""

@@ -1,8 +1,8 @@
 """The base classes of methods and of their predictors, which stages call.
 
-A method is a module `wxb/tasks/<task>/<method>.py` with one subclass of `Method`: of `Network` if
-it trains a network, of `HeadMethod` if this is a backbone with a head. Functions that need a model
-import torch, so that the stages before training start fast.
+A method is a module `wxb/tasks/<task>/<method>.py` with the class of its blocks in params.yaml and
+one subclass of `Method`: of `Network` if it trains a network, of `HeadMethod` if this is a backbone
+with a head. Functions that need a model import torch, as its import slows the stages before.
 """
 
 from abc import ABC, abstractmethod
@@ -19,7 +19,7 @@ from wxb import tasks
 from wxb.core import paths
 from wxb.core.errors import WxbError
 from wxb.core.files import read_json, write_json
-from wxb.core.params.experiments import Prediction
+from wxb.core.params import experiments
 from wxb.core.progress import track
 from wxb.corpora.records import Record
 from wxb.corpora.text import tokenizers
@@ -65,7 +65,7 @@ class Predictor(ABC):
     file_suffixes: ClassVar[Sequence[str]] = ()  # of its inputs if they are files; else texts
     hub_task: ClassVar[str] = "other"  # the name of its task on the hub, for model cards
     example: ClassVar[str] = "..."  # an input of `predict` as Python, for model cards
-    prediction: Any = Prediction()  # the experiment's `prediction` settings
+    prediction: Any = experiments.Prediction()  # the experiment's `prediction` settings
 
     def __init__(self, model: Any, tokenizer: Any, **settings: Any) -> None:
         """`settings` are those that `save` writes. A network moves to the GPU, if there is one."""
@@ -76,7 +76,7 @@ class Predictor(ABC):
         self.model, self.tokenizer, self.settings = model, tokenizer, settings
 
     @classmethod
-    def load(cls, folder: Path, prediction: Prediction | None = None) -> Self:
+    def load(cls, folder: Path, prediction: experiments.Prediction | None = None) -> Self:
         """Load a folder that `save` wrote; by default with default `prediction` settings."""
         settings = read_json(folder / paths.SETTINGS)
         tokenizer = SavedTokenizer(folder)
@@ -197,7 +197,7 @@ class GeneratorPredictor(Predictor):
 class Method(ABC):
     """A method of a task, set up for one experiment: from records to a trained model."""
 
-    experiment: Any  # its block of params.yaml
+    experiment: experiments.Experiment  # its block; a method annotates the class of its own
     labels: Sequence[str]  # the labels of the training records, in the order of profile.json
     tokenizer: Any  # of the backbone
 
@@ -275,6 +275,8 @@ class Network(Method):
 
     Without labels, gold is a number: METRIC may be "loss".
     """
+
+    experiment: experiments.Network
 
     TARGETS: ClassVar[Sequence[str]] = ("labels",)  # the columns of an item that are not inputs
     METRIC: ClassVar[str] = "accuracy"  # its highest value picks the checkpoint, or lowest "loss"

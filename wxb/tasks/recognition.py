@@ -97,7 +97,7 @@ class Files:
 
     @cached_property
     def _record_contents(self) -> list[Any]:
-        """All records of files with fields, or for unreadable ones their RecordErrors."""
+        """All records of files with fields, or RecordErrors; WxbError for unreadable files."""
         files = self.members if self.has_fields else ()
         names = self.columns or None
         raws = (raw for file in files for raw in raw_records(file, None, names, self.annotator))

@@ -9,9 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import logsumexp
 
-from wxb.tasks.ner.crf import CRF, word_features
+from wxb.tasks.ner.crf import CRF, CrfModel, word_features
 from wxb.tasks.ner.models.bio import decode_tags, tag_names
-from wxb.tasks.ner.params import CrfModel
 
 
 def random_crf(types, seed):

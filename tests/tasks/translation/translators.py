@@ -9,7 +9,7 @@ from tests import training_steps
 from wxb.corpora.text import tokenizers
 from wxb.tasks.translation.models.predictor import special_ids_and_size
 from wxb.tasks.translation.models.seq2seq import Seq2SeqModel, build_network
-from wxb.tasks.translation.params import Decoder, Recurrent, Transformer
+from wxb.tasks.translation.seq2seq import Decoder, Recurrent, Transformer
 
 LONGEST = 20
 PAIRS = [*generate(labelled=60, unlabelled=0, languages=["en", "zh"], seed=1)]

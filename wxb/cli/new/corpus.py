@@ -111,8 +111,8 @@ def _recognize(files: Files, task: str | None, flags: Flags) -> tuple[str, Block
 def find_files(path: Path, columns: Sequence[str], annotator: str | None) -> Files:
     """The files at a path that the reader would read, sorted: JSON and tables if any, else all.
 
-    Descriptions such as README.md are left out. Raises WxbError if there are none, or if they are
-    HTML or of a tool whose format is not read.
+    Descriptions such as README.md are left out if there are others. Raises WxbError if there is no
+    file or only recordings, or if one is HTML or of a tool whose format is not read.
     """
     if not path.exists():
         raise WxbError(f"{path}: no such file or folder; expected files with records")

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import math
 import re
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections import Counter, UserDict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
-from pydantic import Field, ValidationError
+from pydantic import Field, PlainValidator, SerializeAsAny, ValidationError
 from ruamel.yaml import YAML
 from ruamel.yaml.constructor import DuplicateKeyError
 from ruamel.yaml.error import YAMLError
@@ -22,14 +22,11 @@ from wxb.core import paths
 from wxb.core.errors import WxbError, choices, did_you_mean
 from wxb.core.params import tasks
 from wxb.core.params.backbones import Backbone
+from wxb.core.params.corpora import Corpus
 from wxb.core.params.experiments import Experiment, Study
 from wxb.core.params.lessons import AnyLesson
 from wxb.core.params.resources import SECTIONS, Resources
 from wxb.core.params.section import Name, Section, Seed
-
-if TYPE_CHECKING:  # for type checkers; `check` sets the unions of the classes of all tasks
-    from wxb.core.params.corpora import Corpus as AnyCorpus
-    from wxb.core.params.experiments import Experiment as AnyExperiment
 
 PARAMS = Path("params.yaml")
 
@@ -40,15 +37,44 @@ class ParamsError(WxbError):
     """An error in params.yaml or a profile."""
 
 
+def _corpus(block: Any) -> Any:
+    """Validate a block of `corpora` with the class of its task."""
+    return tasks.corpus_class(_selector(block, "task", tasks.names())).model_validate(block)
+
+
+def _experiment(block: Any) -> Any:
+    """Validate a block of `experiments` with the class of its method, whose module it imports."""
+    task = _selector(block, "task", tasks.names())
+    method = _selector(block, "method", tasks.methods(task))
+    return tasks.experiment_class(task, method).model_validate(block)
+
+
+def _selector(block: Any, key: str, known: Sequence[str]) -> str:
+    """The value of a key that selects a class. Raises ValueError if it is not `known`."""
+    if not isinstance(block, Mapping):
+        raise ValueError(f"found {block!r}; expected a block")
+    value = block.get(key)
+    if value in known:
+        return str(value)
+    found = f"unknown {key} {value!r}" if key in block else f"no {key}{did_you_mean(key, block)}"
+    error = ValueError(f"{found}{choices(value, known)}")
+    fault: Any = {"type": "value_error", "loc": (key,), "input": value, "ctx": {"error": error}}
+    raise ValidationError.from_exception_data(key, [fault])
+
+
+AnyCorpus = Annotated[SerializeAsAny[Corpus], PlainValidator(_corpus)]
+AnyExperiment = Annotated[SerializeAsAny[Experiment], PlainValidator(_experiment)]
+
+
 class Params(Section):
     """All blocks of params.yaml."""
 
     seed: Seed
     threads: Annotated[int, Field(gt=0, le=1024)]
     portable: bool
-    corpora: dict[Name, AnyCorpus]
+    corpora: Mapping[Name, AnyCorpus]
     backbones: dict[Name, Backbone]
-    experiments: dict[Name, AnyExperiment]
+    experiments: Mapping[Name, AnyExperiment]
     studies: dict[Name, Study]
     resources: dict[str, Resources] = Field(default={})
     lessons: dict[Name, AnyLesson]
@@ -62,9 +88,12 @@ class Params(Section):
 
     def processes(self, stage: str) -> int:
         """The number of processes of a stage such as `train@NAME`."""
-        trainings: dict[str, Any] = {f"train@{n}": e.training for n, e in self.experiments.items()}
-        trainings |= {f"pretrain@{n}": b.pretraining for n, b in self.backbones.items()}
-        return getattr(trainings.get(stage), "processes", 1)
+        verb, _, name = stage.partition("@")
+        if verb == "train":
+            return getattr(self.experiments[name].training, "processes", 1)
+        return (
+            getattr(self.backbones[name].pretraining, "processes", 1) if verb == "pretrain" else 1
+        )
 
     def snakemake_resources(self, stage: str) -> dict[str, Any]:
         """The `resources` of a stage, all by Snakemake's names: its verb's, updated by its own."""
@@ -108,16 +137,51 @@ def load(path: Path = PARAMS) -> Params:
 
 def check(content: Any, path: Path = PARAMS) -> Params:
     """Check the content of a parameter file and its cross references; errors as in `load`."""
-    Params.model_rebuild(_types_namespace=tasks.block_unions())
-    try:
-        params = Params.model_validate(content)
-    except ValidationError as error:
-        errors = [_explain(fault, content) for fault in error.errors()]
-    else:
-        errors = list(_errors_between_blocks(params))
-    if errors:
-        raise ParamsError(f"{path}:\n" + "\n".join(f"  {error}" for error in errors))
+    params = _validate(content, path)
+    if errors := list(_errors_between_blocks(params)):
+        raise ParamsError("\n  ".join([f"{path}:", *errors]))
     return params
+
+
+class Blocks(UserDict[str, Any]):
+    """The blocks of a section by name, each of which is checked when it is first read."""
+
+    def __init__(self, section: str, content: Mapping[str, Any], others: Mapping[str, Any]) -> None:
+        """`content`: the section; `others`: the other sections."""
+        super().__init__(content)
+        self.section, self.others = section, others
+
+    def __getitem__(self, name: str) -> Any:
+        if isinstance(block := self.data[name], Mapping):
+            params = _validate({**self.others, self.section: {name: block}}, PARAMS)
+            self.data |= getattr(params, self.section)
+        return self.data[name]
+
+
+def load_for_stage() -> Params:
+    """Read params.yaml, which the stage `check` has checked, for another stage.
+
+    A block of `corpora` or `experiments` is checked when it is read: else each stage would import,
+    and depend on, the methods of all experiments. Raises ParamsError as `load`, but for references.
+    """
+    content = read_yaml(PARAMS)
+    sections = ("corpora", "experiments")
+    if not isinstance(content, Mapping) or not all(
+        isinstance(content.get(name), Mapping) for name in sections
+    ):
+        return check(content)
+    others = {**content, **{name: {} for name in sections}}
+    blocks = {name: Blocks(name, content[name], others) for name in sections}
+    return _validate(others, PARAMS).model_copy(update=blocks)
+
+
+def _validate(content: Any, path: Path) -> Params:
+    """The parameters of a file's content. Raises ParamsError with all errors within blocks."""
+    try:
+        return Params.model_validate(content)
+    except ValidationError as error:
+        faults = [_explain(fault, content) for fault in error.errors()]
+        raise ParamsError("\n  ".join([f"{path}:", *faults])) from None
 
 
 def _explain(fault: Mapping[str, Any], content: Any) -> str:
@@ -133,15 +197,8 @@ def _explain(fault: Mapping[str, Any], content: Any) -> str:
     context = fault.get("ctx", {})
     if fault["type"] == "value_error":
         return f"{key}: {context['error']}"
-    if fault["type"].startswith("union_tag"):
-        discriminator = context["discriminator"].strip("'")
-        if fault["type"] == "union_tag_not_found":
-            return f"{key}.{discriminator}: missing{did_you_mean(discriminator, fault['input'])}"
-        known = re.findall("'(.*?)'", context["expected_tags"])
-        return _unknown(f"{key}.{discriminator}", discriminator, context["tag"], known)
-    hint = ""
-    if fault["type"] == "literal_error":
-        hint = did_you_mean(fault["input"], re.findall("'(.*?)'", context["expected"]))
+    known = context.get("expected", context.get("expected_tags", ""))
+    hint = did_you_mean(context.get("tag", fault["input"]), re.findall("'(.*?)'", known))
     found = repr(fault["input"])
     found = found if len(found) <= SHOWN else f"{found[:SHOWN]} ..."
     return f"{key}: found {found}; {fault['msg']}{hint}"

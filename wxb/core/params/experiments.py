@@ -192,6 +192,12 @@ class Baseline(Untuned):
         return [self.model.kind]
 
 
+class Nearest(Baseline):
+    """The gold of the nearest training record."""
+
+    model: Rule[Literal["nearest"]]
+
+
 class Study(Section):
     """Experiments to compare on the same test records, in the order of the table."""
 

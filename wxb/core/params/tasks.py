@@ -1,24 +1,30 @@
-"""The tasks in wxb/tasks, their modules, and the blocks of params.yaml that they define."""
+"""The tasks in wxb/tasks, their modules, and the classes of their blocks in params.yaml."""
 
-from collections.abc import Iterable
 from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
+from inspect import get_annotations
 from pathlib import Path
 from types import ModuleType
-from typing import Annotated, Any, Literal, Union
+from typing import Any, Literal
 
-from pydantic import Field, create_model
+from pydantic import create_model
 
 from wxb.core.params.corpora import Corpus
 from wxb.core.params.experiments import Experiment
 
 FOLDER = Path(__file__).parents[2] / "tasks"
+PARTS = ("__init__", "exports", "metrics", "page", "params")  # modules of a task; others: methods
 
 
 def names() -> list[str]:
     """The names of all tasks."""
     return sorted(path.parent.name for path in FOLDER.glob("*/params.py"))
+
+
+def methods(task: str) -> list[str]:
+    """The names of a task's methods, which are those of its modules."""
+    return sorted({path.stem for path in (FOLDER / task).glob("*.py")} - {*PARTS})
 
 
 def module(task: str, name: str) -> ModuleType:
@@ -32,38 +38,29 @@ def has_module(task: str, name: str) -> bool:
     return spec is not None and spec.origin is not None  # a folder without __init__.py has none
 
 
+def method_class(task: str, name: str) -> type[Any]:
+    """The class of a method, by name: the only subclass of `Method` that its module defines."""
+    own, base = module(task, name), import_module("wxb.tasks.methods").Method
+    classes = (value for value in vars(own).values() if isinstance(value, type))
+    return next(c for c in classes if issubclass(c, base) and c.__module__ == own.__name__)
+
+
+@cache
+def experiment_class(task: str, method: str) -> type[Experiment]:
+    """The class of the blocks of `experiments` with this method: its annotation `experiment`."""
+    bases = method_class(task, method).__mro__
+    annotations = (get_annotations(base, eval_str=True) for base in bases)
+    cls = next(found["experiment"] for found in annotations if "experiment" in found)
+    return _with_values(f"{task} {method}", cls, task=task, method=method)
+
+
 @cache
 def corpus_class(task: str) -> type[Corpus]:
     """The class of the blocks of `corpora` with this task."""
-    return _with_values(module(task, "params").Corpus, task=task)
+    return _with_values(f"{task} corpus", module(task, "params").Corpus, task=task)
 
 
-@cache
-def methods(task: str) -> dict[str, type[Experiment]]:
-    """The class of the blocks of `experiments` with this task, by method."""
-    classes = module(task, "params").METHODS
-    return {name: _with_values(cls, task=task, method=name) for name, cls in classes.items()}
-
-
-def _with_values(cls: type[Any], **values: str) -> Any:
-    """A subclass whose blocks must have these values, such as that of `task`."""
+def _with_values(name: str, cls: type[Any], **values: str) -> Any:
+    """A subclass of this name, for docs/params.md, whose blocks must have these values."""
     keys: dict[str, Any] = {key: (Literal[value], ...) for key, value in values.items()}
-    place = f"wxb.tasks.{values['task']}.params"
-    return create_model(cls.__name__, __base__=cls, __doc__=cls.__doc__, __module__=place, **keys)
-
-
-def block_unions() -> dict[str, Any]:
-    """The classes of `corpora` and of `experiments` as unions: `AnyCorpus` and `AnyExperiment`."""
-    experiments = (_tagged_union(methods(task).values(), "method") for task in names())
-    return {
-        "AnyCorpus": _tagged_union(map(corpus_class, names()), "task"),
-        "AnyExperiment": _tagged_union(experiments, "task"),
-    }
-
-
-def _tagged_union(classes: Iterable[Any], discriminator: str) -> Any:
-    """The union of classes that the value of a key selects; a single class as it is."""
-    first, *others = classes
-    if not others:
-        return first
-    return Annotated[Union[(first, *others)], Field(discriminator=discriminator)]
+    return create_model(name, __base__=cls, __doc__=cls.__doc__, **keys)

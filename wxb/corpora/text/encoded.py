@@ -115,7 +115,7 @@ def _arrow_array(values: NDArray[Any]) -> pa.Array:
 
 
 def read_columns(path: Path, names: Sequence[str]) -> RaggedColumns:
-    """Read arrays and `row_splits` from a file of `write_columns`; the arrays are memory-mapped."""
+    """A pair: arrays by name, and `row_splits`, of a file of `write_columns`; memory-mapped."""
     table, columns = feather.read_table(path, memory_map=True), {}
     for name in names:
         # `combine_chunks` copies even a single chunk; a table without rows has no chunk.

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from wxb.core.params import experiments
 from wxb.corpora.records import Record
 from wxb.tasks import baselines
 from wxb.tasks.chat.models.predictor import Reply, Responder
@@ -19,6 +20,7 @@ class NearestResponder(baselines.Baseline, Responder):
 class NearestMethod(baselines.BaselineMethod):
     """A list of answers."""
 
+    experiment: experiments.Nearest
     PREDICTOR = NearestResponder
 
     def gold(self, record: Record) -> str:

@@ -8,15 +8,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from wxb.core.params import experiments
 from wxb.corpora.records import Record
 from wxb.corpora.text.encoded import IGNORED, RaggedColumns, join_rows, read_columns, write_chunks
 from wxb.corpora.text.templates import Template, Tokens, message
 from wxb.tasks.chat.models import predictor
-from wxb.tasks.chat.params import Sft
+from wxb.tasks.chat.params import Prediction
 from wxb.tasks.chat.record.conversation import deserialize
 from wxb.tasks.methods import Alignment, Chunks, Items, Network, summarize_tokens
 
@@ -26,10 +27,41 @@ if TYPE_CHECKING:
 TRAIN = "train"  # `loss: all` applies to this split; validation losses stay comparable
 
 
+class Encoding(experiments.Encoding):
+    """The template and maximum length of conversations, and the tokens with loss.
+
+    `template` is by default the checkpoint's `own`, or `roles` if it has none.
+    """
+
+    template: Literal["roles", "plain", "own"] | None = None
+    loss: Literal["assistant", "all"] = "assistant"
+
+
+class SftExperiment(experiments.Network):
+    """Supervised fine-tuning of a decoder on conversations."""
+
+    weights = "decoder"
+
+    encoding: Encoding
+    prediction: Prediction = Prediction()
+
+    @property
+    def required_lengths(self) -> dict[str, int]:
+        """Tokens by setting: of a conversation, and of a reply with one token of its prompt."""
+        longest = self.prediction.max_new_tokens + 1
+        return {**super().required_lengths, "prediction.max_new_tokens": longest}
+
+    @property
+    def traits(self) -> list[str]:
+        """Loss on all tokens and few-shot examples, if so, for tables."""
+        loss = ["loss on all tokens"] if self.encoding.loss == "all" else []
+        return [*loss, *(["few-shot"] if self.prediction.shots else [])]
+
+
 class SftMethod(Network):
     """Supervised fine-tuning of a decoder."""
 
-    experiment: Sft
+    experiment: SftExperiment
     template: Template  # which `__post_init__` sets
     PREDICTOR = predictor.Replier
     summarize = staticmethod(summarize_tokens)

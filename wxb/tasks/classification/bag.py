@@ -1,10 +1,27 @@
 """Text classification by the mean embedding of words and pairs (fastText: Joulin et al. 2017)."""
 
 import torch
+from pydantic import PositiveInt
 from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812
 
+from wxb.core.params.section import Fraction, Section
 from wxb.tasks.classification.models.predictor import ScratchMethod
+from wxb.tasks.classification.params import Scratch
+
+
+class BagModel(Section):
+    """The embeddings of words and pairs of words."""
+
+    embedding_size: PositiveInt = 64
+    pairs: PositiveInt = 65536  # embeddings for pairs, which are hashed
+    dropout: Fraction = 0.0
+
+
+class BagExperiment(Scratch):
+    """The mean embedding of words and pairs of words, trained from scratch."""
+
+    model: BagModel = BagModel()
 
 
 class Bag(nn.Module):
@@ -36,4 +53,5 @@ class Bag(nn.Module):
 class BagMethod(ScratchMethod):
     """A bag of the words of a vocabulary."""
 
+    experiment: BagExperiment
     NETWORK = Bag

@@ -4,9 +4,10 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from math import exp, log
-from typing import Any
+from typing import Any, Literal
 
 from wxb.core.errors import WxbError
+from wxb.core.params import experiments
 from wxb.corpora.records import Record
 from wxb.tasks import baselines
 from wxb.tasks.classification.models.predictor import PROBABILITY, Classifier, Prediction
@@ -17,6 +18,12 @@ NEGATION = re.compile(
 END = ".!?。！？"  # of a sentence
 WORD = re.compile(rf"[{END}]|\w+n't|{baselines.WORD.pattern}")
 GROUPS = 20  # groups of training records with a word of the lexicon, at least
+
+
+class BaselineExperiment(experiments.Baseline):
+    """A class without training."""
+
+    model: experiments.Rule[Literal["majority", "nearest", "lexicon"]]
 
 
 def signed_words(text: str) -> Iterator[tuple[str, int]]:
@@ -56,6 +63,7 @@ class BaselineClassifier(baselines.Baseline, Classifier):
 class BaselineMethod(baselines.BaselineMethod):
     """A classifier without training."""
 
+    experiment: BaselineExperiment
     PREDICTOR = BaselineClassifier
 
     def values(self, records: Sequence[Record], caption: str) -> dict[str, Any]:

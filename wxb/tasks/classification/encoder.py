@@ -2,20 +2,68 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import Discriminator, Tag, model_validator
 from scipy.sparse import csr_array, hstack
 
 from wxb.core.errors import WxbError
+from wxb.core.params import experiments
+from wxb.core.params.experiments import Tuning
+from wxb.core.params.training import Training
 from wxb.corpora.records import Record
 from wxb.corpora.text.tokenizers import special_tokens
 from wxb.tasks.classification.models.predictor import LogitClassifier
 from wxb.tasks.classification.models.regression import Fit, fit_regression
 from wxb.tasks.classification.models.tfidf import Tfidf
-from wxb.tasks.classification.params import Encoder, EncoderModel, Regression
+from wxb.tasks.classification.params import EncoderModel, Encoding, Regression
 from wxb.tasks.methods import History, Items, Network
+
+
+def _kind_of_training(block: Any) -> str:
+    """The variant of `training` of an encoder: "regression" if it has C, else "steps"."""
+    has_strengths = isinstance(block, Mapping) and "C" in block
+    return "regression" if has_strengths or isinstance(block, Regression) else "steps"
+
+
+class EncoderExperiment(experiments.Experiment):
+    """A backbone with a linear layer on its pooled hidden states.
+
+    Training in steps fine-tunes both; a logistic regression fits the layer alone.
+    """
+
+    weights = "hidden states"
+
+    encoding: Encoding
+    model: EncoderModel
+    training: Annotated[
+        Annotated[Training, Tag("steps")] | Annotated[Regression, Tag("regression")],
+        Discriminator(_kind_of_training),
+    ]
+
+    @property
+    def traits(self) -> list[str]:
+        """The pooling, and "TF-IDF" and "logistic regression" if used."""
+        regression = ["logistic regression"] if isinstance(self.training, Regression) else []
+        words = ["TF-IDF"] if self.model.words else []
+        return [f"{self.model.pooling} pooling", *words, *regression]
+
+    @model_validator(mode="after")
+    def _check_regression(self) -> Self:
+        if isinstance(self.training, Regression) and (
+            self.tuning != Tuning(frozen=True) or self.model.pooling != "mean"
+        ):
+            raise ValueError(
+                "`training.C` fits a logistic regression to the mean hidden states of a frozen"
+                " backbone; expected `tuning: {frozen: true}` and `model: {pooling: mean}`"
+            )
+        if self.model.words and not isinstance(self.training, Regression):
+            raise ValueError(
+                "`model.words` is read by a logistic regression; expected `training: {C: [...]}`"
+            )
+        return self
 
 
 class EncoderClassifier(LogitClassifier):
@@ -45,7 +93,7 @@ class EncoderClassifier(LogitClassifier):
 class EncoderMethod(Network):
     """A linear layer on a backbone."""
 
-    experiment: Encoder
+    experiment: EncoderExperiment  # type: ignore[assignment]  # which a regression may train
     PREDICTOR = EncoderClassifier
 
     def model(self, backbone: Path) -> Any:

@@ -1,15 +1,12 @@
-"""The blocks of `corpora` and `experiments` for text classification."""
+"""The blocks of `corpora` for text classification, and the settings that its methods share."""
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Literal, Self
 
-from pydantic import Discriminator, Field, PositiveInt, Tag, model_validator
+from pydantic import Field, PositiveInt, model_validator
 
 from wxb.core.params import corpora, experiments
-from wxb.core.params.experiments import Tuning
 from wxb.core.params.section import Fraction, Label, PositiveFloat, Section
-from wxb.core.params.training import Training
 
 
 class Fields(corpora.Fields):
@@ -96,115 +93,7 @@ class EncoderModel(Section):
     words: Words | None = None
 
 
-def _kind_of_training(block: Any) -> str:
-    """The variant of `training` of an encoder: "regression" if it has C, else "steps"."""
-    has_strengths = isinstance(block, Mapping) and "C" in block
-    return "regression" if has_strengths or isinstance(block, Regression) else "steps"
-
-
-class Encoder(experiments.Experiment):
-    """A backbone with a linear layer on its pooled hidden states.
-
-    Training in steps fine-tunes both; a logistic regression fits the layer alone.
-    """
-
-    weights = "hidden states"
-
-    encoding: Encoding
-    model: EncoderModel
-    training: Annotated[
-        Annotated[Training, Tag("steps")] | Annotated[Regression, Tag("regression")],
-        Discriminator(_kind_of_training),
-    ]
-
-    @property
-    def traits(self) -> list[str]:
-        """The pooling, and "TF-IDF" and "logistic regression" if used."""
-        regression = ["logistic regression"] if isinstance(self.training, Regression) else []
-        words = ["TF-IDF"] if self.model.words else []
-        return [f"{self.model.pooling} pooling", *words, *regression]
-
-    @model_validator(mode="after")
-    def _check_regression(self) -> Self:
-        if isinstance(self.training, Regression) and (
-            self.tuning != Tuning(frozen=True) or self.model.pooling != "mean"
-        ):
-            raise ValueError(
-                "`training.C` fits a logistic regression to the mean hidden states of a frozen"
-                " backbone; expected `tuning: {frozen: true}` and `model: {pooling: mean}`"
-            )
-        if self.model.words and not isinstance(self.training, Regression):
-            raise ValueError(
-                "`model.words` is read by a logistic regression; expected `training: {C: [...]}`"
-            )
-        return self
-
-
-class PromptEncoding(Encoding, experiments.PromptEncoding):
-    """How texts are truncated, and the prompt; a question without a chat template."""
-
-    instruction: Annotated[str, Field(min_length=1)]
-
-
-class Prompt(experiments.Prompted):
-    """A decoder that answers an instruction with the name of a class."""
-
-    encoding: PromptEncoding
-
-
 class Scratch(experiments.Network, experiments.Untuned):
     """A network over words, trained from scratch."""
 
     encoding: Encoding
-
-
-class RecurrentModel(Section):
-    """The sizes of a bidirectional LSTM."""
-
-    embedding_size: PositiveInt = 128
-    hidden_size: PositiveInt = 128
-    num_layers: PositiveInt = 1
-    dropout: Fraction = 0.0
-
-
-class Recurrent(Scratch):
-    """A bidirectional LSTM, trained from scratch."""
-
-    model: RecurrentModel = RecurrentModel()
-
-
-class BagModel(Section):
-    """The embeddings of words and pairs of words."""
-
-    embedding_size: PositiveInt = 64
-    pairs: PositiveInt = 65536  # embeddings for pairs, which are hashed
-    dropout: Fraction = 0.0
-
-
-class Bag(Scratch):
-    """The mean embedding of words and pairs of words, trained from scratch."""
-
-    model: BagModel = BagModel()
-
-
-class Tfidf(experiments.Untuned):
-    """Logistic regression on TF-IDF weights of n-grams."""
-
-    model: TfidfModel = TfidfModel()
-    training: Regression
-
-
-class Baseline(experiments.Baseline):
-    """A class without training."""
-
-    model: experiments.Rule[Literal["majority", "nearest", "lexicon"]]
-
-
-METHODS = {
-    "encoder": Encoder,
-    "prompt": Prompt,
-    "recurrent": Recurrent,
-    "bag": Bag,
-    "tfidf": Tfidf,
-    "baseline": Baseline,
-}

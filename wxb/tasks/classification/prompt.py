@@ -3,21 +3,35 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain, islice, takewhile, zip_longest
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import Field
 
 from wxb.core.errors import WxbError
+from wxb.core.params import experiments
 from wxb.corpora.records import Record
 from wxb.corpora.text.encoded import read_columns, read_encoded
 from wxb.corpora.text.templates import OWN, Template, message
 from wxb.corpora.text.tokenizers import encode
 from wxb.tasks.classification.models.predictor import LogitClassifier
-from wxb.tasks.classification.params import Prompt
+from wxb.tasks.classification.params import Encoding
 from wxb.tasks.methods import LazyItems, Network
 
 GAP = " ... "  # between the start and the end of a truncated text
+
+
+class PromptEncoding(Encoding, experiments.PromptEncoding):
+    """How texts are truncated, and the prompt; a question without a chat template."""
+
+    instruction: Annotated[str, Field(min_length=1)]
+
+
+class PromptExperiment(experiments.Prompted):
+    """A decoder that answers an instruction with the name of a class."""
+
+    encoding: PromptEncoding
 
 
 def _add_template(tokenizer: Any) -> Template:
@@ -88,7 +102,7 @@ class PromptClassifier(LogitClassifier):
 class PromptMethod(Network):
     """A decoder that reads an instruction and the text as a message."""
 
-    experiment: Prompt
+    experiment: PromptExperiment
     PREDICTOR = PromptClassifier
 
     def max_text_tokens(self) -> int:

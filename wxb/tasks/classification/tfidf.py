@@ -11,13 +11,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from wxb.core.params import experiments
 from wxb.corpora.records import Record
 from wxb.corpora.text.encoded import read_columns
-from wxb.tasks.classification import params
 from wxb.tasks.classification.models.predictor import LogitClassifier
 from wxb.tasks.classification.models.regression import fit_regression
 from wxb.tasks.classification.models.tfidf import Tfidf
+from wxb.tasks.classification.params import Regression, TfidfModel
 from wxb.tasks.methods import Alignment, Chunks, History, Method, label_targets
+
+
+class TfidfExperiment(experiments.Untuned):
+    """Logistic regression on TF-IDF weights of n-grams."""
+
+    model: TfidfModel = TfidfModel()
+    training: Regression
 
 
 class TfidfClassifier(LogitClassifier):
@@ -41,7 +49,7 @@ class TfidfClassifier(LogitClassifier):
 class TfidfMethod(Method):
     """Logistic regression on TF-IDF weights."""
 
-    experiment: params.Tfidf
+    experiment: TfidfExperiment
     PREDICTOR = TfidfClassifier
 
     def targets(self, features: Path, chunks: Chunks) -> Alignment:

@@ -2,13 +2,20 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal
 
+from wxb.core.params import experiments
 from wxb.core.progress import track
 from wxb.corpora.records import Record
 from wxb.tasks import baselines
 from wxb.tasks.ner.models.predictor import ScoredSpan, SpanFinder
 from wxb.tasks.ner.record import Span
+
+
+class BaselineExperiment(experiments.Baseline):
+    """Entities without training."""
+
+    model: experiments.Rule[Literal["mentions"]]
 
 
 class MentionFinder(baselines.Baseline, SpanFinder):
@@ -39,6 +46,7 @@ class MentionFinder(baselines.Baseline, SpanFinder):
 class MentionsMethod(baselines.BaselineMethod):
     """A list of mentions."""
 
+    experiment: BaselineExperiment
     PREDICTOR = MentionFinder
 
     def values(self, records: Sequence[Record], caption: str) -> dict[str, Any]:

@@ -9,22 +9,24 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import Field, PositiveInt
 from safetensors.numpy import load_file, save_file
 
 from wxb.core import pretrained
 from wxb.core.errors import WxbError
 from wxb.core.files import read_json, write_json
+from wxb.core.params import experiments
+from wxb.core.params.section import Section
 from wxb.core.pretrained import WEIGHTS
 from wxb.core.progress import Progress, track
 from wxb.corpora.records import Record
 from wxb.corpora.text import tokenizers
 from wxb.corpora.text.encoded import Encoded, read_columns, read_encoded
 from wxb.tasks.methods import Alignment, Chunks, History, LazyItems, Method, Network
-from wxb.tasks.ner import params
 from wxb.tasks.ner.models.bio import align, decode_tags, tag_names
 from wxb.tasks.ner.models.predictor import ScoredSpan, SpanFinder
 from wxb.tasks.ner.models.windowed import count_statuses
@@ -35,7 +37,29 @@ FEATURES = "features.json"
 EDGE = ""  # the word before the first and after the last
 
 
-def word_features(words: Sequence[str], settings: params.CrfModel) -> list[list[str]]:
+class CrfModel(Section):
+    """The features of a word: those of the words around it, and its first and last letters."""
+
+    window: Annotated[int, Field(ge=0)] = 1  # words on either side
+    affixes: Annotated[int, Field(ge=0)] = 4  # most letters of a prefix or suffix
+
+
+class CrfTraining(Section):
+    """Penalties and iterations of L-BFGS, with the names of CRFsuite."""
+
+    c1: Annotated[float, Field(ge=0)] = 0.02  # of the sum of absolute weights
+    c2: Annotated[float, Field(ge=0)] = 0.01  # of the sum of squared weights
+    max_iterations: PositiveInt = 100
+
+
+class CrfExperiment(experiments.Untuned):
+    """A conditional random field on features of words."""
+
+    model: CrfModel = CrfModel()
+    training: CrfTraining = CrfTraining()
+
+
+def word_features(words: Sequence[str], settings: CrfModel) -> list[list[str]]:
     """The features of each word of a text.
 
     They are a bias, the lower-case form and shape of the word and of `window` words on either side
@@ -208,9 +232,7 @@ class CrfRecognizer(SpanFinder):
 
     def candidates(self, texts: Sequence[str], /, *, caption: str) -> list[list[ScoredSpan]]:
         """The spans of the best tags of each text."""
-        settings = params.CrfModel(
-            **{key: self.settings[key] for key in params.CrfModel.model_fields}
-        )
+        settings = CrfModel(**{key: self.settings[key] for key in CrfModel.model_fields})
         encoded = tokenizers.encode(self.tokenizer, texts)
         results: list[list[ScoredSpan]] = []
         for index, text in enumerate(track(texts, caption, len(texts), unit="text")):
@@ -233,7 +255,7 @@ class CrfRecognizer(SpanFinder):
 class CrfMethod(Method):
     """A CRF over the words of a tokenizer of kind `words`, without its vocabulary."""
 
-    experiment: params.Crf
+    experiment: CrfExperiment
     PREDICTOR = CrfRecognizer
     encode = Network.encode
 

@@ -5,12 +5,14 @@ Functions that need a model import torch, so that the stages before training sta
 
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, ClassVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import PositiveInt
 from tokenizers import AddedToken
 
+from wxb.core.params import experiments
 from wxb.corpora.records import Record
 from wxb.corpora.text.encoded import IGNORED, Encoded, join_rows, read_columns, read_encoded
 from wxb.corpora.text.templates import OWN, Template
@@ -20,10 +22,31 @@ from wxb.tasks.methods import GeneratorPredictor, LazyItems, summarize_tokens
 from wxb.tasks.ner.models import answers
 from wxb.tasks.ner.models.predictor import Outputs, Recognizer, ScoredSpan, WindowedTexts
 from wxb.tasks.ner.models.windowed import SpanAlignment, Status, WindowedMethod
-from wxb.tasks.ner.params import Generation
+from wxb.tasks.ner.params import Encoding, Experiment
 from wxb.tasks.ner.record import Span
 
 Example = tuple[str, str]  # a text and its answer
+
+
+class GenerationEncoding(Encoding, experiments.PromptEncoding):
+    """Windows of texts, and the form of prompts; without an `instruction`, the text and `=>`."""
+
+    special_tokens: bool = False  # for markers of answers
+
+
+class GenerationPrediction(experiments.Prediction):
+    """Settings of generation."""
+
+    batch_size: PositiveInt = 64
+
+
+class GenerationExperiment(Experiment, experiments.Prompted):
+    """An experiment that generates answers."""
+
+    is_slow: ClassVar[bool] = True
+
+    encoding: GenerationEncoding
+    prediction: GenerationPrediction = GenerationPrediction()
 
 
 def _characters(encoded: Encoded, windows: Windows, window: int, text: str) -> tuple[int, int]:
@@ -145,7 +168,7 @@ class GenerativeRecognizer(GeneratorPredictor, Recognizer):
 class GenerationMethod(WindowedMethod):
     """A decoder that generates an answer for each window."""
 
-    experiment: Generation
+    experiment: GenerationExperiment
     PREDICTOR = GenerativeRecognizer
     summarize = staticmethod(summarize_tokens)
 

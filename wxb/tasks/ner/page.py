@@ -89,7 +89,7 @@ def type_matrix(rows: Sequence[PredictionRow]) -> list[Charts]:
 
 
 def precision_recall_curves(study: Study) -> list[Charts]:
-    """At most one chart: precision by recall, a point per threshold, for all but low recalls."""
+    """At most one chart: precision by recall, a point per threshold; omits those of low recall."""
     lines = []
     for series, (name, rows) in enumerate(study.predictions.items()):
         scores = np.array([score for row in rows for score in row.scores])

@@ -1,4 +1,4 @@
-"""The schema of blocks of `corpora` and `experiments` for named entity recognition."""
+"""The blocks of `corpora` for named entity recognition, and the settings that its methods share."""
 
 from typing import Annotated, ClassVar, Literal, Self
 
@@ -96,85 +96,7 @@ class Encoding(experiments.Encoding):
         return self
 
 
-class TaggingModel(Section):
-    """The head of a tagger, and the implementation and direction of its backbone."""
-
-    implementation: Literal["transformers", "native"] = "transformers"
-    bidirectional: bool = False
-    word_features: WordFeatures | None = None
-    head: Head
-
-
 class Experiment(experiments.Network):
     """An experiment of named entity recognition."""
 
     encoding: Encoding
-
-
-class Tagging(Experiment):
-    """An experiment that tags tokens."""
-
-    weights = "hidden states"
-
-    model: TaggingModel
-
-    @property
-    def traits(self) -> list[str]:
-        """Names of the features that the model has, for tables: bidirectional, word features."""
-        traits = {
-            "bidirectional": self.model.bidirectional,
-            "word features": self.model.word_features,
-        }
-        return [trait for trait, setting in traits.items() if setting]
-
-
-class GenerationEncoding(Encoding, experiments.PromptEncoding):
-    """Windows of texts, and the form of prompts; without an `instruction`, the text and `=>`."""
-
-    special_tokens: bool = False  # for markers of answers
-
-
-class GenerationPrediction(experiments.Prediction):
-    """Settings of generation."""
-
-    batch_size: PositiveInt = 64
-
-
-class Generation(Experiment, experiments.Prompted):
-    """An experiment that generates answers."""
-
-    is_slow: ClassVar[bool] = True
-
-    encoding: GenerationEncoding
-    prediction: GenerationPrediction = GenerationPrediction()
-
-
-class CrfModel(Section):
-    """The features of a word: those of the words around it, and its first and last letters."""
-
-    window: Annotated[int, Field(ge=0)] = 1  # words on either side
-    affixes: Annotated[int, Field(ge=0)] = 4  # most letters of a prefix or suffix
-
-
-class CrfTraining(Section):
-    """Penalties and iterations of L-BFGS, with the names of CRFsuite."""
-
-    c1: Annotated[float, Field(ge=0)] = 0.02  # of the sum of absolute weights
-    c2: Annotated[float, Field(ge=0)] = 0.01  # of the sum of squared weights
-    max_iterations: PositiveInt = 100
-
-
-class Crf(experiments.Untuned):
-    """A conditional random field on features of words."""
-
-    model: CrfModel = CrfModel()
-    training: CrfTraining = CrfTraining()
-
-
-class Baseline(experiments.Baseline):
-    """Entities without training."""
-
-    model: experiments.Rule[Literal["mentions"]]
-
-
-METHODS = {"tagging": Tagging, "generation": Generation, "crf": Crf, "baseline": Baseline}

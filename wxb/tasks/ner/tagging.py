@@ -6,11 +6,12 @@ Functions that need a model import torch, so that the stages before training sta
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from wxb.core.params.section import Section
 from wxb.corpora.records import Record
 from wxb.corpora.text.encoded import IGNORED, Encoded, read_columns, read_encoded
 from wxb.corpora.text.tokenizers import special_tokens
@@ -20,8 +21,34 @@ from wxb.tasks.ner.models import words
 from wxb.tasks.ner.models.bio import OUTSIDE, Targets, align, best_tags, decode_tags, tag_names
 from wxb.tasks.ner.models.predictor import Outputs, Recognizer, ScoredSpan, WindowedTexts
 from wxb.tasks.ner.models.windowed import SpanAlignment, WindowedMethod
-from wxb.tasks.ner.params import Head, Tagging, WordFeatures
+from wxb.tasks.ner.params import Experiment, Head, WordFeatures
 from wxb.tasks.ner.record import Span, f1
+
+
+class TaggingModel(Section):
+    """The head of a tagger, and the implementation and direction of its backbone."""
+
+    implementation: Literal["transformers", "native"] = "transformers"
+    bidirectional: bool = False
+    word_features: WordFeatures | None = None
+    head: Head
+
+
+class TaggingExperiment(Experiment):
+    """An experiment that tags tokens."""
+
+    weights = "hidden states"
+
+    model: TaggingModel
+
+    @property
+    def traits(self) -> list[str]:
+        """Names of the features that the model has, for tables: bidirectional, word features."""
+        traits = {
+            "bidirectional": self.model.bidirectional,
+            "word features": self.model.word_features,
+        }
+        return [trait for trait, setting in traits.items() if setting]
 
 
 def _inputs(
@@ -130,7 +157,7 @@ def _word_feature_settings(settings: Mapping[str, Any]) -> WordFeatures | None:
 class TaggingMethod(WindowedMethod):
     """A tagger of tokens: BIO tags, start and end flags."""
 
-    experiment: Tagging
+    experiment: TaggingExperiment
     TARGETS = Targets._fields
     METRIC = "f1"
     PREDICTOR = TaggingRecognizer

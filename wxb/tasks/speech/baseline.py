@@ -7,14 +7,22 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from wxb.core.params import experiments
 from wxb.corpora.records import Record
 from wxb.tasks import baselines
 from wxb.tasks.speech.models.features import log_mel, to_window
 from wxb.tasks.speech.models.predictor import Recogniser, read
-from wxb.tasks.speech.params import Spectrograms
+from wxb.tasks.speech.params import Prediction, Spectrograms
 from wxb.tasks.speech.record.audio import FRAMES, map_parallel
 
 DECIMALS = 4  # of a statistic
+
+
+class BaselineExperiment(experiments.Nearest):
+    """Transcripts without training."""
+
+    encoding: Spectrograms
+    prediction: Prediction = Prediction()
 
 
 def _statistics(features: NDArray[np.float32]) -> NDArray[np.float32]:
@@ -43,6 +51,7 @@ class NearestRecogniser(baselines.Baseline, Recogniser):
 class NearestMethod(baselines.BaselineMethod):
     """A list of recordings."""
 
+    experiment: BaselineExperiment
     PREDICTOR = NearestRecogniser
 
     def values(self, records: Sequence[Record], caption: str) -> dict[str, Any]:

@@ -6,15 +6,18 @@ Torch and the models are imported only in functions that need a model, since the
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice, pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
+from pydantic import Field, PositiveInt
 from tokenizers import AddedToken
 
 from wxb.core.errors import WxbError
 from wxb.core.files import read_json, write_json
+from wxb.core.params import experiments
+from wxb.core.params.section import Fraction, PositiveFloat, Section
 from wxb.corpora import clean
 from wxb.corpora.records import Record
 from wxb.corpora.text.encoded import join_rows, read_columns
@@ -22,13 +25,87 @@ from wxb.corpora.text.tokenizers import text_of, token_ids
 from wxb.tasks.methods import Alignment, Chunks, Items, LazyItems, Network
 from wxb.tasks.speech.models.features import WIDTH, log_mel, to_window
 from wxb.tasks.speech.models.predictor import Recogniser, read
-from wxb.tasks.speech.params import POSITIONS, Encoding, Seq2Seq, Shape
+from wxb.tasks.speech.params import ENGLISH, POSITIONS, Prediction, SpecAugment, Spectrograms
 from wxb.tasks.speech.record.audio import FRAMES, HOP, RATE, change_speed, map_parallel
 
 START, TASK, PLAIN = "<|startoftranscript|>", "<|transcribe|>", "<|notimestamps|>"
 TOKENIZER = "tokenizer_config.json"
 BATCH = 64  # recordings in memory at a time
 FEATURES = pa.large_list(pa.float16())  # (F * bands,) of a recording
+
+
+class Encoding(experiments.Encoding, Spectrograms):
+    """How recordings and transcripts are encoded."""
+
+    max_length: PositiveInt  # tokens of a transcript, including special ones
+    speeds: list[PositiveFloat] = Field(default=[])  # of additional copies of training recordings
+    language: str | None = None  # of a multilingual checkpoint, such as zh
+
+
+class Shape(Section):
+    """The size of a Whisper with random weights; names as in Hugging Face's `WhisperConfig`."""
+
+    multiples: ClassVar = {"d_model": "attention_heads"}
+
+    d_model: PositiveInt
+    encoder_layers: PositiveInt
+    decoder_layers: PositiveInt
+    attention_heads: PositiveInt
+    ffn_dim: PositiveInt
+    dropout: Fraction = 0.0
+
+
+class Seq2SeqModel(Section):
+    """The code and size of the Whisper, and its regularization."""
+
+    implementation: Literal["transformers", "native"] = "transformers"
+    shape: Shape | None = None  # null: the weights of the backbone
+    spec_augment: SpecAugment | None = None
+    ctc_weight: Fraction = 0.0  # share of a CTC loss on the encoder (Kim et al. 2017)
+
+
+class Seq2SeqExperiment(experiments.Network):
+    """Transcription by a Whisper."""
+
+    encoding: Encoding
+    model: Seq2SeqModel = Seq2SeqModel()
+    prediction: Prediction = Prediction()
+
+    @property
+    def weights(self) -> Any:  # type: ignore[override]
+        """The kind of weights, "whisper", or None for a new model with random ones."""
+        return None if self.model.shape else "whisper"
+
+    @property
+    def required_lengths(self) -> dict[str, int]:
+        """The tokens that the decoder has to read: `encoding.max_length` plus the prompt."""
+        prompt = 4 if self.encoding.language else 2
+        return {"encoding.max_length": prompt + self.encoding.max_length}
+
+    def checkpoint_faults(self, config: Any, generation: Mapping[str, Any]) -> Iterable[str]:
+        """A longer window, other bands, or a language that is missing or is set in vain."""
+        if not self.weights:
+            return
+        encoding, backbone = self.encoding, f"backbone {self.backbone!r}"
+        longest, bands = config.max_source_positions / POSITIONS, config.num_mel_bins
+        if (window := encoding.window) > longest:
+            yield f"encoding.window: found {window}; expected at most {longest:g}, as in {backbone}"
+        if (found := encoding.mel_bands) != bands:
+            yield f"encoding.mel_bands: found {found}; expected {bands}, as in {backbone}"
+        is_large = config.vocab_size > ENGLISH  # of checkpoints without generation settings
+        has_languages = generation.get("is_multilingual", "lang_to_id" in generation or is_large)
+        if has_languages != bool(encoding.language):
+            expected = "the language of its transcripts, such as zh" if has_languages else "null"
+            yield (
+                f"encoding.language: found {encoding.language or 'null'}; expected {expected}, as"
+                f" {backbone} is {'' if has_languages else 'not '}multilingual"
+            )
+
+    @property
+    def traits(self) -> list[str]:
+        """SpecAugment and CTC, if it trains with them, for tables."""
+        traits = {"SpecAugment": self.model.spec_augment, "CTC": self.model.ctc_weight}
+        return [trait for trait, setting in traits.items() if setting]
 
 
 def _speeds(path: Path, encoding: Encoding) -> list[float]:
@@ -87,7 +164,7 @@ class Seq2SeqRecogniser(Recogniser):
 class WhisperMethod(Network):
     """Whisper, from a checkpoint or from random weights."""
 
-    experiment: Seq2Seq
+    experiment: Seq2SeqExperiment
     PREDICTOR = Seq2SeqRecogniser
 
     def __post_init__(self) -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from wxb.core.params import experiments
 from wxb.corpora.records import Record
 from wxb.tasks import baselines
 from wxb.tasks.translation.models.predictor import Translation, TranslationPredictor
@@ -21,6 +22,7 @@ class NearestTranslator(baselines.Baseline, TranslationPredictor):
 class NearestMethod(baselines.BaselineMethod):
     """A list of translations."""
 
+    experiment: experiments.Nearest
     PREDICTOR = NearestTranslator
 
     def gold(self, record: Record) -> str:

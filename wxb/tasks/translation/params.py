@@ -1,13 +1,13 @@
-"""The blocks of `corpora` and `experiments` for translation."""
+"""The blocks of `corpora` for translation, and the settings that its methods share."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Self
 
 from pydantic import AfterValidator, Field, PositiveInt, model_validator
 
 from wxb.core.params import corpora, experiments
-from wxb.core.params.section import Fraction, Section
+from wxb.core.params.section import Section
 
 
 def _check_script(name: str) -> str:
@@ -72,49 +72,6 @@ class Corpus(corpora.Corpus):
         return self
 
 
-class Recurrent(Section):
-    """An LSTM encoder and decoder, with Bahdanau's attention or only the encoder's last state.
-
-    With `teacher_forcing_decay`, training feeds the labels less and less often, by the inverse
-    sigmoid of `wxb.models.seq2seq.teacher_forcing`; without it, always.
-    """
-
-    kind: Literal["recurrent"]
-    attention: bool
-    embedding_size: PositiveInt
-    hidden_size: PositiveInt
-    dropout: Fraction = 0.0
-    teacher_forcing_decay: Annotated[float, Field(ge=1)] | None = None
-
-
-class Transformer(Section):
-    """The Transformer; its output layer shares the weights of the target embedding."""
-
-    multiples: ClassVar = {"width": "heads"}
-
-    kind: Literal["transformer"]
-    width: Annotated[int, Field(ge=2, multiple_of=2)]
-    heads: PositiveInt
-    layers: PositiveInt
-    feed_forward: PositiveInt
-    dropout: Fraction = 0.0
-    norm_first: bool = True
-    label_smoothing: Fraction = 0.0
-
-
-class Decoder(Section):
-    """A GPT-2 that continues after the source, with the names of Hugging Face's configuration."""
-
-    multiples: ClassVar = {"n_embd": "n_head"}
-
-    kind: Literal["gpt2"]
-    n_embd: PositiveInt
-    n_layer: PositiveInt
-    n_head: PositiveInt
-    dropout: Fraction = 0.0
-    label_smoothing: Fraction = 0.0
-
-
 class Prediction(experiments.Prediction):
     """The beam search of translations.
 
@@ -128,35 +85,3 @@ class Prediction(experiments.Prediction):
     beam: PositiveInt = 4
     length_penalty: Annotated[float, Field(ge=0)] = 1.0
     maps: Annotated[int, Field(ge=0)] = 0
-
-
-class Experiment(experiments.Network, experiments.Untuned):
-    """An experiment in translation, trained from random weights."""
-
-    model: Annotated[Recurrent | Transformer | Decoder, Field(discriminator="kind")]
-    prediction: Prediction = Prediction()
-
-    def checkpoint_faults(self, config: Any, generation: Mapping[str, Any]) -> Iterable[str]:
-        """An encoder-decoder is a fault: its weights would not be used."""
-        if config.is_encoder_decoder:
-            yield (
-                f"method: found {self.method!r}, which trains a new network, and the weights of"
-                f" {config.model_type} in backbone {self.backbone!r}; expected a tokenizer only:"
-                " set `tokenizer: {kind: byte-level-bpe, ...}` instead of `checkpoint`"
-            )
-
-    @property
-    def traits(self) -> list[str]:
-        """The architecture, which the model's settings choose."""
-        if isinstance(self.model, Recurrent):
-            return ["LSTM with attention" if self.model.attention else "LSTM"]
-        return ["Transformer" if isinstance(self.model, Transformer) else "GPT-2"]
-
-
-class Baseline(experiments.Baseline):
-    """Translations without training."""
-
-    model: experiments.Rule[Literal["nearest"]]
-
-
-METHODS = {"seq2seq": Experiment, "baseline": Baseline}

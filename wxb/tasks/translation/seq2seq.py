@@ -2,32 +2,101 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import Field, PositiveInt
 from sacrebleu.metrics import BLEU
 
 from wxb.core.errors import WxbError
+from wxb.core.params import experiments
+from wxb.core.params.section import Fraction, Section
 from wxb.corpora.records import Record
 from wxb.corpora.text.encoded import join_rows, read_columns, write_chunks
 from wxb.corpora.text.tokenizers import special_tokens, token_ids
 from wxb.tasks.methods import Alignment, Chunks, Items, Network
 from wxb.tasks.translation.models.predictor import Translator, special_ids_and_size
-from wxb.tasks.translation.params import Experiment
+from wxb.tasks.translation.params import Prediction
 from wxb.tasks.translation.record.bleu import metric_of_sums
 
 if TYPE_CHECKING:
     from wxb.tasks.translation.models.seq2seq import Seq2SeqModel
 
 
+class Recurrent(Section):
+    """An LSTM encoder and decoder, with Bahdanau's attention or only the encoder's last state.
+
+    With `teacher_forcing_decay`, training feeds the labels less and less often, by the inverse
+    sigmoid of `wxb.models.seq2seq.teacher_forcing`; without it, always.
+    """
+
+    kind: Literal["recurrent"]
+    attention: bool
+    embedding_size: PositiveInt
+    hidden_size: PositiveInt
+    dropout: Fraction = 0.0
+    teacher_forcing_decay: Annotated[float, Field(ge=1)] | None = None
+
+
+class Transformer(Section):
+    """The Transformer; its output layer shares the weights of the target embedding."""
+
+    multiples: ClassVar = {"width": "heads"}
+
+    kind: Literal["transformer"]
+    width: Annotated[int, Field(ge=2, multiple_of=2)]
+    heads: PositiveInt
+    layers: PositiveInt
+    feed_forward: PositiveInt
+    dropout: Fraction = 0.0
+    norm_first: bool = True
+    label_smoothing: Fraction = 0.0
+
+
+class Decoder(Section):
+    """A GPT-2 that continues after the source, with the names of Hugging Face's configuration."""
+
+    multiples: ClassVar = {"n_embd": "n_head"}
+
+    kind: Literal["gpt2"]
+    n_embd: PositiveInt
+    n_layer: PositiveInt
+    n_head: PositiveInt
+    dropout: Fraction = 0.0
+    label_smoothing: Fraction = 0.0
+
+
+class Seq2SeqExperiment(experiments.Network, experiments.Untuned):
+    """An experiment in translation, trained from random weights."""
+
+    model: Annotated[Recurrent | Transformer | Decoder, Field(discriminator="kind")]
+    prediction: Prediction = Prediction()
+
+    def checkpoint_faults(self, config: Any, generation: Mapping[str, Any]) -> Iterable[str]:
+        """An encoder-decoder is a fault: its weights would not be used."""
+        if config.is_encoder_decoder:
+            yield (
+                f"method: found {self.method!r}, which trains a new network, and the weights of"
+                f" {config.model_type} in backbone {self.backbone!r}; expected a tokenizer only:"
+                " set `tokenizer: {kind: byte-level-bpe, ...}` instead of `checkpoint`"
+            )
+
+    @property
+    def traits(self) -> list[str]:
+        """The architecture, which the model's settings choose."""
+        if isinstance(self.model, Recurrent):
+            return ["LSTM with attention" if self.model.attention else "LSTM"]
+        return ["Transformer" if isinstance(self.model, Transformer) else "GPT-2"]
+
+
 class Seq2SeqMethod(Network):
     """A sequence-to-sequence model, trained from random weights."""
 
-    experiment: Experiment
+    experiment: Seq2SeqExperiment
     METRIC = "bleu"
     PREDICTOR = Translator
 

@@ -68,7 +68,7 @@ class Reading(reading.Reading):
         return "; ".join(f"{turn['role']}: {turn['content']}" for turn in messages)
 
     def leakage_text(self, record: Record) -> str:
-        """The user's messages of a labelled record, normalized as wordings are."""
+        """The user's messages, normalized as wordings are; empty if the record is not labelled."""
         messages = deserialize(record.input) if record.gold else []
         questions = [m["content"] for m in messages if m["role"] == "user"]
         return " ".join(" ".join(questions).casefold().split())

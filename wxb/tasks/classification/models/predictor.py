@@ -12,6 +12,7 @@ from wxb import tasks
 from wxb.core import pretrained
 from wxb.core.pretrained import WEIGHTS
 from wxb.corpora.records import Record
+from wxb.tasks.classification.params import Scratch
 from wxb.tasks.methods import Network, Predictor
 
 PROBABILITY = 6  # significant digits
@@ -96,6 +97,7 @@ class ScratchClassifier(LogitClassifier):
 class ScratchMethod(Network):
     """Trains `NETWORK(words, classes, **model)` from scratch, with the experiment's `model`."""
 
+    experiment: Scratch
     PREDICTOR = ScratchClassifier
     NETWORK: ClassVar[Callable[..., Any]]
 
