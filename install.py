@@ -53,6 +53,8 @@ def main(*arguments: str) -> None:
         if arguments:
             install(*arguments)
         elif not is_complete() or is_outdated():
+            if not is_complete() and VENV.is_symlink() and VENV.is_dir() and any(VENV.iterdir()):
+                sys.exit(f".venv links to {VENV.resolve()}: empty that folder, or remove the link")
             print(f"Installing into .venv with Python {platform.python_version()}", flush=True)
             if not is_complete():
                 run(sys.executable, "-m", "venv", "--clear", str(VENV))

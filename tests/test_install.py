@@ -80,6 +80,15 @@ def test_a_moved_environment_is_created_again(commands, monkeypatch):
     assert commands.since(install.main) == FRESH
 
 
+def test_the_target_of_a_link_is_not_emptied(commands):
+    Path("other").mkdir()
+    install.VENV.symlink_to("other")
+    Path("other/file").touch()
+    with pytest.raises(SystemExit, match=r"\.venv links to"):
+        install.main()
+    assert (commands.names, Path("other/file").exists()) == ([], True)
+
+
 def test_a_failed_installation_starts_again(commands):
     commands.failures = {"uv": FAILURE, "pip": FAILURE}
     with pytest.raises(SystemExit) as stopped:

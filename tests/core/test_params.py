@@ -1,5 +1,7 @@
 import copy
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -7,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.project_copy import ROOT
-from wxb.core.params import ParamsError, check, load, read_yaml
+from wxb.core.params import ParamsError, check, load, load_for_stage, read_yaml
 from wxb.core.params.section import Section
 
 CONTENT = read_yaml(ROOT / "params.yaml")
@@ -262,3 +264,28 @@ def test_a_name_that_is_twice_in_the_file_is_an_error(tmp_path):
 def test_a_missing_file_is_an_error_with_the_working_folder(cwd):
     with pytest.raises(ParamsError, match=r"^params\.yaml: No such file .*project's root"):
         load()
+
+
+def test_a_stage_checks_the_blocks_that_it_reads(params):
+    expected, stage = load(), load_for_stage()
+    assert (stage.threads, [*stage.experiments]) == (expected.threads, [*expected.experiments])
+    assert stage.block("experiments", "ner-crf") == expected.experiments["ner-crf"]
+    params.write_text(params.read_text().replace("method: generation", "method: generatoin"))
+    stage = load_for_stage()
+    assert stage.block("experiments", "ner-crf") == expected.experiments["ner-crf"]
+    with pytest.raises(ParamsError, match=r"ner-generative\.method: unknown method 'generatoin'"):
+        stage.block("experiments", "ner-generative")
+
+
+def test_a_stage_imports_only_the_methods_that_it_reads():
+    code = """
+import sys
+from wxb.core.params import load_for_stage
+load_for_stage().block("experiments", "ner-crf")
+print(*sorted(name for name in sys.modules if name.startswith("wxb.tasks.ner.")))
+"""
+    process = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    methods = {f"wxb.tasks.ner.{name}" for name in ("crf", "tagging", "generation")}
+    assert {*process.stdout.split()} & methods == {"wxb.tasks.ner.crf"}

@@ -239,7 +239,7 @@ def test_a_split_without_labelled_records_is_an_error(records, name):
 def test_an_empty_split_names_the_size_of_the_smallest_part():
     records = [record(i, group=f"speaker {i % 4}") for i in range(60)]
     with pytest.raises(
-        WxbError, match="takes a part if half of it fits, and the smallest has 15; add"
+        WxbError, match=r"if half of it fits, and the smallest has 15, a share of 0\.25; add"
     ):
         split(records)
 

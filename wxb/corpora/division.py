@@ -60,10 +60,11 @@ def divide(
         rejects = [*rejects, *surplus]
         sizes = Counter(units(unique, _group))
         smallest = min(sizes.values(), default=0)
+        share = f"{smallest / max(1, len(unique)):.2g}"
         source = (
             f"{counted(len(unique), 'records')} have {counted(len(sizes), 'parts')} to divide, as"
             " those of one group, or that differ only in digits and case, stay together; a split"
-            f" takes a part if half of it fits, and the smallest has {smallest}"
+            f" takes a part if half of it fits, and the smallest has {smallest}, a share of {share}"
         )
     for name, number in (split.max_records or {}).items():
         splits[name], surplus = limit_records(splits[name], number)
