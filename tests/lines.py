@@ -8,14 +8,14 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 BUDGET = {
     "stages": 602,
-    "wxb/core": 2218,
+    "wxb/core": 2214,
     "wxb/corpora": 2683,
     "wxb/metrics": 529,
     "wxb/models": 2489,
     "wxb/training": 1562,
     "wxb/tasks": 9031,
     "wxb/reporting": 1451,
-    "wxb/project": 2941,
+    "wxb/project": 2946,
     "wxb/cli": 2471,
     "wxb/lessons": 600,
     "wxb/runtime": 549,

@@ -166,7 +166,7 @@ def table(
     shown = []
     for name in page_names(params, study):
         is_lesson = name in params.lessons
-        last = f"{'lesson' if is_lesson else 'report'}@{name}"
+        last = dag.last_stage(name, params.lessons)
         path = paths.metrics(paths.LESSONS, name) if is_lesson else paths.study(name)
         if study == "all" and not path.exists():
             print(f"wxb: {path} does not exist; run `dvc repro {last}`", file=sys.stderr)
@@ -186,8 +186,8 @@ def table(
         page = paths.page(name)
         missing = f"{page} does not exist; run `dvc repro {last}`"
         print(f"Page: {page.resolve() if page.exists() else missing}")
-        shown.append(last)
-    dag.print_stale(shown)
+        shown.append(name)
+    dag.print_stale(shown, params.lessons)
 
 
 @app.command()

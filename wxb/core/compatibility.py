@@ -27,9 +27,7 @@ OFFSET = (
 NATIVE = {"hidden states": ("bert", "llama"), "decoder": ("llama", "gpt2"), "whisper": ("whisper",)}
 
 
-def require(
-    params: Params, name: str, folder: Path, tokenizer: Any = None, only: str | None = None
-) -> None:
+def require(params: Params, name: str, folder: Path, tokenizer: Any = None, only: str = "") -> None:
     """Raise WxbError if backbone `name` has a checkpoint that does not fit its experiments.
 
     Also checks its pretraining, and `tokenizer` if given. Reports the first of all experiments that

@@ -308,7 +308,7 @@ def compare_command(
             show(table(header, _rows(own)), "")
         show(f"{study}, compared with {before.tree.name}: {_verdict_counts(scores)}")
     if not other:
-        dag.print_stale(f"{'lesson' if n in params.lessons else 'report'}@{n}" for n in names)
+        dag.print_stale(names, params.lessons)
     if exit_code and is_outside:
         raise typer.Exit(1)
 

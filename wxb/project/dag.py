@@ -102,13 +102,18 @@ class Staleness(NamedTuple):
                     yield origin, change
 
 
-def print_stale(stages: Iterable[str]) -> None:
-    """Print to stderr which of these stages' studies and lessons are stale, a reason, the cure."""
+def last_stage(name: str, lessons: Collection[str]) -> str:
+    """The stage that writes the page of a study, or the results of a lesson."""
+    return f"{'lesson' if name in lessons else 'report'}@{name}"
+
+
+def print_stale(names: Iterable[str], lessons: Collection[str]) -> None:
+    """Print to stderr which of these studies and lessons are stale, one reason, and the cure."""
     status = staleness()
     if status.why_unknown:
         print(f"wxb: staleness is unknown: {status.why_unknown}", file=sys.stderr)
-    for stage in stages:
-        name = stage.partition("@")[2]
+    for name in names:
+        stage = last_stage(name, lessons)
         for origin, change in islice(status.reasons(stage), 1):
             reason = f"{origin} ran with another {change.what} ({change.how})"
             print(f"wxb: {name} is stale: {reason}; run `dvc repro {stage}`", file=sys.stderr)

@@ -50,14 +50,14 @@ def _experiment(block: Any) -> Any:
 
 
 def _selector(block: Any, key: str, known: Sequence[str]) -> str:
-    """The value of a key that selects a class. Raises ValueError if it is not `known`."""
+    """A block's value of the key that selects its class. Raises ValueError if it is not `known`."""
     if not isinstance(block, Mapping):
         raise ValueError(f"found {block!r}; expected a block")
     value = block.get(key)
     if value in known:
         return str(value)
-    found = f"unknown {key} {value!r}" if key in block else f"no {key}{did_you_mean(key, block)}"
-    error = ValueError(f"{found}{choices(value, known)}")
+    cause = f"unknown {key} {value!r}" if key in block else f"no {key}{did_you_mean(key, block)}"
+    error = ValueError(f"{cause}{choices(value, known)}")
     fault: Any = {"type": "value_error", "loc": (key,), "input": value, "ctx": {"error": error}}
     raise ValidationError.from_exception_data(key, [fault])
 
@@ -89,11 +89,12 @@ class Params(Section):
     def processes(self, stage: str) -> int:
         """The number of processes of a stage such as `train@NAME`."""
         verb, _, name = stage.partition("@")
+        settings: Any = None
         if verb == "train":
-            return getattr(self.experiments[name].training, "processes", 1)
-        return (
-            getattr(self.backbones[name].pretraining, "processes", 1) if verb == "pretrain" else 1
-        )
+            settings = self.experiments[name].training
+        elif verb == "pretrain":
+            settings = self.backbones[name].pretraining
+        return getattr(settings, "processes", 1)
 
     def snakemake_resources(self, stage: str) -> dict[str, Any]:
         """The `resources` of a stage, all by Snakemake's names: its verb's, updated by its own."""
@@ -147,7 +148,7 @@ class Blocks(UserDict[str, Any]):
     """The blocks of a section by name, each of which is checked when it is first read."""
 
     def __init__(self, section: str, content: Mapping[str, Any], others: Mapping[str, Any]) -> None:
-        """`content`: the section; `others`: the other sections."""
+        """`content`: of the section; `others`: the content of the file, with other sections."""
         super().__init__(content)
         self.section, self.others = section, others
 
@@ -165,11 +166,9 @@ def load_for_stage() -> Params:
     and depend on, the methods of all experiments. Raises ParamsError as `load`, but for references.
     """
     content = read_yaml(PARAMS)
-    sections = ("corpora", "experiments")
-    if not isinstance(content, Mapping) or not all(
-        isinstance(content.get(name), Mapping) for name in sections
-    ):
+    if not isinstance(content, Mapping):
         return check(content)
+    sections = [n for n in ("corpora", "experiments") if isinstance(content.get(n), Mapping)]
     others = {**content, **{name: {} for name in sections}}
     blocks = {name: Blocks(name, content[name], others) for name in sections}
     return _validate(others, PARAMS).model_copy(update=blocks)

@@ -48,9 +48,8 @@ def method_class(task: str, name: str) -> type[Any]:
 @cache
 def experiment_class(task: str, method: str) -> type[Experiment]:
     """The class of the blocks of `experiments` with this method: its annotation `experiment`."""
-    bases = method_class(task, method).__mro__
-    annotations = (get_annotations(base, eval_str=True) for base in bases)
-    cls = next(found["experiment"] for found in annotations if "experiment" in found)
+    annotations = (get_annotations(c, eval_str=True) for c in method_class(task, method).__mro__)
+    cls = next(types["experiment"] for types in annotations if "experiment" in types)
     return _with_values(f"{task} {method}", cls, task=task, method=method)
 
 
