@@ -10,7 +10,16 @@ from scipy.stats import t
 
 from tests.reporting.conftest import comparison as study_content
 from tests.repository import Files, write
-from wxb.project.comparison import Results, Verdict, judged_scores, ranges, worst_verdicts
+from wxb.project import comparison
+from wxb.project.comparison import (
+    Range,
+    Results,
+    Score,
+    Verdict,
+    judged_scores,
+    ranges,
+    worst_verdicts,
+)
 from wxb.project.revisions import WorkingTree
 
 LESSON = "reports/metrics/lessons/images.json"
@@ -203,3 +212,15 @@ def test_experiments_that_do_not_vary_have_no_range_and_narrow_no_other():
     both = ranges({"f1": {**RUNS["f1"], **constant}})["f1"]
     assert {name: both[name] for name in RUNS["f1"]} == ranges(RUNS)["f1"]
     assert ranges({"f1": constant})["f1"].keys() == constant.keys()
+
+
+@pytest.mark.parametrize(
+    ("trainings", "kind"), [(1, "95% intervals of test records"), (3, "3 seeds")]
+)
+def test_the_summary_names_the_ranges_of_scores_that_were_judged(trainings, kind):
+    scores = [
+        Score("mine", "a", "f1", 0.5, 0.6, Range(0.4, 0.5), trainings, Verdict.OUTSIDE),
+        Score("ner", "b", "f1", 0.5, 0.5, Range(0.4, 0.6), 4 - trainings, Verdict.EQUAL),
+    ]
+    expected = f"1 of 2 have the same bytes, 1 outside (ranges: {kind})"
+    assert comparison._verdict_counts(scores) == expected
