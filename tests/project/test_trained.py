@@ -69,7 +69,7 @@ def test_errors_of_names_and_folders(project, monkeypatch, tmp_path):
     monkeypatch.chdir(project)
     with pytest.raises(WxbError, match="did you mean 'ner-encoder'"):
         trained.load("ner-encodr")
-    with pytest.raises(WxbError, match=r"not trained yet.*`dvc repro train@ner-decoder` first"):
+    with pytest.raises(WxbError, match=r"is not trained.*`dvc repro train@ner-decoder`"):
         trained.load("ner-decoder")
     with pytest.raises(WxbError, match=r"with wxb\.json \(it has none\)"):
         trained.load(project / "bert")
