@@ -23,7 +23,7 @@ def main() -> None:
     """
     try:
         params = load()
-        compatibility.require_fitting_local_checkpoints(params)
+        compatibility.require_checkpoints(params)
     except WxbError as error:
         sys.exit(f"{error}\nNo stage ran and no file was removed. `wxb params` checks it again.")
     with publish(CHECKED, BACKBONES) as (checked, backbones):

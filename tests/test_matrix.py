@@ -60,7 +60,7 @@ def test_every_method_runs_with_every_tuning(cwd, method, name, kind, model):
     if "lora" in tuning:
         tuning["lora"] = {**LORA, "target_modules": MODULES[name]}
     params = checkpoints.settings(method, "checkpoint", tuning=tuning, model=model)
-    compatibility.require_fitting_local_checkpoints(params)
+    compatibility.require_checkpoints(params)
     for stage, block in (
         *((download, "c"), (preprocess, "c"), (tokenizer, "b"), (pretrain, "b")),
         *((tokenize, "e"), (align, "e"), (train, "e"), (evaluate, "e")),

@@ -38,7 +38,7 @@ def copy(saved, tmp_path):
 def require(method, folder, **changes):
     """Check a checkpoint as the stage `check` does, and then as the stage `tokenizer` does."""
     settings = checkpoints.settings(method, folder, **changes)
-    compatibility.require_fitting_local_checkpoints(settings)
+    compatibility.require_checkpoints(settings)
     compatibility.require(settings, "b", folder, load(folder))
 
 
@@ -98,6 +98,16 @@ def test_quantized_and_multimodal_checkpoints_are_refused(copy, change, message)
         require(CHAT, copy("llama", **change))
 
 
+def test_a_checkpoint_of_the_hub_needs_a_commit(tmp_path, monkeypatch):
+    """Else a mistyped folder is looked for on the hub, and results depend on the day."""
+    monkeypatch.chdir(tmp_path)
+    settings = checkpoints.settings(TAGGING, "models/bert")
+    with pytest.raises(WxbError, match=r"^backbones\.b\.checkpoint: no file or folder models/bert"):
+        compatibility.require_checkpoints(settings)
+    pinned = settings.backbones["b"].model_copy(update={"revision": "86b5e0934494"})
+    compatibility.require_checkpoints(settings.model_copy(update={"backbones": {"b": pinned}}))
+
+
 def test_unlisted_keys_of_a_configuration_are_ignored(copy):
     require(TAGGING, copy("bert", _model_name_or_path="some/name"))
 
@@ -108,7 +118,7 @@ def test_a_checkpoint_needs_its_own_tokenizer(copy, name):
     for file in folder.glob("token*"):
         file.unlink()
     with pytest.raises(WxbError, match="found no tokenizer"):
-        compatibility.require_fitting_local_checkpoints(checkpoints.settings(TAGGING, folder))
+        compatibility.require_checkpoints(checkpoints.settings(TAGGING, folder))
 
 
 def test_an_added_special_token_may_exceed_the_embedding(copy):

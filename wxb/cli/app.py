@@ -314,7 +314,7 @@ app.registered_commands.sort(key=lambda command: [*PANELS].index(str(command.ric
 def _check_sources() -> None:
     """Check params.yaml and existing local checkpoints; print corpora without their `path`."""
     content = load()
-    compatibility.require_fitting_local_checkpoints(content)
+    compatibility.require_checkpoints(content)
     for name, corpus in content.corpora.items():
         if not Path(corpus.path).exists():
             fault = f"{corpus.path} does not exist, so download@{name} fails"

@@ -12,6 +12,7 @@ from typing import Any
 from wxb.core import hub, pretrained
 from wxb.core.errors import WxbError
 from wxb.core.files import read_json
+from wxb.core.packages import PACKAGES
 from wxb.core.params import Params
 from wxb.core.params.experiments import Experiment
 
@@ -55,12 +56,21 @@ def require(params: Params, name: str, folder: Path, tokenizer: Any = None, only
         raise WxbError("\n".join(faults))
 
 
-def require_fitting_local_checkpoints(params: Params) -> None:
-    """Call `require` for each checkpoint that is an existing local folder or GGUF file."""
+def require_checkpoints(params: Params) -> None:
+    """Call `require` for each checkpoint that is an existing local folder or GGUF file.
+
+    Raises WxbError for others that are neither of a package nor of a commit of the hub.
+    """
     for name, backbone in params.backbones.items():
+        source = backbone.checkpoint or ""
         if backbone.is_local:
-            with hub.checkpoint(backbone.checkpoint or "", weights=True) as folder:
+            with hub.checkpoint(source, weights=True) as folder:
                 require(params, name, folder)
+        elif source not in ("", *PACKAGES) and not backbone.revision:
+            raise WxbError(
+                f"backbones.{name}.checkpoint: no file or folder {source}; if it is of the hub, set"
+                " `revision` to one of its commits"
+            )
 
 
 def positions(config: Any) -> int | None:
