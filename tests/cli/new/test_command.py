@@ -110,6 +110,9 @@ def test_an_experiment_joins_its_study():
     like = ("--study", "ner", "--like", "ner-decoder-lora")
     assert wxb("experiment", "written", *like, "--method", "generation").exit_code == 0
     assert load().experiments["written"].method == "generation"
+    untuned = ("--study", "ner", "--like", "ner-encoder", "--method", "crf")
+    assert wxb("experiment", "crf", *untuned).exit_code == 0  # without epochs
+    assert load().experiments["crf"].method == "crf"
 
 
 @pytest.mark.parametrize(

@@ -19,6 +19,7 @@ from wxb.core.files import read_json
 from wxb.core.packages import is_installed
 from wxb.core.params import parse_yaml
 from wxb.core.params.corpora import Corpus
+from wxb.core.params.tasks import experiment_class, methods
 from wxb.corpora.reading import Contents
 from wxb.project import profiles
 from wxb.tasks import recognition
@@ -165,7 +166,7 @@ def add_experiment(
     """Add an experiment to a study: a copy of `like` on the study's corpus, with `changes`.
 
     `like` is by default the study's first experiment; for changes with a `backbone`, the first that
-    trains a model, or that of the task's template.
+    trains a model, or that of the task's template. Another method gets the settings that it has.
     """
     experiments, members = content["experiments"], content["studies"][study]["experiments"]
     first, backbones = experiments[members[0]], content["backbones"]
@@ -179,6 +180,11 @@ def add_experiment(
         if not blocks:
             raise WxbError(f"--like: {study} trains no model; name the experiment to copy")
     block = {**blocks[0], "study": study, "corpus": first["corpus"], **changes}
+    if changes.get("method") in methods(first["task"]):  # else the schema refuses it
+        fields = experiment_class(first["task"], changes["method"]).model_fields
+        for group in GROUPS:
+            known = fields[group].annotation.model_fields
+            block[group] = {key: block[group][key] for key in block[group] if key in known}
     add_block(content, "experiments", name, block)
     members.append(name)
 
