@@ -2,6 +2,7 @@
 
 import os
 import sys
+from collections.abc import Callable
 from contextlib import nullcontext
 from importlib import metadata
 from pathlib import Path
@@ -11,19 +12,23 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from wxb.cli import chat as conversation
-from wxb.cli import listing, mask, reference, search
-from wxb.cli import predict as prediction
-from wxb.cli import watch as watching
+from wxb.cli import listing, reference
+from wxb.cli.chat import chat
+from wxb.cli.mask import mask, unmask
 from wxb.cli.new import command as new
 from wxb.cli.options import AsJson, StudyOrAll, page_names
+from wxb.cli.predict import predict
+from wxb.cli.search import absolute_folder, search
+from wxb.cli.watch import watch
 from wxb.core import compatibility, paths
 from wxb.core.errors import WxbError, counted, require_output, storage_error
 from wxb.core.files import publish, read_json, remove
 from wxb.core.params import load
-from wxb.project import comparison, dag, doctor, engines, inventory, profiles, sharing, verify
+from wxb.project import dag, doctor, engines, inventory, profiles, sharing
+from wxb.project.comparison import compare_command
 from wxb.project.leftovers import find_leftovers
 from wxb.project.root import at_root, require_own_code
+from wxb.project.verify import verify_command
 from wxb.reporting import costs, pairs, tables, terminal
 from wxb.runtime import locks, signals
 from wxb.tasks import exports
@@ -33,13 +38,6 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-PANELS = {  # of `wxb --help`
-    "Your data": ("params", "export"),
-    "Look": ("list_", "show", "table", "report", "watch", "compare_command"),
-    "Use": (),  # all others
-    "Maintain": ("examine", "verify_command", "clean"),
-    "Contribute": ("refresh_readme",),
-}
 
 
 def print_version(is_requested: bool) -> None:
@@ -63,7 +61,6 @@ def prepare_command(
     require_own_code()
 
 
-@app.command()
 def params(
     profile: Annotated[
         str | None, typer.Argument(help="a file of params/, such as demo or conll2003")
@@ -88,7 +85,6 @@ def params(
     _check_sources()
 
 
-@app.command("list")
 def list_(as_json: AsJson = False) -> None:
     """List the blocks of params.yaml with their metrics, and whether they are stale.
 
@@ -102,7 +98,6 @@ def list_(as_json: AsJson = False) -> None:
     terminal.show(*listing.overview(blocks, project.staleness.why_unknown))
 
 
-@app.command()
 def show(
     name: Annotated[
         str, typer.Argument(help="an experiment, backbone, corpus, study or lesson of params.yaml")
@@ -126,7 +121,6 @@ def show(
             terminal.show(part, "")
 
 
-@app.command("doctor")
 def examine(as_json: AsJson = False) -> None:
     """Check Python, the packages against the lock, torch and GPU, DVC's files and the disk.
 
@@ -147,7 +141,6 @@ def examine(as_json: AsJson = False) -> None:
         raise typer.Exit(1)
 
 
-@app.command()
 def table(
     study: StudyOrAll = "all",
     everything: Annotated[
@@ -190,7 +183,6 @@ def table(
     dag.print_stale(shown, params.lessons)
 
 
-@app.command()
 def report() -> None:
     """Write reports/index.html, which links the pages of all studies and lessons."""
     from wxb.reporting.page import write_index
@@ -198,7 +190,6 @@ def report() -> None:
     print(f"Index: {write_index(load()).resolve()}")
 
 
-@app.command()
 def export(
     name: Annotated[
         str, typer.Argument(help="a corpus (its gold) or an experiment (its predictions on test)")
@@ -220,8 +211,7 @@ def export(
     exports.export(load(), name, split, format_, output)
 
 
-@app.command("card")
-def card_(
+def card(
     name: Annotated[str, typer.Argument(help="a trained experiment")],
     output: Annotated[
         Path | None, typer.Option(help="copy the model and its card to this new folder instead")
@@ -236,13 +226,10 @@ def card_(
     print(f"Model and card: {output.resolve()}" if output else sharing.card(load(), name))
 
 
-@app.command("merge")
-def merge_(
+def merge(
     name: Annotated[
         str,
-        typer.Argument(
-            callback=search.absolute_folder, help="a trained experiment that is an adapter"
-        ),
+        typer.Argument(callback=absolute_folder, help="a trained experiment that is an adapter"),
     ],
     output: Annotated[Path, typer.Option(help="a new folder for the merged model")],
 ) -> None:
@@ -254,19 +241,6 @@ def merge_(
     print(f"Model: {output.resolve()}")
 
 
-app.add_typer(new.app, name="new", rich_help_panel="Your data")
-app.command("compare")(comparison.compare_command)
-app.command("verify")(verify.verify_command)
-for _command_with_settings in (prediction.predict, conversation.chat):
-    # Further options are settings of the experiment.
-    app.command(context_settings={"ignore_unknown_options": True})(_command_with_settings)
-app.command()(mask.mask)
-app.command()(mask.unmask)
-app.command()(search.search)
-app.command()(watching.watch)
-
-
-@app.command()
 def clean(
     dry_run: Annotated[bool, typer.Option(help="only list what would be removed")] = False,
 ) -> None:
@@ -285,7 +259,6 @@ def clean(
     print(f"{len(removable)} {'to remove' if dry_run else 'removed'}")
 
 
-@app.command("readme")
 def refresh_readme() -> None:
     """Refresh the generated parts of the READMEs and docs/: results, stages and commands.
 
@@ -300,17 +273,6 @@ def refresh_readme() -> None:
             draft.write_text(text, encoding="utf-8")
 
 
-# Commands run in the root of the project, except those whose inputs are paths.
-_WITH_PATHS = (prediction.predict, mask.mask, mask.unmask, conversation.chat)
-for _command in (*app.registered_commands, *new.app.registered_commands):
-    if _command.callback and _command.callback not in _WITH_PATHS:
-        _command.callback = at_root(_command.callback)
-    _name = getattr(_command.callback, "__name__", "")
-    _command.rich_help_panel = next((panel for panel in PANELS if _name in PANELS[panel]), "Use")
-    _command.help = reference.unwrap_help(_command.callback)
-app.registered_commands.sort(key=lambda command: [*PANELS].index(str(command.rich_help_panel)))
-
-
 def _check_sources() -> None:
     """Check params.yaml and existing local checkpoints; print corpora without their `path`."""
     content = load()
@@ -323,6 +285,31 @@ def _check_sources() -> None:
 
 def _project() -> inventory.Inventory:
     return inventory.Inventory(load(), dag.staleness(), [*locks.running_stages()])
+
+
+def _add_commands(group: typer.Typer, panel: str, **commands: Callable[..., None]) -> None:
+    """Add commands to a panel of the help. They run in the root, unless their inputs are paths."""
+    for name, command in commands.items():
+        has_settings = command in (predict, chat)  # further options: of the experiment
+        has_paths = has_settings or command in (mask, unmask)
+        group.command(
+            name,
+            help=reference.unwrap_help(command),
+            rich_help_panel=panel,
+            context_settings={"ignore_unknown_options": has_settings},
+        )(command if has_paths else at_root(command))
+
+
+_add_commands(app, "Your data", params=params, export=export)
+app.add_typer(new.app, name="new", rich_help_panel="Your data")
+_add_commands(new.app, "Use", corpus=new.corpus, experiment=new.experiment)
+_add_commands(new.app, "Use", study=new.study, sweep=new.sweep)
+_add_commands(app, "Look", list=list_, show=show, table=table, report=report)
+_add_commands(app, "Look", compare=compare_command, watch=watch)
+_add_commands(app, "Use", card=card, merge=merge, predict=predict, chat=chat)
+_add_commands(app, "Use", mask=mask, unmask=unmask, search=search)
+_add_commands(app, "Maintain", doctor=examine, verify=verify_command, clean=clean)
+_add_commands(app, "Contribute", readme=refresh_readme)
 
 
 def main() -> None:

@@ -44,7 +44,6 @@ def new() -> None:
     """
 
 
-@app.command()
 def corpus(
     path: Annotated[
         Path, typer.Argument(help="a file or folder: JSON, JSONL, CSV, TSV, Parquet, CoNLL, audio")
@@ -120,7 +119,6 @@ def corpus(
         print(f"  wxb new study {study} --corpus {name}")
 
 
-@app.command()
 def experiment(
     name: Annotated[str, typer.Argument(help="name of the new experiment")],
     study: Annotated[str, typer.Option(help="a study of params.yaml, which gets the experiment")],
@@ -152,7 +150,6 @@ def experiment(
     _print_run_command(study, dry_run=dry_run)
 
 
-@app.command()
 def study(
     name: NewStudy,
     corpus: Annotated[
@@ -208,7 +205,6 @@ def study(
     _print_run_command(name, dry_run=dry_run)
 
 
-@app.command()
 def sweep(
     name: NewStudy,
     like: Annotated[str, typer.Option(help="the experiment to copy")],
