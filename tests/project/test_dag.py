@@ -49,17 +49,6 @@ def lock_paths(*paths, pid):
     RWLOCK.write_text(json.dumps({"write": entries, "read": {}}))
 
 
-def test_values_of_parameters_are_those_that_dvc_reads(project):
-    Path("dvc.yaml").write_text(
-        DVC_YAML.replace("[block, other]", "[block.key, block.absent, other.absent, absent]")
-    )
-    with Repo() as repo:
-        (params,) = (dep for dep in repo.stage.load_one(name="make").deps if hasattr(dep, "params"))
-        assert dag._current_values(params) == params.read_params() == {"block.key": 1}
-        Path("params.yaml").unlink()
-        assert dag._current_values(params) == params.read_params() == {}
-
-
 @pytest.mark.parametrize(
     ("path", "content", "make_changes", "use_changes"),
     [

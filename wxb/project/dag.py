@@ -9,9 +9,8 @@ import sys
 import time
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager, redirect_stderr, suppress
-from functools import cache, reduce
+from functools import cache
 from itertools import filterfalse, islice
-from operator import getitem
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -243,7 +242,7 @@ def _steps() -> list[Step]:
                     upstream=tuple(sorted(other.addressing for other in graph.successors(stage))),
                     changes={path: how for path, how in changes.items() if path not in absent},
                     before={k: v for p in params for k, v in (p.hash_info.value or {}).items()},
-                    after={k: v for p in params for k, v in _current_values(p).items()},
+                    after={k: v for p in params for k, v in p.read_params().items()},
                     is_running=any(map(is_in_use, stage.outs)),
                     absent=absent,
                 )
@@ -277,16 +276,6 @@ def _differences(dep_or_out: Any) -> dict[str, str]:
         return status
     except FileNotFoundError:  # a run has just removed it
         return {str(dep_or_out): "deleted"}
-
-
-def _current_values(dependency: Any) -> dict[str, Any]:
-    """The present values of parameters by dotted key; DVC reads all values again for each key."""
-    content = type(dependency)(dependency.stage, dependency.def_path).read_params()
-    values = {}
-    for key in dependency.params:
-        with suppress(LookupError, TypeError):  # absent
-            values[key] = reduce(getitem, key.split("."), content)
-    return values
 
 
 @contextmanager
