@@ -1,4 +1,4 @@
-"""The texts of files for `wxb predict`, in the format of a corpus or of its task."""
+"""The inputs of `wxb predict`: texts, also in the format of a corpus or of its task, and files."""
 
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -8,19 +8,21 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from wxb import tasks
+from wxb.cli.options import visible_files
 from wxb.core import paths
+from wxb.core.errors import WxbError
 from wxb.core.files import read_json
 from wxb.core.params.corpora import Corpus
 from wxb.core.params.tasks import corpus_class
-from wxb.corpora import formats
+from wxb.corpora import formats, layout
 from wxb.corpora.formats import Raw
-from wxb.corpora.layout import decode, has_records, refuse_unsupported
 from wxb.corpora.records import RecordError, check_encodable, required_text
 from wxb.project import trained
 from wxb.tasks import recognition
 from wxb.tasks.recognition import Files, FlagError
 
 FIELDS = ("input", "text")
+Sources = Sequence[tuple[str, Path | None]]  # arguments; with the path that one names
 
 
 class Item(NamedTuple):
@@ -54,17 +56,17 @@ class TextReader:
 
     def read(self, file: Path) -> Iterator[Item]:
         """Yield the texts of a file: of records, of columns that its task reads, or of lines."""
-        refuse_unsupported(file)
-        corpus = self.corpus if has_records(file) else self._corpus_settings(file)
+        layout.refuse_unsupported(file)
+        corpus = self.corpus if layout.has_records(file) else self._corpus_settings(file)
         columns = getattr(corpus, "columns", None)
-        if has_records(file) or columns:
+        if layout.has_records(file) or columns:
             yield from self._items(file, formats.raw_records(file, columns=columns), corpus)
         elif corpus:
             raws = tasks.get(self.task).reading.raw_records(file, corpus)
             yield from self._items(file, raws, corpus)
         else:
             # Only line feeds separate lines: texts may have other separators of Unicode.
-            lines = decode(file).removesuffix("\n").split("\n")
+            lines = layout.decode(file).removesuffix("\n").split("\n")
             for number, line in enumerate(lines, start=1):
                 yield Item({"file": str(file), "line": number}, line.rstrip("\r"))
 
@@ -138,5 +140,48 @@ class TextReader:
 
 def _has_cell_per_column(file: Path, columns: Sequence[str] | None) -> bool:
     """Whether each line of a file has a cell for each of some columns, separated by tabs."""
-    lines = [line for line in decode(file).split("\n") if line.strip()]
+    lines = [line for line in layout.decode(file).split("\n") if line.strip()]
     return bool(columns) and all(line.count("\t") == len(columns or ()) - 1 for line in lines)
+
+
+def read_files(sources: Sources, suffixes: Sequence[str]) -> Iterator[Item]:
+    """Items with paths, of folders those with `suffixes`, or the bytes of standard input (-)."""
+    for source, path in sources:
+        if source == "-":
+            yield Item({}, sys.stdin.buffer.read())
+        elif path is None:
+            raise WxbError(f"{source}: no such file or folder; this model reads files, not texts")
+        elif path.is_file():
+            yield Item({}, str(path))
+        else:
+            names = (file for file in sorted(path.rglob("*")) if file.suffix.lower() in suffixes)
+            if not (files := [*filter(Path.is_file, names)]):
+                raise WxbError(f"{path}: found no file in it that ends in {', '.join(suffixes)}")
+            yield from (Item({}, str(file)) for file in files)
+
+
+def read_texts(sources: Sources, reader: TextReader) -> Iterator[Item]:
+    """Items of arguments that are texts, of files and folders, or of standard input (-)."""
+    for number, (source, path) in enumerate(sources, start=1):
+        if source == "-":
+            yield from standard_input()
+        elif path is None:
+            yield Item({"argument": number}, source)
+        else:
+            for file in _text_files(path):
+                try:
+                    yield from reader.read(file)
+                except WxbError as error:
+                    if file == path and len(sources) == 1:
+                        raise
+                    yield Item({"file": str(file)}, None, str(error))
+
+
+def _text_files(path: Path) -> list[Path]:
+    """A file, or those of a folder, without descriptions. Raises WxbError if it has none."""
+    if not path.is_dir():
+        return [path]
+    files = [file for file in visible_files(path) if file.name not in layout.METADATA_FILES]
+    if not (texts := [file for file in files if not layout.is_description(file)]):
+        raise WxbError(f"{path}: found no file in it; expected files of texts or records")
+    return texts

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator
 from itertools import chain, islice
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from wxb.cli.options import Experiment, path_unless_text, split_options, usage_error, visible_files
+from wxb.cli.options import Experiment, path_unless_text, split_options, usage_error
 from wxb.core.errors import WxbError
 from wxb.project import trained
 from wxb.tasks.exports import json_line
 
 if TYPE_CHECKING:
-    from wxb.cli.inputs import Item, TextReader
+    from wxb.cli.inputs import Item
 
 CHUNK = 512  # inputs that are predicted before the first of them is printed
 FILES = 32  # the same for inputs that are files
@@ -53,16 +52,16 @@ def predict(
 
     Example: wxb predict -e ner-encoder "My name is Ann." --json
     """
-    from wxb.cli.inputs import TextReader
+    from wxb.cli.inputs import TextReader, read_files, read_texts
 
     arguments, options = split_options(inputs or [])
     if not arguments and sys.stdin.isatty():
         usage_error("INPUT", "missing; expected a text, a file, a folder or -")
     sources = [(source, path_unless_text(source)) for source in arguments or ["-"]]
-    items: Iterator[Any] = _texts(sources, TextReader(experiment, field))
-    size = CHUNK
     if suffixes := trained.predictor_class(experiment).file_suffixes:
-        items, size = _files(sources, suffixes), FILES
+        items, size = read_files(sources, suffixes), FILES
+    else:
+        items, size = read_texts(sources, TextReader(experiment, field)), CHUNK
     chunks = iter(lambda: list(islice(items, size)), [])
     # Read before the model is loaded, as it may be unreadable.
     if not (first := next(chunks, [])):
@@ -101,51 +100,3 @@ def _predict(predictor: Any, items: list[Item]) -> Iterator[tuple[Item, Any]]:
             return
         for item in items:
             yield from _predict(predictor, [item])
-
-
-def _files(sources: Iterable[tuple[str, Path | None]], suffixes: Sequence[str]) -> Iterator[Item]:
-    """Items with paths, of folders those with `suffixes`, or the bytes of standard input (-)."""
-    from wxb.cli.inputs import Item
-
-    for source, path in sources:
-        if source == "-":
-            yield Item({}, sys.stdin.buffer.read())
-        elif path is None:
-            raise WxbError(f"{source}: no such file or folder; this model reads files, not texts")
-        elif path.is_file():
-            yield Item({}, str(path))
-        else:
-            names = (file for file in sorted(path.rglob("*")) if file.suffix.lower() in suffixes)
-            if not (files := [*filter(Path.is_file, names)]):
-                raise WxbError(f"{path}: found no file in it that ends in {', '.join(suffixes)}")
-            yield from (Item({}, str(file)) for file in files)
-
-
-def _texts(sources: Sequence[tuple[str, Path | None]], reader: TextReader) -> Iterator[Item]:
-    from wxb.cli.inputs import Item, standard_input
-
-    for number, (source, path) in enumerate(sources, start=1):
-        if source == "-":
-            yield from standard_input()
-        elif path is None:
-            yield Item({"argument": number}, source)
-        else:
-            for file in _text_files(path):
-                try:
-                    yield from reader.read(file)
-                except WxbError as error:
-                    if file == path and len(sources) == 1:
-                        raise
-                    yield Item({"file": str(file)}, None, str(error))
-
-
-def _text_files(path: Path) -> list[Path]:
-    """A file, or those of a folder, without descriptions. Raises WxbError if it has none."""
-    from wxb.corpora.layout import METADATA_FILES, is_description
-
-    if not path.is_dir():
-        return [path]
-    files = [file for file in visible_files(path) if file.name not in METADATA_FILES]
-    if not (texts := [file for file in files if not is_description(file)]):
-        raise WxbError(f"{path}: found no file in it; expected files of texts or records")
-    return texts
