@@ -19,8 +19,7 @@ from rich.console import Console
 
 from tests.cli.new.formats import NAMES, as_lines, write
 from wxb import tasks
-from wxb.cli.new.command import _summary
-from wxb.cli.new.corpus import new_corpus, read_records
+from wxb.cli.new.corpus import new_corpus, read_records, summary_table
 from wxb.core.errors import WxbError
 from wxb.core.params.tasks import corpus_class
 
@@ -435,7 +434,7 @@ def summary(path="own.json"):
     """The lines that `wxb new corpus` prints about a path."""
     console = Console(width=400, file=io.StringIO())
     block, trial = new_corpus(Path(path))
-    console.print(_summary(trial, corpus_class(block["task"]).model_validate(block), seed=1))
+    console.print(summary_table(trial, corpus_class(block["task"]).model_validate(block), seed=1))
     return [line.rstrip() for line in console.file.getvalue().splitlines()]
 
 

@@ -2,33 +2,21 @@
 
 from __future__ import annotations
 
-import re
 import sys
-from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
-from unicodedata import normalize
+from typing import Annotated, Any
 
 import typer
-from rich.console import Console, RenderableType
+from rich.console import Console
 
-from wxb import tasks
 from wxb.core import paths
-from wxb.core.errors import WxbError, shortened
 from wxb.core.params import PARAMS, Params, check, load, read_yaml
-from wxb.core.params.corpora import Corpus
 from wxb.core.params.tasks import corpus_class
 from wxb.project import params_file
 from wxb.reporting.terminal import table
 
-if TYPE_CHECKING:
-    from wxb.corpora.reading import Contents
-
 app = typer.Typer(no_args_is_help=True)
-MAX_COUNTS = 12  # of one row of the summary
-EXAMPLES = 3  # records in the summary
-MISSING = ("nan", "none", "null", "n/a", "#n/a", "na", "<na>", "-")  # how programs write it
 DryRun = Annotated[bool, typer.Option("--dry-run", help="only show what would be written")]
 NewStudy = Annotated[str, typer.Argument(help="name of the new study")]
 Title = Annotated[str | None, typer.Option(help="the question it answers, shown above its table")]
@@ -92,7 +80,7 @@ def corpus(
 
     Example: wxb new corpus ../conll2003 --name news --tag 3
     """
-    from wxb.cli.new.corpus import corpus_name, new_corpus
+    from wxb.cli.new.corpus import corpus_name, new_corpus, summary_table
     from wxb.cli.new.studies import add_block
     from wxb.tasks.recognition import FlagError
 
@@ -111,8 +99,8 @@ def corpus(
         raise typer.Exit(2) from None
     _edit_params(lambda content: add_block(content, "corpora", name, block), dry_run)
     # A dry run prints only the block to standard output.
-    summary = _summary(trial, corpus_class(block["task"]).model_validate(block), seed)
-    Console(stderr=dry_run).print(summary)
+    added = corpus_class(block["task"]).model_validate(block)
+    Console(stderr=dry_run).print(summary_table(trial, added, seed))
     if not dry_run:
         print(f"Check corpora.{name}, then:\n  dvc repro preprocess@{name}")
         study = f"my-{name}" if paths.study(name).exists() else name  # has committed scores
@@ -256,69 +244,3 @@ def _edit_params(edit: Callable[[dict[str, Any]], Any], dry_run: bool) -> Params
 def _print_run_command(study: str, *, dry_run: bool) -> None:
     if not dry_run:
         print(f"Run it: snakemake --cores 2 {study}    (or: make run STUDY={study})")
-
-
-def _summary(trial: Contents, corpus: Corpus, seed: int) -> RenderableType:
-    """A table of records kept and rejected, gold, doubtful names, split faults, first records."""
-    from wxb.corpora.division import CONFLICT, divide, drop_duplicates
-    from wxb.corpora.near import units
-    from wxb.tasks.recognition import escaped
-
-    records, rejects, unread_fields, unread_files = trial
-    reading = tasks.get(corpus.task).reading
-    rows = [("read", f"{len(records):,} of {len(records) + len(rejects):,} records")]
-    # Records that the stage preprocess would reject are counted apart.
-    unique, duplicates = drop_duplicates(records)
-    conflicts = [reject for reject in duplicates if reject.reason == CONFLICT]
-    for reason, count in Counter(reject.reason for reject in rejects).most_common():
-        example = next(f"{r.origin}: {r.detail}" for r in rejects if r.reason == reason)
-        advice = f"; {corpus.advice(reason)}" if 20 * count > len(records) else ""
-        rows.append(("rejected", f"{count:,}: {reason} ({escaped(example)}){advice}"))
-    if conflicts:
-        examples = [escaped(f"{r.origin}: {r.detail}") for r in conflicts[:EXAMPLES]]
-        rows.append(("in conflict", f"{len(conflicts):,}: {CONFLICT} ({'; '.join(examples)})"))
-    labelled = [record for record in records if record.gold is not None]
-    counts = {
-        "repaired": Counter(repair for record in records for repair in record.repaired),
-        **reading.statistics(labelled),
-        "languages": Counter(record.language for record in records if record.language),
-        "unlabelled": len(records) - len(labelled),
-        "repeated texts": len(records) - len(unique),
-        "groups": len({record.group for record in records}),
-        "parts to divide": 0 if corpus.split.files else len({*units(unique, lambda r: r.group)}),
-        "fields not read": unread_fields,
-        "files not read": len(unread_files),
-    }
-    for label, count in counts.items():
-        if count:
-            rows.append((label.replace("_", " "), escaped(_format_counts(count))))
-        if isinstance(count, Mapping):
-            doubts = _doubtful_names([*map(str, count)])
-            rows += [(doubt, escaped(", ".join(names))) for doubt, names in doubts.items() if names]
-    try:
-        parts = divide(records, corpus.split, max_records=corpus.max_records, seed=seed)
-        reading.check_labels(parts[0], corpus.split)
-    except WxbError as error:
-        rows.append(("not divided", escaped(str(error), 400)))
-    for record in (labelled or records)[:EXAMPLES]:
-        rows.append(("as read", escaped(reading.preview(record))))
-    return table((), rows)
-
-
-def _doubtful_names(names: Sequence[str]) -> dict[str, list[str]]:
-    """Names that may be mistakes, by the kind of doubt."""
-    plain = {n: " ".join(normalize("NFKC", n).casefold().removesuffix(".0").split()) for n in names}
-    occurrences = Counter(plain.values())
-    return {
-        "nearly equal": [n for n in names if occurrences[plain[n]] > 1],
-        "like missing": [n for n in names if plain[n] in MISSING],
-        "several names": [n for n in names if {*re.split("[,;|#] ?", n)} & {*names} - {n}],
-    }
-
-
-def _format_counts(count: int | Mapping[str, int]) -> str:
-    """Format a number, or the most frequent names with their counts: "good 12, bad 3"."""
-    if not isinstance(count, Mapping):
-        return f"{count:,}"
-    names = [f"{name or repr(name)} {n:,}" for name, n in Counter(count).most_common()]
-    return shortened(names, MAX_COUNTS)

@@ -1,24 +1,33 @@
-"""The block of `corpora` for a file or folder, and the records that the reader keeps with it."""
+"""The block of `corpora` for a file or folder, and the records that it reads."""
 
 import re
 import tempfile
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from glob import escape
 from pathlib import Path
+from unicodedata import normalize
 
 from pydantic import ValidationError
+from rich.console import RenderableType
 
 from wxb import tasks
 from wxb.cli.options import visible_files
 from wxb.core.errors import WxbError, choices, shortened
 from wxb.core.params.corpora import Corpus
 from wxb.core.params.tasks import corpus_class
+from wxb.corpora.division import CONFLICT, divide, drop_duplicates
 from wxb.corpora.layout import data_files, has_records, is_description, refuse_unsupported
+from wxb.corpora.near import units
 from wxb.corpora.reading import Contents, read_prepared, summarize_rejects
+from wxb.reporting.terminal import table
 from wxb.tasks import recognition
-from wxb.tasks.recognition import NO_GROUP, SPLITS, Block, Files, FlagError, Flags
+from wxb.tasks.recognition import NO_GROUP, SPLITS, Block, Files, FlagError, Flags, escaped
 
 MAX_FILES = 5  # of a message
+MAX_COUNTS = 12  # of one row of the summary
+EXAMPLES = 3  # records in the summary
+MISSING = ("nan", "none", "null", "n/a", "#n/a", "na", "<na>", "-")  # how programs write it
 # The tasks of flags that others have no use for.
 OWN_FLAGS = dict.fromkeys(("tag", "offsets", "repair"), "ner") | {
     **dict.fromkeys(("start", "end"), "ner speech"),
@@ -183,3 +192,65 @@ def read_records(path: Path, corpus: Corpus) -> Contents:
             folder = Path(raw)
             (folder / path.name).symlink_to(path.resolve())
         return read_prepared(folder, corpus, task, out=out, home=out, caption=caption)
+
+
+def summary_table(trial: Contents, corpus: Corpus, seed: int) -> RenderableType:
+    """A table of records kept and rejected, gold, doubtful names, split faults, first records."""
+    records, rejects, unread_fields, unread_files = trial
+    reading = tasks.get(corpus.task).reading
+    rows = [("read", f"{len(records):,} of {len(records) + len(rejects):,} records")]
+    # Records that the stage preprocess would reject are counted apart.
+    unique, duplicates = drop_duplicates(records)
+    conflicts = [reject for reject in duplicates if reject.reason == CONFLICT]
+    for reason, count in Counter(reject.reason for reject in rejects).most_common():
+        example = next(f"{r.origin}: {r.detail}" for r in rejects if r.reason == reason)
+        advice = f"; {corpus.advice(reason)}" if 20 * count > len(records) else ""
+        rows.append(("rejected", f"{count:,}: {reason} ({escaped(example)}){advice}"))
+    if conflicts:
+        examples = [escaped(f"{r.origin}: {r.detail}") for r in conflicts[:EXAMPLES]]
+        rows.append(("in conflict", f"{len(conflicts):,}: {CONFLICT} ({'; '.join(examples)})"))
+    labelled = [record for record in records if record.gold is not None]
+    counts = {
+        "repaired": Counter(repair for record in records for repair in record.repaired),
+        **reading.statistics(labelled),
+        "languages": Counter(record.language for record in records if record.language),
+        "unlabelled": len(records) - len(labelled),
+        "repeated texts": len(records) - len(unique),
+        "groups": len({record.group for record in records}),
+        "parts to divide": 0 if corpus.split.files else len({*units(unique, lambda r: r.group)}),
+        "fields not read": unread_fields,
+        "files not read": len(unread_files),
+    }
+    for label, count in counts.items():
+        if count:
+            rows.append((label.replace("_", " "), escaped(_format_counts(count))))
+        if isinstance(count, Mapping):
+            doubts = _doubtful_names([*map(str, count)])
+            rows += [(doubt, escaped(", ".join(names))) for doubt, names in doubts.items() if names]
+    try:
+        parts = divide(records, corpus.split, max_records=corpus.max_records, seed=seed)
+        reading.check_labels(parts[0], corpus.split)
+    except WxbError as error:
+        rows.append(("not divided", escaped(str(error), 400)))
+    for record in (labelled or records)[:EXAMPLES]:
+        rows.append(("as read", escaped(reading.preview(record))))
+    return table((), rows)
+
+
+def _doubtful_names(names: Sequence[str]) -> dict[str, list[str]]:
+    """Names that may be mistakes, by the kind of doubt."""
+    plain = {n: " ".join(normalize("NFKC", n).casefold().removesuffix(".0").split()) for n in names}
+    occurrences = Counter(plain.values())
+    return {
+        "nearly equal": [n for n in names if occurrences[plain[n]] > 1],
+        "like missing": [n for n in names if plain[n] in MISSING],
+        "several names": [n for n in names if {*re.split("[,;|#] ?", n)} & {*names} - {n}],
+    }
+
+
+def _format_counts(count: int | Mapping[str, int]) -> str:
+    """Format a number, or the most frequent names with their counts: "good 12, bad 3"."""
+    if not isinstance(count, Mapping):
+        return f"{count:,}"
+    names = [f"{name or repr(name)} {n:,}" for name, n in Counter(count).most_common()]
+    return shortened(names, MAX_COUNTS)
