@@ -224,19 +224,15 @@ def judged_scores(result: str, before: Results, after: Results) -> Iterator[Scor
         elif old == new and has_same_model:
             verdict = Verdict.EQUAL if after.has_run(result, name) else Verdict.NOT_RUN
         for metric in _compared_keys(old, new):
-            limits, trainings = bounds.get(metric, {}).get(name), count
-            if limits is None:
-                limits = _interval(old, metric)
-                trainings = 1 if limits else 0
+            limits: Range | None = None
+            trainings = 0
+            if name in bounds.get(metric, {}):
+                limits, trainings = bounds[metric][name], count
+            elif f"{metric}_low" in old:
+                limits, trainings = Range(old[f"{metric}_low"], old[f"{metric}_high"]), 1
             values = old.get(metric), new.get(metric)
             own_verdict = verdict or _range_verdict(*values, limits)
             yield Score(result, name, metric, *values, limits, trainings, own_verdict)
-
-
-def _interval(metrics: Metrics, metric: str) -> Range | None:
-    """The 95% interval of a metric; None if it has none."""
-    has_interval = f"{metric}_low" in metrics
-    return Range(metrics[f"{metric}_low"], metrics[f"{metric}_high"]) if has_interval else None
 
 
 def worst_verdicts(scores: Iterable[Score]) -> dict[tuple[str, str], Verdict]:
