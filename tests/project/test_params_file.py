@@ -79,15 +79,15 @@ def test_a_shared_value_cannot_be_changed():
         )
 
 
-def test_invalid_parameters_are_never_written(tmp_path):
-    path = tmp_path / "params.yaml"
+def test_invalid_parameters_are_never_written(cwd):
+    path = cwd / "params.yaml"
     path.write_text(PARAMS)
     content = parse(PARAMS)
     content["corpora"]["pii"]["splitt"] = {}
     with pytest.raises(ParamsError, match="splitt"):
-        params_file.write(content, path)
+        params_file.write(content)
     assert path.read_text() == PARAMS
-    assert [*tmp_path.iterdir()] == [path]
+    assert [*cwd.iterdir()] == [path]
 
 
 @given(files, files)

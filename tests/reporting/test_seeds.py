@@ -6,7 +6,7 @@ from tests.reporting.conftest import HOME
 from tests.repository import Files, write
 from wxb.core import paths
 from wxb.core.errors import WxbError
-from wxb.core.params import check, read_yaml
+from wxb.core.params import PARAMS, load, read_yaml
 from wxb.project import params_file, provenance, readme, revisions
 from wxb.reporting.tables import headline_table, score_table
 
@@ -52,16 +52,15 @@ def test_the_study_of_several_seeds_is_kept_with_its_machine(tree):
 
 
 @pytest.mark.parametrize("profile", ["chat", "news", "speech"])
-def test_any_study_gets_several_seeds_and_no_other_does(tmp_path, profile):
+def test_any_study_gets_several_seeds_and_no_other_does(cwd, profile):
     content = read_yaml(HOME / "params.yaml")
     for section, blocks in read_yaml(HOME / "params" / f"{profile}.yaml").items():
         content[section] = content[section] | blocks
-    path = tmp_path / "params.yaml"
-    path.write_text(params_file.to_yaml(content))
-    provenance.set_seeds(profile, path)
+    PARAMS.write_text(params_file.to_yaml(content))
+    provenance.set_seeds(profile)
     with pytest.raises(WxbError, match=f"did you mean '{profile}'"):
-        provenance.set_seeds(f"{profile}s", path)
-    studies = check(read_yaml(path)).studies
+        provenance.set_seeds(f"{profile}s")
+    studies = load().studies
     assert {name: len(study.seeds) for name, study in studies.items()} == {
         name: 3 if name == profile else 1 for name in studies
     }

@@ -3,7 +3,6 @@
 import io
 import re
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from textwrap import indent
 from typing import Any, TypeAlias
 
@@ -24,15 +23,15 @@ PLAIN = re.compile(r"[\w./][\w./+ -]*")  # strings without quotes
 KeyLines: TypeAlias = tuple[int, int, dict[str, "KeyLines"]]
 
 
-def write(content: Mapping[str, Any], path: Path = PARAMS) -> None:
+def write(content: Mapping[str, Any]) -> None:
     """Change params.yaml atomically to `content`, while DVC's lock keeps runs from starting.
 
     Raises ParamsError as `update` does and if `content` is invalid, and PlanError if a run is
     active; the file then stays as it is.
     """
-    text = update(path.read_text(encoding="utf-8"), content)
-    check(content, path)
-    with engines.exclude_runs(f"{path} was not changed"), publish(path) as (draft,):
+    text = update(PARAMS.read_text(encoding="utf-8"), content)
+    check(content)
+    with engines.exclude_runs(f"{PARAMS} was not changed"), publish(PARAMS) as (draft,):
         draft.write_bytes(text.encode("utf-8"))
 
 

@@ -107,16 +107,16 @@ def sentence(provenance: Provenance) -> str:
     return f"Made on {' and '.join(machines)}, finished on {provenance['finished'][:10]}"
 
 
-def set_seeds(study: str, path: Path = PARAMS) -> None:
+def set_seeds(study: str) -> None:
     """Set the seeds of one study in params.yaml to SEEDS.
 
     Only its own experiments are trained with all of them: backbones, also those that another study
     trains, keep their weights. Raises ParamsError, with the nearest name, for an unknown study.
     """
-    load(path).block("studies", study)
-    content = read_yaml(path)
+    load().block("studies", study)
+    content = read_yaml(PARAMS)
     content["studies"][study]["seed"] = SEEDS
-    params_file.write(content, path)
+    params_file.write(content)
 
 
 def comparison_with_machines(study: str) -> dict[str, Any]:
