@@ -177,10 +177,9 @@ def _answer(comparison: Mapping[str, Any]) -> str:
     if pair.significant:
         pair = pair if pair.value > 0 else pair.swapped()
         found = f"{pair.a} is significantly ahead of {pair.b}"
-    ends = [pair.value, pair.low, pair.high]
-    if metric.lower_is_better:  # the score of the first minus that of the second
-        ends = [0 - pair.value, 0 - pair.high, 0 - pair.low]
-    value, low, high = (signed(end, metric) for end in ends)
+    # The score of the first minus that of the second.
+    lead = pair.swapped() if metric.lower_is_better else pair
+    value, low, high = (signed(end, metric) for end in (lead.value, lead.low, lead.high))
     p = f"corrected p {p_value(pair.corrected)}"
     return f"{found}: {value} {metric.title} ({low} to {high}; {p})."
 
