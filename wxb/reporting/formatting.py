@@ -9,7 +9,6 @@ from wxb.core.params.experiments import Experiment
 from wxb.metrics import Metric
 
 SHARE = Metric("share", "share")  # format of a number in [0, 1]
-SIZES = (("TiB", 2**40), ("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10))
 
 
 class Cell(str):
@@ -70,7 +69,7 @@ def amount(count: float) -> str:
 
 def size(n_bytes: float) -> str:
     """A number of bytes: 830 B, 2.0 KiB, 1.5 GiB."""
-    for unit, factor in SIZES:
+    for unit, factor in (("TiB", 2**40), ("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10)):
         if n_bytes >= factor:
             return f"{n_bytes / factor:,.1f} {unit}"
     return f"{n_bytes:.0f} B"

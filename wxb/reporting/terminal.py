@@ -9,7 +9,6 @@ from rich.table import Table
 from rich.text import Text
 
 Row = Iterable[RenderableType]  # of cells; a str is plain text, without Rich's markup
-Rows = Iterable[Row]
 
 
 def show(*parts: RenderableType) -> None:
@@ -26,7 +25,7 @@ def show_json(content: object) -> None:
 
 
 def table(
-    header: Sequence[str], rows: Rows, *, title: str = "", numeric: bool = False
+    header: Sequence[str], rows: Iterable[Row], *, title: str = "", numeric: bool = False
 ) -> RenderableType:
     """A table; under a header, the first column is not wrapped; `numeric` others align right."""
     part = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
