@@ -102,10 +102,8 @@ class Watch:
 
     def _is_finished(self, stage: str) -> bool:
         """Whether a stage has written its cost, which is the last that it does, in this run."""
-        try:
-            return paths.cost(*stage.split("@")).stat().st_mtime >= self.begun
-        except OSError:
-            return False
+        modified, _ = dag.file_version(paths.cost(*stage.split("@")))
+        return modified >= self.begun * 1e9
 
     def _in_order(self, names: Collection[str]) -> list[str]:
         return [name for name in self.order if name in names]
