@@ -98,7 +98,6 @@ def embed(backbone: Any, tokenizer: Any, texts: list[str]) -> Tensor:
     Reimers and Gurevych 2019 (Sentence-BERT, section 3). Shows progress.
     """
     import torch
-    from torch.nn import functional as F  # noqa: N812
 
     size = min(MAX_LENGTH, compatibility.positions(backbone.config) or MAX_LENGTH)
     firsts = range(0, len(texts), BATCH)
@@ -116,7 +115,7 @@ def embed(backbone: Any, tokenizer: Any, texts: list[str]) -> Tensor:
             ids, mask = inputs["input_ids"], inputs["attention_mask"]  # (B, T)
             hidden = backbone(input_ids=ids, attention_mask=mask).last_hidden_state  # (B, T, H)
             means.append((hidden * mask[:, :, None]).sum(dim=1) / mask.sum(dim=1, keepdim=True))
-        return F.normalize(torch.cat(means), dim=1)
+        return torch.nn.functional.normalize(torch.cat(means), dim=1)
 
 
 def encoder_folder(encoder: str) -> Path:
