@@ -107,9 +107,8 @@ class Results:
                 metrics_files[file.stem if is_lesson else file.parent.name].append(file)
         for name, files in metrics_files.items():
             if systems := [*self.study(name).get("systems", [])]:
-                # In the order of the study, without files of removed experiments.
-                present = [file for file in files if file.stem in systems]
-                metrics_files[name] = sorted(present, key=lambda file: systems.index(file.stem))
+                by_member = {file.stem: file for file in files}
+                metrics_files[name] = [by_member[each] for each in systems if each in by_member]
         return metrics_files
 
     def metrics_by_member(self, result: str) -> dict[str, Metrics]:
