@@ -35,7 +35,6 @@ def card(params: Params, name: str, folder: Path | None = None) -> str:
     require_output(metrics_file, f"evaluate@{name}")
     scores = read_json(metrics_file)
     metrics = [metric for metric in task.metrics.METRICS if metric.key in scores]
-    keys = [metric.key for metric in task.metrics.METRICS]
     profile = paths.CLEAN / experiment.corpus / paths.PROFILE
     require_output(profile, f"preprocess@{experiment.corpus}")
     splits = read_json(profile)["splits"]
@@ -72,7 +71,6 @@ def card(params: Params, name: str, folder: Path | None = None) -> str:
         origin=origin(params.corpora[experiment.corpus]),
         generated=params.corpora[experiment.corpus].generate is not None,
         splits=splits,
-        test_sets=[TEST, *(s for s in splits if any(f"{s}_{key}" in scores for key in keys))],
         scores=scores,
         metrics=metrics,
         signature=task.metrics.SIGNATURE,
