@@ -1,4 +1,7 @@
-"""The inputs of `wxb predict`: texts, also in the format of a corpus or of its task, and files."""
+"""The inputs of `wxb predict`, which are texts or files, and their predictions.
+
+Files with texts may have the format of a corpus, or of the experiment's task.
+"""
 
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -185,3 +188,19 @@ def _text_files(path: Path) -> list[Path]:
     if not (texts := [file for file in files if not layout.is_description(file)]):
         raise WxbError(f"{path}: found no file in it; expected files of texts or records")
     return texts
+
+
+def predictions(predictor: Any, items: list[Item]) -> Iterator[tuple[Item, Any]]:
+    """Items with their predictions; one that the model cannot read becomes an error."""
+    try:
+        inputs = [item.input for item in items if not item.error]
+        outputs = iter(predictor.predict(inputs, caption="predict"))
+        yield from ((item, None if item.error else next(outputs)) for item in items)
+    except WxbError as error:
+        if not (predictor.file_suffixes or isinstance(error.__cause__, RecordError)):
+            raise
+        if len(items) == 1:
+            yield items[0]._replace(error=str(error)), None
+            return
+        for item in items:
+            yield from predictions(predictor, [item])

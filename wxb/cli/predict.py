@@ -1,11 +1,8 @@
 """`wxb predict`: predictions of a trained experiment of any task."""
 
-from __future__ import annotations
-
 import sys
-from collections.abc import Iterator
 from itertools import chain, islice
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -13,9 +10,6 @@ from wxb.cli.options import Experiment, path_unless_text, split_options, usage_e
 from wxb.core.errors import WxbError
 from wxb.project import trained
 from wxb.tasks.exports import json_line
-
-if TYPE_CHECKING:
-    from wxb.cli.inputs import Item
 
 CHUNK = 512  # inputs that are predicted before the first of them is printed
 FILES = 32  # the same for inputs that are files
@@ -52,7 +46,7 @@ def predict(
 
     Example: wxb predict -e ner-encoder "My name is Ann." --json
     """
-    from wxb.cli.inputs import TextReader, read_files, read_texts
+    from wxb.cli.inputs import TextReader, predictions, read_files, read_texts
 
     arguments, options = split_options(inputs or [])
     if not arguments and sys.stdin.isatty():
@@ -71,7 +65,7 @@ def predict(
         print(caveat, file=sys.stderr)
     errors: list[str] = []  # printed at the end, where users see them
     for chunk in chain([first], chunks):
-        for (place, item, error), prediction in _predict(predictor, chunk):
+        for (place, item, error), prediction in predictions(predictor, chunk):
             errors += [error] if error else []
             name = "-" if isinstance(item, bytes) else item
             if as_json:
@@ -82,21 +76,3 @@ def predict(
             print(line, flush=True)
     if errors:
         raise WxbError("\n".join(errors))
-
-
-def _predict(predictor: Any, items: list[Item]) -> Iterator[tuple[Item, Any]]:
-    """Items with their predictions; one that the model cannot read becomes an error."""
-    from wxb.corpora.records import RecordError
-
-    try:
-        inputs = [item.input for item in items if not item.error]
-        predictions = iter(predictor.predict(inputs, caption="predict"))
-        yield from ((item, None if item.error else next(predictions)) for item in items)
-    except WxbError as error:
-        if not (predictor.file_suffixes or isinstance(error.__cause__, RecordError)):
-            raise
-        if len(items) == 1:
-            yield items[0]._replace(error=str(error)), None
-            return
-        for item in items:
-            yield from _predict(predictor, [item])

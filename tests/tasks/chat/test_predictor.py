@@ -9,8 +9,7 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 import wxb
 from tests import chat_models
 from tests.chat_models import ANSWERS, RECORDS
-from wxb.cli.inputs import Item
-from wxb.cli.predict import _predict
+from wxb.cli.inputs import Item, predictions
 from wxb.core.errors import WxbError
 from wxb.corpora.text.templates import message
 from wxb.corpora.text.tokenizers import token_ids
@@ -109,7 +108,7 @@ def test_a_message_that_is_too_long_is_an_error_or_an_empty_reply(full):
         [*full.reply([message("user", huge)])]
     assert full.predict([huge, "Spell cat."])[0] == Reply("", ended=False)
     invalid = '[{"role": "assistant", "content": "Hi."}]'
-    results = [*_predict(full, [Item({}, "Spell cat."), Item({}, invalid)])]
+    results = [*predictions(full, [Item({}, "Spell cat."), Item({}, invalid)])]
     assert [item.error[:18] for item, _ in results] == ["", "roles out of order"]
 
 
