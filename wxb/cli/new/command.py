@@ -1,7 +1,5 @@
 """`wxb new`: write blocks for corpora, experiments, studies and sweeps into params.yaml."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
