@@ -73,13 +73,11 @@ def _is_result(path: Path) -> bool:
     return any(map(path.is_relative_to, RESULT_FOLDERS))
 
 
-def _user_paths(params: Params) -> Iterator[Path]:
+def _user_paths(params: Params) -> list[Path]:
     """The files and folders that params.yaml names."""
-    sections = (params.corpora, params.backbones, params.lessons)
-    for block in (block for section in sections for block in section.values()):
-        for key in ("path", "checkpoint"):
-            if path := getattr(block, key, None):
-                yield Path(path)
+    blocks = [*params.corpora.values(), *params.backbones.values(), *params.lessons.values()]
+    names = [getattr(block, key, None) for block in blocks for key in ("path", "checkpoint")]
+    return [Path(name) for name in names if name]
 
 
 def _obsolete_checkpoints(params: Params) -> Iterator[Path]:
