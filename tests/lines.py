@@ -14,15 +14,15 @@ BUDGET = {
     "wxb/models": 2489,
     "wxb/training": 1562,
     "wxb/tasks": 9031,
-    "wxb/reporting": 1451,
-    "wxb/project": 2946,
-    "wxb/cli": 2471,
+    "wxb/reporting": 1448,
+    "wxb/project": 2923,
+    "wxb/cli": 2435,
     "wxb/lessons": 600,
     "wxb/runtime": 549,
-    "wxb/masking": 832,
+    "wxb/masking": 829,
     "demos": 2086,
     "benchmarks": 4434,
-    "tests": 27966,
+    "tests": 27940,
 }
 TASKS = ("chat", "classification", "ner", "speech", "translation")  # another is not limited
 
