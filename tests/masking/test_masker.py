@@ -1,6 +1,7 @@
 """Which spans are masked, and which values verification finds."""
 
 import pickle
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from io import BytesIO
 
@@ -10,6 +11,7 @@ from tests.masking.rules import Rules, mapping_of, unmasked
 from wxb.core.errors import WxbError
 from wxb.masking.files import Source, rewrite
 from wxb.masking.masker import Check, Masker
+from wxb.masking.placeholders import Placeholders
 from wxb.tasks.ner.models.predictor import SpanFinder
 
 TEXT = "Ann (44) and Ann, bob@x.org, Zoé 5"
@@ -119,3 +121,13 @@ def test_a_masker_can_be_pickled():
     masker = Masker(Rules(), "number", deny=["x"])
     assert masker.mask(["Ann x"]) == ["<NAME_1> <DENIED_1>"]
     assert pickle.loads(pickle.dumps(masker)).mask(["Bob Ann"]) == ["<NAME_2> <NAME_1>"]
+
+
+def test_threads_share_the_numbers_of_a_mapping():
+    mapping = Placeholders()
+    masker = Masker(Rules(), "number", mapping)
+    texts = [" ".join(f"{(number * step) % 97}" for number in range(50)) for step in range(40)]
+    with ThreadPoolExecutor(8) as threads:
+        new = [*threads.map(lambda text: masker.mask([text])[0], texts)]
+    assert unmasked(mapping, new) == texts
+    assert len({*mapping.values.values()}) == len(mapping.values)

@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from tempfile import TemporaryFile
+from threading import Lock
 from typing import Any
 
 from wxb import WxbError, progress_callback
@@ -21,6 +22,7 @@ HIDDEN = "\ufdd0"  # instead of what was masked: a noncharacter of Unicode
 _ESCAPES = re.compile(r"(?:\\u[0-9a-fA-F]{4})+|\\.")  # of JSON
 _LINE = re.compile(r"\S(?:[^\r\n]*\S)?")  # without blanks at its ends
 Range = tuple[int, int, str]  # of code points, with a type
+_numbering = Lock()  # threads may share placeholders
 
 
 class Masker:
@@ -97,11 +99,12 @@ class Masker:
             for start, end, type_ in (self._cover_whole_values(text, ranges) if ranges else ())
             for line in _LINE.finditer(text, start, end)
         ]
-        edits = [*self.mapping.escape(text, masked)] if self.uses_mapping else []
-        edits += [
-            Edit(start, end, self.operators[type_](text[start:end], type_, self.mapping))
-            for start, end, type_ in masked
-        ]
+        with _numbering:
+            edits = [*self.mapping.escape(text, masked)] if self.uses_mapping else []
+            edits += [
+                Edit(start, end, self.operators[type_](text[start:end], type_, self.mapping))
+                for start, end, type_ in masked
+            ]
         return sorted(edits)
 
     def _cover_whole_values(self, text: str, spans: Iterable[Range]) -> Iterator[Range]:

@@ -55,7 +55,7 @@ class CaselessSet:
         spans = [match.span() for match in WORD.finditer(text)] if self._values else []
         words = [folded(text[start:end]) for start, end in spans]
         for index, word in enumerate(words):
-            for length, values in self._values.get(word, {}).items():
+            for length, values in [*self._values.get(word, {}).items()]:  # threads may add values
                 if (*words[index : index + length],) in values:
                     yield spans[index][0], spans[index + length - 1][1], MASKED
 
