@@ -79,12 +79,16 @@ class Params(Section):
     resources: dict[str, Resources] = Field(default={})
     lessons: dict[Name, AnyLesson]
 
+    def start_chain(self, name: str) -> list[str]:
+        """`name`, the experiments that it continues, and their backbone; a circle ends the list."""
+        chain = [name]
+        while chain[-1] in self.experiments and chain[-1] not in chain[:-1]:
+            chain.append(self.experiments[chain[-1]].backbone)
+        return chain
+
     def root_backbone(self, experiment: Experiment) -> Backbone:
         """The backbone of an experiment, through all experiments that it continues."""
-        name = experiment.backbone
-        while name in self.experiments:
-            name = self.experiments[name].backbone
-        return self.backbones[name]
+        return self.backbones[self.start_chain(experiment.backbone)[-1]]
 
     def processes(self, stage: str) -> int:
         """The number of processes of a stage such as `train@NAME`."""
@@ -239,12 +243,10 @@ def _experiment_errors(name: str, experiment: Experiment, params: Params) -> Ite
         )
     base = params.backbones.get(experiment.backbone)
     if experiment.backbone in params.experiments:
-        yield from _continuation_errors(name, experiment, params.experiments)
+        yield from _continuation_errors(name, experiment, params)
     elif experiment.weights and base and base.is_tokenizer_only:
         yield f"{prefix}.backbone: found a tokenizer; method {experiment.method!r} needs a model"
-    root = experiment.backbone
-    for _ in params.experiments:  # at most, as they may form a circle
-        root = getattr(params.experiments.get(root), "backbone", root)
+    root = params.start_chain(name)[-1]
     architecture = getattr(params.backbones.get(root), "architecture", None)
     longest = getattr(architecture, "max_position_embeddings", math.inf)
     for key, length in experiment.required_lengths.items():
@@ -269,15 +271,11 @@ def _unknown(key: str, kind: str, value: str, known: Iterable[str]) -> str:
     return f"{key}: unknown {kind} {value!r}{choices(value, known)}"
 
 
-def _continuation_errors(
-    name: str, experiment: Experiment, experiments: Mapping[str, Experiment]
-) -> Iterator[str]:
+def _continuation_errors(name: str, experiment: Experiment, params: Params) -> Iterator[str]:
     """Reasons why an experiment cannot start from the model of its backbone, an experiment."""
-    key, start = f"experiments.{name}.backbone", experiments[experiment.backbone]
-    chain = [name]
-    while chain[-1] in experiments and chain[-1] not in chain[:-1]:
-        chain.append(experiments[chain[-1]].backbone)
-    if chain[-1] in experiments:
+    key, start = f"experiments.{name}.backbone", params.experiments[experiment.backbone]
+    chain = params.start_chain(name)
+    if chain[-1] in params.experiments:
         yield f"{key}: starts from itself ({' from '.join(chain)}); name a backbone instead"
     if (experiment.task, experiment.method) != (start.task, start.method):
         yield (
