@@ -1,7 +1,7 @@
 """Divide records into splits that share no text, no wording and no group."""
 
 import hashlib
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
@@ -40,49 +40,54 @@ def divide(
 
     Raises SplitError if a split has no labelled record.
     """
-    members: dict[str | None, list[Record]] = {}
+    members = defaultdict[str | None, list[Record]](list)
     for record in records:
-        members.setdefault(record.split, []).append(record)
-    splits = {
-        name: members.get(name, []) for name in split.test_sets if name in split.file_patterns
-    }
+        members[record.split].append(record)
+    splits = {name: members[name] for name in split.test_sets if name in split.file_patterns}
     tests = [*chain(*splits.values())]
     if split.files:
-        splits["valid"], valid_rejects = drop_duplicates(members.get("valid", []), tests)
+        splits["valid"], rejects = drop_duplicates(members["valid"], tests)
         held_out = [*tests, *splits["valid"]]
-        splits["train"], rejects = drop_duplicates(members.get("train", []), held_out)
+        splits["train"], duplicates = drop_duplicates(members["train"], held_out)
         splits["train"], surplus = limit_records(splits["train"], max_records)
-        rejects = [*valid_rejects, *rejects, *surplus]
+        rejects += [*duplicates, *surplus]
     else:
-        unique, rejects = drop_duplicates(members.get(None, []), tests)
+        unique, rejects = drop_duplicates(members[None], tests)
         unique, surplus = limit_records(unique, max_records, seed)
         splits |= _divide_by_share(unique, split, seed)
-        rejects = [*rejects, *surplus]
-        sizes = Counter(units(unique, _group))
-        smallest = min(sizes.values(), default=0)
-        share = f"{smallest / max(1, len(unique)):.2g}"
-        source = (
-            f"{counted(len(unique), 'records')} have {counted(len(sizes), 'parts')} to divide, as"
-            " those of one group, or that differ only in digits and case, stay together; a split"
-            f" takes a part if half of it fits, and the smallest has {smallest}, a share of {share}"
-        )
+        rejects += surplus
     for name, number in (split.max_records or {}).items():
         splits[name], surplus = limit_records(splits[name], number)
         rejects += surplus
     splits = {name: splits[name] for name in ("train", "valid", *split.test_sets)}
     for name, records in splits.items():
-        if not any(record.gold is not None for record in records):
-            files = ", ".join(split.file_patterns.get(name, ()))
-            cause = f"its files ({files}) have none, so leave them out" if files else source
-            if not splits["train"] and rejects:  # as with equal files
-                first = f"{rejects[0].origin}: {rejects[0].reason}, {rejects[0].detail}"
-                cause = f"rejected {counted(len(rejects), 'records')}, such as {first}"
-            raise SplitError(
-                f"the {name} split has no labelled record: {cause};"
-                " add other records, or change `split` of the corpus",
-                rejects,
-            )
+        if any(record.gold is not None for record in records):
+            continue
+        if not splits["train"] and rejects:  # as with equal files
+            first = f"{rejects[0].origin}: {rejects[0].reason}, {rejects[0].detail}"
+            cause = f"rejected {counted(len(rejects), 'records')}, such as {first}"
+        elif files := split.file_patterns.get(name):
+            cause = f"its files ({', '.join(files)}) have none, so leave them out"
+        else:
+            cause = _describe_parts(unique)
+        raise SplitError(
+            f"the {name} split has no labelled record: {cause};"
+            " add other records, or change `split` of the corpus",
+            rejects,
+        )
     return splits, rejects
+
+
+def _describe_parts(records: Sequence[Record]) -> str:
+    """The number of parts that are divided as a whole, and the size of the smallest."""
+    sizes = Counter(units(records, _group))
+    smallest = min(sizes.values(), default=0)
+    share = f"{smallest / max(1, len(records)):.2g}"
+    return (
+        f"{counted(len(records), 'records')} have {counted(len(sizes), 'parts')} to divide, as"
+        " those of one group, or that differ only in digits and case, stay together; a split"
+        f" takes a part if half of it fits, and the smallest has {smallest}, a share of {share}"
+    )
 
 
 def regroup_test_sets(
@@ -101,31 +106,22 @@ def regroup_test_sets(
     grouped, fields = dict(splits), {}
     for name in split.test_sets:
         members, fields[name] = splits[name], split.by
-        if name in index_of:
-            held_out = units(members, partial(_held_out_value, index_of[name]))
-            if len({*held_out}) > 1:
-                fields[name] = split.held_out_fields[name][0]
-                grouped[name] = [
-                    replace(record, group=unit)
-                    for record, unit in zip(members, held_out, strict=True)
-                ]
-                continue
+        groups = [record.group for record in members]
         if split.by is None and not split.files:
-            parts = units(members, _group)
-            sizes = Counter(parts)
+            groups = units(members, _group)
+            sizes = Counter(groups)
             # A record whose group is its text would be its own group, see `Scorer.prediction_row`.
             texts = {r.input for r in members if sizes[r.input] > 1}
-            grouped[name] = members = [
-                replace(record, group=f"near {part}" if part in texts else part)
-                for record, part in zip(members, parts, strict=True)
-            ]
+            groups = [f"near {group}" if group in texts else group for group in groups]
         values = [r.gold[gold_key] if gold_key and r.gold else None for r in members]
         if any(value is not None for value in values):
             fields[name] = gold_key
-            grouped[name] = [
-                record if value is None else replace(record, group=value)
-                for record, value in zip(members, values, strict=True)
-            ]
+            groups = [g if v is None else v for g, v in zip(groups, values, strict=True)]
+        if name in index_of:
+            held_out = units(members, partial(_held_out_value, index_of[name]))
+            if len({*held_out}) > 1:
+                fields[name], groups = split.held_out_fields[name][0], held_out
+        grouped[name] = [replace(r, group=g) for r, g in zip(members, groups, strict=True)]
     return grouped, fields
 
 
