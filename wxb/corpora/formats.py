@@ -9,7 +9,7 @@ import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from itertools import chain
+from itertools import chain, islice, tee
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -191,7 +191,7 @@ def _lines(text: str) -> Iterator[str]:
 
 
 def _rows_with_lines(file: Path, text: str, delimiter: str, is_quoted: bool) -> Iterator[Row]:
-    """The number of the last line of each row, its cells, and its lines, in a list that is reused.
+    """The number of the last line of each row, its cells and its lines.
 
     Raises WxbError, which names the first line of the row.
     """
@@ -200,15 +200,14 @@ def _rows_with_lines(file: Path, text: str, delimiter: str, is_quoted: bool) -> 
             if line.strip():
                 yield number, line.rstrip("\r\n").split(delimiter), [line]
         return
-    read: list[str] = []
-    lines = (read.append(line) or line for line in _lines(text))  # type: ignore[func-returns-value]
+    lines, copies = tee(_lines(text))
     rows, begin = csv.reader(lines, strict=True, delimiter=delimiter), 1
     try:
         for cells in rows:
+            row_lines = [*islice(copies, rows.line_num - begin + 1)]
             begin = rows.line_num + 1
             if cells:
-                yield rows.line_num, cells, read
-            read.clear()
+                yield rows.line_num, cells, row_lines
     except csv.Error as error:
         raise WxbError(f"{file}: line {begin} is not CSV: {error}; correct its quotation") from None
 
