@@ -13,8 +13,7 @@ def main(params: Params, name: str) -> None:
     backbone = params.block("backbones", name)
     path = paths.CLEAN / backbone.corpus / "train.parquet"
     columns = backbone.tokenizer.texts if backbone.tokenizer else []
-    read = {"input": clean.input_texts, "gold": clean.gold_texts}
-    texts = [text for column in columns for text in read[column](path)]
+    texts = [text for column in columns for text in clean.texts(path, column)]
     if backbone.checkpoint:
         with hub.checkpoint(backbone.checkpoint, backbone.revision) as folder:
             compatibility.require(params, name, folder)  # adapters may lack a tokenizer

@@ -58,9 +58,9 @@ def test_inputs_are_read_and_features_written_without_pandas(tmp_path):
 import sys
 import numpy as np
 from pathlib import Path
-from wxb.corpora.clean import input_texts
+from wxb.corpora.clean import texts
 from wxb.corpora.text.encoded import write_columns
-assert input_texts(Path("clean.parquet")) == ["a"]
+assert texts(Path("clean.parquet"), "input") == ["a"]
 write_columns(Path("columns.arrow"), {"ids": np.arange(3)}, np.array([0, 1, 3]))
 print("pandas" in sys.modules)
 """

@@ -25,7 +25,7 @@ def test_parquet_keeps_records_exactly(tmp_path_factory, records):
     clean.write(path, records, LABELLING)
     assert [*clean.read(path, LABELLING)] == records
     assert [*clean.read_labelled(path, LABELLING)] == [r for r in records if r.gold is not None]
-    assert clean.input_texts(path) == [r.input for r in records]
+    assert clean.texts(path, "input") == [r.input for r in records]
 
 
 @settings(deadline=None)
@@ -37,21 +37,21 @@ def test_gold_texts_are_read_if_records_have_one_or_several(tmp_path_factory, go
     kind = pa.list_(pa.string()) if several else pa.string()
     pq.write_table(pa.table({"gold": pa.array(golds, kind)}), path)
     texts_of_gold = [gold for gold in golds if gold is not None]
-    assert clean.gold_texts(path) == ([*chain(*texts_of_gold)] if several else texts_of_gold)
+    assert clean.texts(path, "gold") == ([*chain(*texts_of_gold)] if several else texts_of_gold)
 
 
 def test_the_text_of_gold_with_fields_is_its_field_text(tmp_path):
     path = tmp_path / "gold.parquet"
     golds = [{"text": "a", "seconds": 1.0}, None, {"text": "b", "seconds": 2.0}]
     pq.write_table(pa.table({"gold": golds}), path)
-    assert clean.gold_texts(path) == ["a", "b"]
+    assert clean.texts(path, "gold") == ["a", "b"]
 
 
 def test_gold_that_is_not_text_is_an_error(tmp_path):
     path = tmp_path / "gold.parquet"
     clean.write(path, [Record("1", "a", (Span(0, 1, "A"),), None, "1")], LABELLING)
     with pytest.raises(WxbError, match=r"found gold of type .*expected text"):
-        clean.gold_texts(path)
+        clean.texts(path, "gold")
 
 
 def test_the_bytes_of_a_file_do_not_depend_on_the_chunks(tmp_path, monkeypatch):

@@ -141,4 +141,4 @@ def _unique_test_texts(corpus: str | None) -> list[str]:
     params.block("corpora", name)
     path = paths.CLEAN / name / "test.parquet"
     require_output(path, f"preprocess@{name}")
-    return list(dict.fromkeys(clean.input_texts(path)))
+    return list(dict.fromkeys(clean.texts(path, "input")))

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -44,7 +44,7 @@ def test_set_facts(folder: Path) -> dict[str, dict[str, Any]]:
         for name in test_sets(folder)
     }
     facts["test"]["records"] = {n: split["labelled"] for n, split in profile["splits"].items()}
-    facts["test"] |= {"warnings": texts} if (texts := warnings(profile)) else {}
+    facts["test"] |= {"warnings": found} if (found := warnings(profile)) else {}
     return facts
 
 
@@ -52,12 +52,12 @@ def warnings(profile: Mapping[str, Any]) -> list[str]:
     """What to check before trusting scores: rejects, fields not read, answers, ends of spans."""
     raw, edges = profile["records"]["raw"], profile["splits"]["test"].get("at_word_edges", 1)
     rejects = [(reason, n) for reason, n in profile["rejects"].items() if reason not in USUAL]
-    texts = [f"{n:,} of {raw:,} records rejected: {reason}" for reason, n in rejects]
+    found = [f"{n:,} of {raw:,} records rejected: {reason}" for reason, n in rejects]
     unread = ", ".join(f"{name!r} {n:,}" for name, n in profile["fields_not_read"].items())
-    texts += [f"fields not read: {unread}"] if unread else []
+    found += [f"fields not read: {unread}"] if unread else []
     if not profile["splits"]["test"].get("formats", True):  # of answers
-        texts.append("no answer can be checked, so chrF ranks the experiments")
-    return texts + ([f"ends of spans at word edges: {edges:.0%}"] if edges < 0.95 else [])
+        found.append("no answer can be checked, so chrF ranks the experiments")
+    return found + ([f"ends of spans at word edges: {edges:.0%}"] if edges < 0.95 else [])
 
 
 def write(path: Path, records: Iterable[Record], labelling: Labelling) -> None:
@@ -102,23 +102,14 @@ def _chunks(path: Path, labelling: Labelling) -> Iterator[list[Record]]:
             yield [Record(**{**r, "gold": g}) for r, g in zip(rows, golds, strict=True)]
 
 
-def input_texts(path: Path) -> list[str]:
-    """The inputs of all records of a Parquet file, in order."""
-    return _column(path, "input").to_pylist()
+def texts(path: Path, column_name: Literal["input", "gold"]) -> list[str]:
+    """The inputs or the gold texts of all records of a Parquet file, in order.
 
-
-def _column(path: Path, name: str) -> pa.ChunkedArray:
-    """A column of a Parquet file. `pq.read_table` would import pandas, which takes a second."""
-    with pq.ParquetFile(path) as file:
-        return file.read(columns=[name])[name]
-
-
-def gold_texts(path: Path) -> list[str]:
-    """The gold texts of all records of a Parquet file, in order; a record may have several.
-
-    If gold has fields, these are the values of `text`. Raises WxbError if gold is not text.
+    A record may have no or several gold texts. If gold has fields, these are the values of `text`.
+    Raises WxbError if gold is not text.
     """
-    column = _column(path, "gold").drop_null()
+    with pq.ParquetFile(path) as file:  # `pq.read_table` would import pandas, which takes a second
+        column = file.read(columns=[column_name])[column_name].drop_null()
     if pa.types.is_struct(column.type) and column.type.get_field_index("text") >= 0:
         column = pc.struct_field(column, "text")
     if pa.types.is_list(column.type):

@@ -234,7 +234,7 @@ def pretrain(
     history: list[dict[str, float]] = []
     metrics: dict[str, float] = {}
     if settings:
-        texts = [clean.input_texts(corpus / f"{split}.parquet") for split in ("train", "valid")]
+        texts = [clean.texts(corpus / f"{split}.parquet", "input") for split in ("train", "valid")]
         lengths = settings.steps * settings.batch_size, min(len(texts[1]), VALID_DOCUMENTS)
         options = {"max_length": settings.max_length, "seed": seed}
         train, valid = (
