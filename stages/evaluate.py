@@ -32,14 +32,14 @@ def main(params: Params, name: str) -> dict[str, float]:
         for test_set in clean.test_sets(corpus)
     }
     vocabulary = scorer.vocabulary(clean.read_labelled(corpus / "train.parquet", labelling))
-    runs: dict[str, dict[str, evaluation.Run]] = {test_set: {} for test_set in test_sets}
-    model_metrics: dict[str, list[Mapping[str, float]]] = {test_set: [] for test_set in test_sets}
+    # By test set and subfolder of a seed: rows, and metrics that need the model.
+    runs: dict[str, dict[str, tuple[evaluation.Run, Mapping[str, float]]]]
+    runs = {test_set: {} for test_set in test_sets}
     inputs, seconds = 0, 0.0
     for subfolder in map(study.seed_subfolder, study.seeds):
         if subfolder and _is_same_model(model / subfolder, model):
-            for test_set in test_sets:
-                runs[test_set][subfolder] = runs[test_set][""]
-                model_metrics[test_set].append(model_metrics[test_set][0])
+            for by_seed in runs.values():
+                by_seed[subfolder] = by_seed[""]
             continue
         predictor = predictor_class.load(model / subfolder, experiment.prediction)
         for test_set, records in test_sets.items():
@@ -49,16 +49,16 @@ def main(params: Params, name: str) -> dict[str, float]:
             seconds += time.monotonic() - start
             inputs += len(records)
             pairs = zip(records, predictions, strict=True)
-            runs[test_set][subfolder] = [scorer.prediction_row(*pair, vocabulary) for pair in pairs]
-            model_metrics[test_set].append(predictor.model_metrics(records, predictions))
+            rows = [scorer.prediction_row(*pair, vocabulary) for pair in pairs]
+            runs[test_set][subfolder] = rows, predictor.model_metrics(records, predictions)
         sizes = predictor.size(), predictor.size(trainable=True)
         del predictor  # else the models of two seeds would be in memory
     facts = clean.test_set_facts(corpus)
     evaluations: dict[str, evaluation.Evaluation] = {}
     metrics: dict[str, float] = {}
     for test_set, by_seed in runs.items():
-        extra = model_metrics[test_set], facts[test_set]
-        evaluations[test_set] = evaluation.evaluate(scorer, [*by_seed.values()], *extra)
+        results = zip(*by_seed.values(), strict=True)
+        evaluations[test_set] = evaluation.evaluate(scorer, *results, facts[test_set])
         prefix = "" if test_set == TEST else f"{test_set}_"
         scores = evaluation.metrics(scorer, evaluations[test_set])
         metrics |= {f"{prefix}{key}": value for key, value in scores.items()}
@@ -74,7 +74,7 @@ def main(params: Params, name: str) -> dict[str, float]:
         write_json(headline, {key: metrics[key]})
         write_json(file, metrics)
         for test_set, by_seed in runs.items():
-            for subfolder, run in by_seed.items():
+            for subfolder, (run, _) in by_seed.items():
                 parent = folder if test_set == TEST else folder / test_set
                 evaluation.save_run(scorer, parent / subfolder, run)
         evaluation.save(folder, evaluations)
