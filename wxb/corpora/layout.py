@@ -2,6 +2,7 @@
 
 import re
 import shlex
+from collections import defaultdict
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -88,31 +89,25 @@ def files_by_split(
     If only further test sets have patterns, the key None has all other files. Raises WxbError if a
     split has no files, or if a file does not match the patterns of exactly one split.
     """
-    paths = {file: file.relative_to(folder).as_posix() for file in files}
-    splits: dict[str | None, list[Path]] = {
-        name: [file for file in files if any(fnmatchcase(paths[file], p) for p in patterns)]
-        for name, patterns in split.file_patterns.items()
-    }
-    errors = [
-        f"no file matches {', '.join(split.file_patterns[name])} ({name})"
-        for name in split.file_patterns
-        if not splits[name]
-    ]
-    if not split.files:
-        matched = {file for members in splits.values() for file in members}
-        splits[None] = [file for file in files if file not in matched]
-        if not splits[None]:
-            errors.append("no file is left to divide")
-    for file, path in paths.items():
-        names = [str(name) for name, members in splits.items() if file in members]
-        if len(names) != 1:
-            errors.append(f"{path} is in {' and '.join(names) or 'no split'}")
-    if errors:
+    patterns, splits = split.file_patterns, defaultdict[str | None, list[Path]](list)
+    misplaced = []
+    for file in files:
+        path = file.relative_to(folder).as_posix()
+        names = [n for n, globs in patterns.items() if any(fnmatchcase(path, g) for g in globs)]
+        if len(names) > 1 or (split.files and not names):
+            misplaced.append(f"{path} is in {' and '.join(names) or 'no split'}")
+        for name in names or (None,):
+            splits[name].append(file)
+    absent = [name for name in patterns if name not in splits]
+    errors = [f"no file matches {', '.join(patterns[name])} ({name})" for name in absent]
+    if not split.files and None not in splits:
+        errors.append("no file is left to divide")
+    if errors or misplaced:
         raise WxbError(
-            f"{folder}: {'; '.join(errors)}; expected every file in one split:"
+            f"{folder}: {'; '.join([*errors, *misplaced])}; expected every file in one split:"
             " change the patterns in `split` of the corpus"
         )
-    return splits
+    return dict(splits)
 
 
 def refuse_unsupported(file: Path) -> None:
