@@ -8,7 +8,7 @@ from pathlib import Path
 from wxb.core import hub
 from wxb.core.errors import WxbError
 from wxb.core.files import write_jsonl
-from wxb.core.params.corpora import Corpus
+from wxb.core.params.corpora import Corpus, Generate
 from wxb.core.progress import track
 from wxb.corpora import web
 
@@ -23,7 +23,7 @@ def fetch(corpus: Corpus, folder: Path, *, seed: int, caption: str) -> None:
     if not path.exists():
         raise WxbError(f"{corpus.path}: no such file or folder; correct `path` of the corpus")
     if corpus.generate:
-        _generate(corpus, folder, seed=seed, caption=caption)
+        _generate(corpus.path, corpus.generate, folder, seed=seed, caption=caption)
     elif corpus.hub:
         hub.fetch(corpus.hub.repository, corpus.hub.revision, corpus.hub.files, folder)
     elif corpus.urls:
@@ -39,23 +39,22 @@ def fetch(corpus: Corpus, folder: Path, *, seed: int, caption: str) -> None:
         shutil.copyfile(path, folder / path.name)
 
 
-def _generate(corpus: Corpus, folder: Path, *, seed: int, caption: str) -> None:
+def _generate(path: str, settings: Generate, folder: Path, *, seed: int, caption: str) -> None:
     """Write the records of `generate` in the Python module at `path` to records.jsonl.
 
     A generator that also writes files, such as recordings, has a parameter `folder`.
     """
-    assert corpus.generate is not None
-    total = corpus.generate.labelled + corpus.generate.unlabelled
-    settings = {**corpus.generate.model_dump(), "seed": seed}
+    total = settings.labelled + settings.unlabelled
+    arguments = {**settings.model_dump(), "seed": seed}
     try:
-        module = ".".join(Path(corpus.path).with_suffix("").parts)
+        module = ".".join(Path(path).with_suffix("").parts)
         generate = importlib.import_module(module).generate
         if "folder" in inspect.signature(generate).parameters:
-            settings["folder"] = folder
-        records = generate(**settings)
+            arguments["folder"] = folder
+        records = generate(**arguments)
     except (ValueError, ModuleNotFoundError, AttributeError, TypeError) as error:
         raise WxbError(
-            f"{corpus.path}: {error}; expected a Python module whose function `generate` takes"
+            f"{path}: {error}; expected a Python module whose function `generate` takes"
             " those of the corpus; if it has data, remove `generate`"
         ) from None  # TypeError: path has ..
     write_jsonl(folder / "records.jsonl", track(records, caption, total))
