@@ -9,7 +9,7 @@ import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from itertools import chain, islice, tee
+from itertools import chain, islice, product, tee
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -289,13 +289,12 @@ def _find_class_names(file: Path) -> Names:
     metadata = (schema.metadata or {}).get(b"huggingface") if schema else None
     if metadata:
         return _names_by_field(json.loads(metadata))
-    for folder in (file.parent, file.parent.parent):
-        for path in (folder / name for name in FEATURES):
-            if path.is_file():
-                try:
-                    return _names_by_field(read_json(path))
-                except ValueError as error:
-                    raise WxbError(f"{path}: expected JSON with `features`; {error}") from None
+    for folder, name in product((file.parent, file.parent.parent), FEATURES):
+        if (path := folder / name).is_file():
+            try:
+                return _names_by_field(read_json(path))
+            except ValueError as error:
+                raise WxbError(f"{path}: expected JSON with `features`; {error}") from None
     return {}
 
 
