@@ -100,18 +100,16 @@ def _checkpoint_faults(folder: Path, config: Any, tokenizer: Any) -> Iterator[st
     elif folder.is_dir() and not any(TOKENIZER_FILE.match(f.name) for f in folder.iterdir()):
         yield f"checkpoint: found no tokenizer in {folder}; {cure}"
     elif tokenizer is not None:
-        vocabulary, added = tokenizer.get_vocab(), tokenizer.get_added_vocab()
-        special = {*tokenizer.all_special_tokens}
-        ids = [i for token, i in vocabulary.items() if token not in added]
-        last = max(ids, default=-1)
+        added = tokenizer.get_added_vocab()
+        ids = {token: i for token, i in tokenizer.get_vocab().items() if token not in added}
+        last = max(ids.values(), default=-1)
         if last >= config.vocab_size or len(ids) < config.vocab_size / 2:
             yield (
                 f"checkpoint: found a tokenizer with {len(ids)} tokens, ids up to {last}, and"
                 f" `vocab_size` {config.vocab_size}; expected equal vocabularies: {cure}"
             )
         file, backend = folder / "tokenizer.json", tokenizer.backend_tokenizer
-        words = {*vocabulary} - {*added} - special
-        capitals = sum(re.search("[A-Z].|.[A-Z]", word) is not None for word in words)
+        capitals = sum(re.search("[A-Z].|.[A-Z]", token) is not None for token in ids)
         is_lower = backend.normalizer and "A" not in backend.normalizer.normalize_str("A")
         if is_lower and capitals > 0.1 * len(ids):
             yield (
