@@ -2,7 +2,6 @@
 
 import re
 import shutil
-import struct
 from collections.abc import Mapping, Sequence
 from io import BytesIO
 from pathlib import Path
@@ -74,16 +73,15 @@ def read_arrays(parts: Sequence[Path]) -> Arrays:
     """
     file = BytesIO(b"".join(part.read_bytes() for part in parts))
 
-    def unpack(code: str) -> int:
-        (value,) = struct.unpack(f"<{code}", file.read(struct.calcsize(code)))
-        return int(value)
+    def integer(size: int) -> int:
+        return int.from_bytes(file.read(size), "little")
 
     arrays: Arrays = {}
-    _version, _name, _revision = unpack("I"), file.read(unpack("H")), unpack("I")
-    for _ in range(unpack("I")):
-        key = file.read(unpack("H"))[:-1].decode()  # names end with a zero
-        shape = [unpack("I") for _ in range(unpack("B"))]
-        kind, size = TYPES[unpack("B")], unpack("I")
+    _version, _name, _revision = integer(4), file.read(integer(2)), integer(4)
+    for _ in range(integer(4)):
+        key = file.read(integer(2))[:-1].decode()  # names end with a zero
+        shape = [integer(4) for _ in range(integer(1))]
+        kind, size = TYPES[integer(1)], integer(4)
         arrays[key] = np.frombuffer(file.read(size), kind).reshape(shape)
     return arrays
 
