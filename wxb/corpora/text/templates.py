@@ -145,12 +145,12 @@ class Template:
             text = "".join(piece.text for piece in run).encode("utf-8", "replace").decode()
             backend = backend_of(self.tokenizer, parse_special=not has_literal or run[0].special)
             encoding = backend.encode(text, add_special_tokens=False)
-            edges = np.cumsum([0, *(len(piece.text) for piece in run)])
-            starts = [start for start, _ in encoding.offsets]
-            indices = np.searchsorted(edges, starts, side="right") - 1
             ids += encoding.ids
-            flags = np.array([piece.generated for piece in run])
-            generated.append(flags[np.minimum(indices, len(run) - 1)])
+            starts = np.array([start for start, _ in encoding.offsets], np.int64)
+            flags = np.repeat(
+                [piece.generated for piece in run], [len(piece.text) for piece in run]
+            )
+            generated.append(flags[np.minimum(starts, len(flags) - 1)])
         return Tokens(np.array(ids, np.int32), np.concatenate(generated))
 
     def prompt(self, instruction: str, turns: Sequence[Sequence[str]]) -> NDArray[np.int32]:
