@@ -11,7 +11,7 @@ from wxb.core.params import Params
 from wxb.core.params.corpora import Corpus
 from wxb.core.progress import Progress
 from wxb.corpora import clean
-from wxb.corpora.division import SplitError, divide, regroup_test_sets
+from wxb.corpora.division import divide, regroup_test_sets, require_labelled
 from wxb.corpora.profile import profile
 from wxb.corpora.reading import read_prepared, summarize_rejects
 from wxb.corpora.records import Record
@@ -35,17 +35,17 @@ def preprocess(
         print(f"{caption}: not read: {', '.join(unread_files)}", file=Progress.console)
     if rejects and not records:
         raise WxbError(f"{folder}: all {summarize_rejects(rejects, corpus)}")
+    splits, surplus = divide(records, corpus.split, max_records=corpus.max_records, seed=seed)
+    rejects += surplus
     try:
-        splits, surplus = divide(records, corpus.split, max_records=corpus.max_records, seed=seed)
-    except SplitError as error:
-        rejects += error.rejects
+        require_labelled(splits, surplus, corpus.split)
+    except WxbError as error:
         if not rejects:
             raise
         listed = paths.log(f"{caption}.rejects").with_suffix(".jsonl")
         write_jsonl(listed, (reject._asdict() for reject in rejects))
         summary = summarize_rejects(rejects, corpus)
         raise WxbError(f"{folder}: {summary} ({listed}). Without them, {error}") from None
-    rejects += surplus
     task.check_labels(splits, corpus.split)
     statistics = profile(splits, rejects, task)
     statistics["fields_not_read"] = unread_fields

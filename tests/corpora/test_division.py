@@ -17,8 +17,10 @@ FILES = {"train": ["a"], "valid": ["b"], "test": ["c"]}
 
 
 def divide(records, limit=None, seed=1, **changes):
-    settings = {"test": 0.2, "valid": 0.1, **changes}
-    return division.divide(records, Split.model_validate(settings), max_records=limit, seed=seed)
+    block = Split.model_validate({"test": 0.2, "valid": 0.1, **changes})
+    splits, rejects = division.divide(records, block, max_records=limit, seed=seed)
+    division.require_labelled(splits, rejects, block)
+    return splits, rejects
 
 
 def split(records, **settings):
@@ -79,9 +81,8 @@ def test_a_wording_that_is_held_out_is_not_kept():
         record("twice", "Ann and Bob", (Span(0, 3, "NAME"), Span(8, 11, "NAME"))),
         record("thrice", "Eve and Joe", (Span(0, 3, "NAME"), Span(8, 11, "NAME"))),
     ]
-    kept, rejects = drop_duplicates([same, *others], held_out)
-    assert kept == others
-    assert rejects == [Reject("same", "near duplicate", "same wording as first", "same")]
+    reject = Reject("same", "near duplicate", "same wording as first", "same")
+    assert drop_duplicates([same, *others], held_out) == (others, [reject])
 
 
 def published(**splits):

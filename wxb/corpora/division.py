@@ -13,15 +13,6 @@ from wxb.core.params.corpora import Split
 from wxb.corpora.near import units
 from wxb.corpora.records import DUPLICATE, NEAR_DUPLICATE, SURPLUS, Record, Reject
 
-
-class SplitError(WxbError):
-    """A split has no labelled record; `rejects` are the records that `divide` left out."""
-
-    def __init__(self, message: str, rejects: Sequence[Reject] = ()) -> None:
-        super().__init__(message)
-        self.rejects = rejects
-
-
 CONFLICT = "duplicate text, other label"  # a reason of rejects
 Splits = dict[str, list[Record]]
 _group: Callable[[Record], str] = attrgetter("group")
@@ -37,8 +28,6 @@ def divide(
     class after the other, and divided without stratification: records of a group, or with texts
     that differ only in digits and case, stay in one set. Test sets that files define keep their
     duplicates, as published scores do; other records are rejected if they repeat one of those.
-
-    Raises SplitError if a split has no labelled record.
     """
     members = defaultdict[str | None, list[Record]](list)
     for record in records:
@@ -59,7 +48,14 @@ def divide(
     for name, number in (split.max_records or {}).items():
         splits[name], surplus = limit_records(splits[name], number)
         rejects += surplus
-    splits = {name: splits[name] for name in ("train", "valid", *split.test_sets)}
+    return {name: splits[name] for name in ("train", "valid", *split.test_sets)}, rejects
+
+
+def require_labelled(splits: Splits, rejects: Sequence[Reject], split: Split) -> None:
+    """Raise WxbError if a split of `divide`, which also returned `rejects`, has no labelled record.
+
+    The message has the cause: rejects, files, or the size of the parts that are divided.
+    """
     for name, records in splits.items():
         if any(record.gold is not None for record in records):
             continue
@@ -69,13 +65,12 @@ def divide(
         elif files := split.file_patterns.get(name):
             cause = f"its files ({', '.join(files)}) have none, so leave them out"
         else:
-            cause = _describe_parts(unique)
-        raise SplitError(
+            divided = [members for n, members in splits.items() if n not in split.file_patterns]
+            cause = _describe_parts([*chain(*divided)])
+        raise WxbError(
             f"the {name} split has no labelled record: {cause};"
-            " add other records, or change `split` of the corpus",
-            rejects,
+            " add other records, or change `split` of the corpus"
         )
-    return splits, rejects
 
 
 def _describe_parts(records: Sequence[Record]) -> str:

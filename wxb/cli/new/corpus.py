@@ -16,7 +16,7 @@ from wxb.cli.options import visible_files
 from wxb.core.errors import WxbError, choices, shortened
 from wxb.core.params.corpora import Corpus
 from wxb.core.params.tasks import corpus_class
-from wxb.corpora.division import CONFLICT, divide, drop_duplicates
+from wxb.corpora.division import CONFLICT, divide, drop_duplicates, require_labelled
 from wxb.corpora.layout import data_files, has_records, is_description, refuse_unsupported
 from wxb.corpora.near import units
 from wxb.corpora.reading import Contents, read_prepared, summarize_rejects
@@ -229,6 +229,7 @@ def summary_table(trial: Contents, corpus: Corpus, seed: int) -> RenderableType:
             rows += [(doubt, escaped(", ".join(names))) for doubt, names in doubts.items() if names]
     try:
         parts = divide(records, corpus.split, max_records=corpus.max_records, seed=seed)
+        require_labelled(*parts, corpus.split)
         reading.check_labels(parts[0], corpus.split)
     except WxbError as error:
         rows.append(("not divided", escaped(str(error), 400)))
