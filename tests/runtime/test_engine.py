@@ -81,4 +81,3 @@ def test_nothing_is_published_without_the_engine():
             engine.require_running("toy@x", watched)
     with pytest.raises(WxbError):
         engine.require_running("toy@x", watched)
-    engine.require_running("toy@x", None)

@@ -72,8 +72,9 @@ def _run_main(verb: str, name: str, main: Main) -> Mapping[str, object]:
     folders = (paths.RAW, paths.CLEAN, paths.MODELS)
     require_valid_links([paths.page(name), *(folder / name for folder in folders)])
     process, before = engine.find(stage), inputs.read(stage)
-    engine.terminate_after(process)
-    publish_checks.append(partial(engine.require_running, stage, process))
+    if process:
+        engine.terminate_after(process)
+        publish_checks.append(partial(engine.require_running, stage, process))
     publish_checks.append(partial(inputs.require_unchanged, stage, before))
     params = load_for_stage()
     kernels.require_portable(params)

@@ -53,16 +53,16 @@ def find(stage: str) -> psutil.Process | None:
     raise WxbError(ENDED.format(stage))
 
 
-def require_running(stage: str, engine: psutil.Process | None) -> None:
+def require_running(stage: str, engine: psutil.Process) -> None:
     """Raise WxbError if the engine of a stage has ended."""
-    if engine is not None and _has_ended(engine):
+    if _has_ended(engine):
         raise WxbError(ENDED.format(stage))
 
 
-def terminate_after(engine: psutil.Process | None) -> None:
+def terminate_after(engine: psutil.Process) -> None:
     """Start a thread that sends SIGTERM once the engine has ended; if ignored, exit with 143."""
 
-    def watch(engine: psutil.Process) -> None:
+    def watch() -> None:
         while not _has_ended(engine):
             time.sleep(SECONDS_BETWEEN)
         print(f"the engine of this stage (process {engine.pid}) has ended", flush=True)
@@ -70,8 +70,7 @@ def terminate_after(engine: psutil.Process | None) -> None:
         time.sleep(GRACE)
         os._exit(128 + signal.SIGTERM)
 
-    if engine is not None:
-        threading.Thread(target=watch, args=(engine,), daemon=True).start()
+    threading.Thread(target=watch, daemon=True).start()
 
 
 def _has_ended(engine: psutil.Process) -> bool:
