@@ -57,8 +57,8 @@ def main(params: Params, name: str) -> dict[str, float]:
     evaluations: dict[str, evaluation.Evaluation] = {}
     metrics: dict[str, float] = {}
     for test_set, by_seed in runs.items():
-        results = zip(*by_seed.values(), strict=True)
-        evaluations[test_set] = evaluation.evaluate(scorer, *results, facts[test_set])
+        rows_by_seed, numbers = zip(*by_seed.values(), strict=True)
+        evaluations[test_set] = evaluation.evaluate(scorer, rows_by_seed, numbers, facts[test_set])
         prefix = "" if test_set == TEST else f"{test_set}_"
         scores = evaluation.metrics(scorer, evaluations[test_set])
         metrics |= {f"{prefix}{key}": value for key, value in scores.items()}
