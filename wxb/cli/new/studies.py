@@ -183,8 +183,8 @@ def add_experiment(
     if changes.get("method") in methods(first["task"]):  # else the schema refuses it
         fields = experiment_class(first["task"], changes["method"]).model_fields
         for group in GROUPS:
-            known = fields[group].annotation.model_fields
-            block[group] = {key: block[group][key] for key in block[group] if key in known}
+            form: Any = fields[group].annotation
+            block[group] = {k: v for k, v in block[group].items() if k in form.model_fields}
     add_block(content, "experiments", name, block)
     members.append(name)
 
