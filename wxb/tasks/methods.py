@@ -2,24 +2,27 @@
 
 A method is a module `wxb/tasks/<task>/<method>.py` with the class of its blocks in params.yaml and
 one subclass of `Method`: of `Network` if it trains a network, of `HeadMethod` if this is a backbone
-with a head. Functions that need a model import torch, as its import slows the stages before.
+with a head, of `FittedMethod` if it fits a model that is no network. Functions that need a network
+import torch, as its import slows the stages before.
 """
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from safetensors.numpy import load_file, save_file
 
 from wxb import tasks
-from wxb.core import paths
+from wxb.core import paths, pretrained
 from wxb.core.errors import WxbError
 from wxb.core.files import read_json, write_json
 from wxb.core.params import experiments
+from wxb.core.pretrained import WEIGHTS
 from wxb.core.progress import track
 from wxb.corpora.records import Record
 from wxb.corpora.text import tokenizers
@@ -39,6 +42,8 @@ Chunks = Iterable[Sequence[Record]]
 # The targets of records, the index where each record's begin, and counts of their gold by status.
 Alignment = tuple[*RaggedColumns, dict[str, int]]
 History = list[dict[str, float]]  # a row for each logged step
+Texts = Mapping[str, Sequence[str]]  # by split
+Labels = Mapping[str, NDArray[Any]]  # indices of labels, or numbers (N,), by split
 LENGTHS = ("max_length", "keep")  # settings of `inputs`
 
 
@@ -85,9 +90,10 @@ class Predictor(ABC):
         return predictor
 
     @classmethod
-    @abstractmethod
     def load_model(cls, folder: Path, settings: Mapping[str, Any], tokenizer: Any) -> Any:
-        """Load the model that `save` wrote to a folder with these settings."""
+        """Load what `save_model` wrote, with these settings: by default the method's `MODEL`."""
+        method: Any = tasks.get(settings["task"]).method(settings["method"])
+        return method.MODEL.from_pretrained(folder)
 
     def save_model(self, folder: Path) -> None:
         """Write the model for `load_model`."""
@@ -136,6 +142,8 @@ class Predictor(ABC):
 
     def size(self, *, trainable: bool = False) -> int:
         """Number of parameters, shared ones once; if `trainable`, without frozen ones."""
+        if isinstance(self.model, FittedModel):
+            return self.model.size(trainable=trainable)
         from wxb.training.backbones.tuning import parameter_count
 
         if not (trainable and self.settings.get("frozen")):
@@ -191,6 +199,42 @@ class GeneratorPredictor(Predictor):
 
         four_bit = settings["four_bit"]
         return Generator.from_pretrained(folder, tokens=len(tokenizer), four_bit=four_bit)
+
+
+@dataclass
+class FittedModel:
+    """A model that is no network. Subclasses are dataclasses of NumPy arrays and JSON values."""
+
+    infinite: ClassVar[Sequence[str]] = ()  # the arrays that may have infinite values
+
+    @property
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """The fields that are arrays."""
+        values = {field.name: getattr(self, field.name) for field in fields(self)}
+        return {k: np.ascontiguousarray(v) for k, v in values.items() if isinstance(v, np.ndarray)}
+
+    def size(self, *, trainable: bool = False) -> int:
+        """Number of parameters: by default all values of the arrays."""
+        return sum(array.size for array in self.arrays.values())
+
+    def save_pretrained(self, folder: Path) -> None:
+        """Write the arrays as safetensors, and each other field to its file `<field>.json`."""
+        folder.mkdir(parents=True, exist_ok=True)
+        arrays = self.arrays
+        save_file(arrays, folder / WEIGHTS)
+        for name in {field.name for field in fields(self)} - {*arrays}:
+            write_json(folder / f"{name}.json", getattr(self, name))
+
+    @classmethod
+    def from_pretrained(cls, folder: Path) -> Self:
+        """Load what `save_pretrained` wrote; WxbError for missing, unknown or non-finite arrays."""
+        file, names = folder / WEIGHTS, {field.name for field in fields(cls)}
+        arrays = load_file(file)
+        values = {n: read_json(path) for n in names if (path := folder / f"{n}.json").exists()}
+        missing = names - {*arrays, *values}
+        pretrained.require_no_faults(file, missing=missing, unexpected={*arrays} - names)
+        pretrained.require_finite(file, {k: arrays[k] for k in {*arrays} - {*cls.infinite}})
+        return cls(**arrays, **values)
 
 
 @dataclass(frozen=True)
@@ -391,6 +435,35 @@ class HeadMethod(Network):
     def model_settings(self, targets: Path) -> dict[str, Any]:
         """The experiment's `model` settings, as `head`."""
         return {"head": self.experiment.model.model_dump()}
+
+
+class FittedMethod(Method):
+    """Fits a `MODEL` to texts with a label or number."""
+
+    MODEL: ClassVar[type[FittedModel]]
+
+    def targets(self, features: Path, chunks: Chunks) -> Alignment:
+        """The index of each record's label, as `label_targets`."""
+        return label_targets(self, chunks)
+
+    def items(self, features: Path, targets: Path, records: Iterable[Record]) -> Any:
+        """Each text with the index of its label, or its number."""
+        columns, _ = read_columns(targets, ["labels"])
+        texts = (record.input for record in records)
+        return [*zip(texts, columns["labels"].tolist(), strict=True)]
+
+    def train(
+        self, backbone: Path, train: Any, valid: Any, *, seed: int, checkpoints: Path, caption: str
+    ) -> tuple[Any, History]:
+        """The model and history that `fit` returns."""
+        splits = {"train": train, "valid": valid}
+        texts = {split: [text for text, _ in items] for split, items in splits.items()}
+        labels = {split: np.array([label for _, label in items]) for split, items in splits.items()}
+        return self.fit(texts, labels, seed=seed, caption=caption)
+
+    @abstractmethod
+    def fit(self, texts: Texts, labels: Labels, *, seed: int, caption: str) -> tuple[Any, History]:
+        """A MODEL of the split `train`, and its history as `train` returns it."""
 
 
 def label_targets(method: Method, chunks: Chunks) -> Alignment:

@@ -14,26 +14,21 @@ from typing import Annotated, Any, Self
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field, PositiveInt
-from safetensors.numpy import load_file, save_file
 
-from wxb.core import pretrained
 from wxb.core.errors import WxbError
-from wxb.core.files import read_json, write_json
 from wxb.core.params import experiments
 from wxb.core.params.section import Section
-from wxb.core.pretrained import WEIGHTS
 from wxb.core.progress import Progress, track
 from wxb.corpora.records import Record
 from wxb.corpora.text import tokenizers
 from wxb.corpora.text.encoded import Encoded, read_columns, read_encoded
-from wxb.tasks.methods import Alignment, Chunks, History, LazyItems, Method, Network
+from wxb.tasks.methods import Alignment, Chunks, FittedModel, History, LazyItems, Method, Network
 from wxb.tasks.ner.models.bio import align, decode_tags, tag_names
 from wxb.tasks.ner.models.predictor import ScoredSpan, SpanFinder
 from wxb.tasks.ner.models.windowed import count_statuses
 from wxb.tasks.ner.models.words import shape
 from wxb.tasks.ner.record import Span
 
-FEATURES = "features.json"
 EDGE = ""  # the word before the first and after the last
 
 
@@ -87,9 +82,11 @@ def word_features(words: Sequence[str], settings: CrfModel) -> list[list[str]]:
     return rows
 
 
-@dataclass(frozen=True)
-class CRF:
+@dataclass
+class CRF(FittedModel):
     """A CRF of K tags and F features. Tags follow each other as in `wxb.tasks.ner.models.bio`."""
+
+    infinite = ("transitions", "first")
 
     features: Sequence[str]  # (F,)
     weights: NDArray[np.float32]  # (F, K)
@@ -192,22 +189,19 @@ class CRF:
             results.append(min(1.0, float(probability)))
         return results
 
-    def save_pretrained(self, folder: Path) -> None:
-        """Write the weights as safetensors, and the features as JSON."""
-        arrays = {name: getattr(self, name) for name in ("weights", "transitions", "first")}
-        save_file({k: np.ascontiguousarray(v) for k, v in arrays.items()}, folder / WEIGHTS)
-        write_json(folder / FEATURES, self.features)
+    def size(self, *, trainable: bool = False) -> int:
+        """Number of weights that are not zero."""
+        finite = np.isfinite(self.transitions) & (self.transitions != 0)
+        return int(np.count_nonzero(self.weights) + finite.sum())
 
     @classmethod
     def from_pretrained(cls, folder: Path) -> Self:
-        """Load what `save_pretrained` wrote; WxbError for non-finite weights, missing features."""
-        arrays = load_file(folder / WEIGHTS)
-        # Impossible transitions are minus infinity.
-        pretrained.require_finite(folder / WEIGHTS, {"weights": arrays["weights"]})
-        features = read_json(folder / FEATURES)
-        if len(features) != len(arrays["weights"]):
-            raise WxbError(f"{folder / FEATURES}: lacks features of the weights; train it again")
-        return cls(features, **arrays)
+        """As for other models; WxbError also for missing features."""
+        model = super().from_pretrained(folder)
+        if len(model.features) != len(model.weights):
+            file = folder / "features.json"
+            raise WxbError(f"{file}: lacks features of the weights; train it again")
+        return model
 
 
 def _words(text: str, encoded: Encoded, index: int) -> list[str]:
@@ -219,16 +213,6 @@ def _words(text: str, encoded: Encoded, index: int) -> list[str]:
 
 class CrfRecognizer(SpanFinder):
     """A trained CRF. The score of a span is its probability."""
-
-    @classmethod
-    def load_model(cls, folder: Path, settings: Mapping[str, Any], tokenizer: Any) -> CRF:
-        """Load the model that `save` wrote to a folder."""
-        return CRF.from_pretrained(folder)
-
-    def size(self, *, trainable: bool = False) -> int:
-        """Number of weights that are not zero."""
-        finite = np.isfinite(self.model.transitions) & (self.model.transitions != 0)
-        return int(np.count_nonzero(self.model.weights) + finite.sum())
 
     def candidates(self, texts: Sequence[str], /, *, caption: str) -> list[list[ScoredSpan]]:
         """The spans of the best tags of each text."""
@@ -257,6 +241,7 @@ class CrfMethod(Method):
 
     experiment: CrfExperiment
     PREDICTOR = CrfRecognizer
+    MODEL = CRF
     encode = Network.encode
 
     def targets(self, features: Path, chunks: Chunks) -> Alignment:

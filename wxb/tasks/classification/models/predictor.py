@@ -111,6 +111,14 @@ class ScratchMethod(Network):
         return {"shape": self.experiment.model.model_dump()}
 
 
+class FittedClassifier(LogitClassifier):
+    """A trained classifier whose model has a function `logits` of texts."""
+
+    def logits(self, texts: Sequence[str], *, caption: str) -> NDArray[np.float64]:
+        """Logits (N, K) of N texts."""
+        return np.asarray(self.model.logits(texts))
+
+
 def cross_entropy(
     logits: NDArray[np.float64], labels: NDArray[np.int64], temperature: float = 1.0
 ) -> float:
