@@ -9,7 +9,7 @@ from typing import Any, get_args
 
 import regex
 
-from wxb.corpora.formats import Raw, raw_records
+from wxb.corpora.formats import raw_records
 from wxb.corpora.layout import decode
 from wxb.corpora.records import RecordError
 from wxb.tasks import recognition
@@ -151,7 +151,7 @@ def _tag_block(files: Files, field_names: FieldNames, flags: Flags) -> Block | N
     known = [flags["gold"]] if "gold" in flags else known
     fits: dict[str, list[Any]] = {}
     for field in known:
-        contents = [conll.with_spans(Raw("", row), Fields(spans=field)).content for row in rows]
+        contents = [conll.with_spans(row, Fields(spans=field)) for row in rows]
         changed = [c for c, row in zip(contents, rows, strict=True) if c is not row]
         fits |= {field: changed} if changed else {}
     read = {f: [c for c in contents if isinstance(c, Mapping)] for f, contents in fits.items()}

@@ -28,11 +28,11 @@ class Reading(reading.Reading):
         if corpus.conll:
             return conll.raw_records(file, corpus.conll)
         raws = formats.raw_records(file, corpus.fields.spans, annotator=corpus.annotator)
-        return (conll.with_spans(raw, corpus.fields) for raw in raws)
+        return (raw._replace(content=conll.with_spans(raw.content, corpus.fields)) for raw in raws)
 
     def input_of(self, raw: Mapping[str, Any], corpus: Corpus) -> str:
         """The text of a raw record, or of its tokens."""
-        content = conll.with_spans(Raw("", raw), corpus.fields).content
+        content = conll.with_spans(raw, corpus.fields)
         return super().input_of(content if isinstance(content, Mapping) else raw, corpus)
 
     def gold_and_repairs(

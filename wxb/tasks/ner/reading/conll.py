@@ -184,34 +184,33 @@ def token_spans(tags: Sequence[Tag]) -> list[tuple[int, int, str]]:
     return spans
 
 
-def with_spans(raw: Raw, fields: Fields) -> Raw:
-    """The record with the text of its tokens and the spans of their tags instead of both.
+def with_spans(content: Any, fields: Fields) -> Any:
+    """The content of a raw record with the text of tokens and the spans of tags instead of both.
 
     `separator` joins the tokens. The tags are those of the field of spans, else of one in TAGS.
-    Unchanged without tokens and tags, and if it has a text. Its content is a RecordError if the
-    tags are numbers, not as in column files, or not as many as the tokens.
+    Unchanged without tokens and tags, and if it has a text. A RecordError if the tags are numbers,
+    not as in column files, or not as many as the tokens.
     """
-    content = raw.content
     if not isinstance(content, Mapping) or fields.input in content:
-        return raw
+        return content
     name = next((name for name in TOKENS if _is_nonempty_list(content.get(name), str)), None)
     lists = [n for n in (fields.spans, *TAGS) if _is_nonempty_list(content.get(n), str | int)]
     if name is None or not lists:
-        return raw
+        return content
     tokens = content[name]
     tag_field = next((field for field in lists if len(content[field]) == len(tokens)), None)
     if tag_field is None:
         detail = f"found {len(tokens)} {name} and {len(content[lists[0]])} {lists[0]}"
-        return raw._replace(content=RecordError("unequal lists", detail))
+        return RecordError("unequal lists", detail)
     tags = content[tag_field]
+    if any(isinstance(tag, int) for tag in tags):
+        return RecordError(NUMBERS, f"found {tags[:5]}; expected their names: {ADVICE}")
     try:
-        if any(isinstance(tag, int) for tag in tags):
-            raise RecordError(NUMBERS, f"found {tags[:5]}; expected their names: {ADVICE}")
         text, spans = to_record([(tokens, [*map(parse_tag, tags)])], separator(tokens)).values()
     except RecordError as error:
-        return raw._replace(content=error)
+        return error
     others = {key: value for key, value in content.items() if key not in (name, tag_field)}
-    return raw._replace(content={**others, fields.input: text, fields.spans: spans})
+    return {**others, fields.input: text, fields.spans: spans}
 
 
 def separator(tokens: Sequence[str]) -> str:
