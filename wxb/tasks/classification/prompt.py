@@ -48,9 +48,7 @@ def truncate(encoded: Any, row: int, text: str, settings: Mapping[str, Any]) -> 
     if settings["keep"] == "start":
         return text[: encoded.starts[first + room]]
     head = room // 4
-    return (
-        f"{text[: encoded.starts[first + head]]}{GAP}{text[encoded.starts[last - room + head] :]}"
-    )
+    return text[: encoded.starts[first + head]] + GAP + text[encoded.starts[last - room + head] :]
 
 
 def prompt_builder(

@@ -44,9 +44,8 @@ def fit_regression(
     known = labels["valid"] != IGNORED
     sizes = np.unique(labels["train"], return_counts=True)[1]
     # A fold needs a record of a class to predict it.
-    folds, splitter = min(settings.folds or 0, int(sizes.max())), None
-    if folds > 1:
-        splitter = StratifiedKFold(folds, shuffle=True, random_state=seed)
+    folds = min(settings.folds or 0, int(sizes.max()))
+    splitter = StratifiedKFold(folds, shuffle=True, random_state=seed) if folds > 1 else None
     fits: list[tuple[float, NDArray[np.float64], NDArray[np.float64]]] = []
     history: History = []
     steps = 0
