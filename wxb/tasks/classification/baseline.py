@@ -52,10 +52,8 @@ class BaselineClassifier(baselines.Baseline, Classifier):
                 shares = {name: float(name == gold[0]) for name in self.labels}
             elif lexicon := self.model.get("lexicon"):
                 odds = exp(sum(sign * lexicon.get(word, 0) for word, sign in signed_words(text)))
-                values = 1 / (1 + odds), odds / (1 + odds)
-                shares = {
-                    n: round(v, PROBABILITY) for n, v in zip(self.labels, values, strict=True)
-                }
+                pairs = zip(self.labels, (1 / (1 + odds), odds / (1 + odds)), strict=True)
+                shares = {name: round(share, PROBABILITY) for name, share in pairs}
             predictions.append(Prediction(max(self.labels, key=shares.__getitem__), shares))
         return predictions
 

@@ -134,9 +134,8 @@ class PromptMethod(Network):
         start = len(template.tokens([question], answer_next=True).ids)
         turns = ([question, message("assistant", label)] for label in self.labels)
         rows = [template.tokens(conversation).ids[start:].tolist() for conversation in turns]
-        begin = [
-            column[0] for column in takewhile(lambda c: len({*c}) == 1, zip(*rows, strict=False))
-        ]
+        shared = takewhile(lambda column: len({*column}) == 1, zip(*rows, strict=False))
+        begin = [column[0] for column in shared]
         answers = [row[len(begin)] for row in rows]
         if len({*answers}) < len(answers):
             raise WxbError(

@@ -97,14 +97,12 @@ def _prompt_builder(
     if instruction is None:
         before, after = special_tokens(tokenizer)
         boundary = token_ids(tokenizer, [answers.BOUNDARY], parse_special=True)[0]
-        return lambda window: np.concatenate(
-            [
-                before,
-                encoded.ids[windows.reads_from[window] : windows.reads_to[window]],
-                after,
-                boundary,
-            ]
-        )
+
+        def bare(window: int) -> NDArray[np.int32]:
+            tokens = encoded.ids[windows.reads_from[window] : windows.reads_to[window]]
+            return np.concatenate([before, tokens, after, boundary])
+
+        return bare
     template = Template.add(tokenizer, OWN)
 
     def prompt(window: int) -> NDArray[np.int32]:
@@ -128,9 +126,8 @@ class GenerativeRecognizer(GeneratorPredictor, Recognizer):
         longest = self.settings["longest"]
         ids, log_probs = self.model.generate(**batch, max_new_tokens=longest, eos=end, pad=pad)
         outputs = []
-        for window, answer, logs in zip(
-            indices, ids.cpu().numpy(), log_probs.cpu().numpy(), strict=True
-        ):
+        rows = zip(indices, ids.cpu().numpy(), log_probs.cpu().numpy(), strict=True)
+        for window, answer, logs in rows:
             length = int(np.argmax(answer == end)) + 1 if end in answer else len(answer)
             answer_text = self.tokenizer.backend_tokenizer.decode(
                 answer[:length][answer[:length] != end].tolist(), skip_special_tokens=False

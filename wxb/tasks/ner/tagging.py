@@ -44,10 +44,8 @@ class TaggingExperiment(Experiment):
     @property
     def traits(self) -> list[str]:
         """Names of the features that the model has, for tables: bidirectional, word features."""
-        traits = {
-            "bidirectional": self.model.bidirectional,
-            "word features": self.model.word_features,
-        }
+        model = self.model
+        traits = {"bidirectional": model.bidirectional, "word features": model.word_features}
         return [trait for trait, setting in traits.items() if setting]
 
 
@@ -58,9 +56,8 @@ def _inputs(
     texts, encoded, windows = inputs
     before, after = special_tokens(tokenizer)
     tokens = slice(windows.reads_from[window], windows.reads_to[window])
-    item: dict[str, NDArray[Any]] = {
-        "input_ids": np.concatenate([before, encoded.ids[tokens], after])
-    }
+    ids = np.concatenate([before, encoded.ids[tokens], after])
+    item: dict[str, NDArray[Any]] = {"input_ids": ids}
     if word_features:
         edges = encoded.starts[tokens], encoded.ends[tokens]
         features = words.features(texts[windows.rows[window]], *edges, word_features)
@@ -172,9 +169,8 @@ class TaggingMethod(WindowedMethod):
         """One item per window: inputs and targets; reads `records` only for word features."""
         encoded, (columns, _) = read_encoded(features), read_columns(targets, self.TARGETS)
         windows = self.windows(encoded)
-        before, after = (
-            np.full(len(ids), IGNORED, np.int8) for ids in special_tokens(self.tokenizer)
-        )
+        special = special_tokens(self.tokenizer)
+        before, after = (np.full(len(ids), IGNORED, np.int8) for ids in special)
         word_features = self.experiment.model.word_features
         texts = [record.input for record in records] if word_features else []
         inputs = WindowedTexts(texts, encoded, windows)

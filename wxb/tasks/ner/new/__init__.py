@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from itertools import pairwise, zip_longest
+from itertools import chain, pairwise, zip_longest
 from pathlib import Path
 from typing import Any, get_args
 
@@ -75,19 +75,16 @@ def _rows_with_parsed_spans(files: Files, name: str) -> Sequence[Row]:
     cells = [cell for cell in recognition.values(files.rows, name) if cell != "[]"]
     if not cells or not isinstance(cells[0], str) or not cells[0].startswith(("[{", "[[", "[(")):
         return files.rows
-    raws = (
-        raw.content for f in files.members for raw in raw_records(f, name, None, files.annotator)
-    )
-    return [raw for raw in raws if isinstance(raw, Mapping)]
+    raws = (raw_records(file, name, None, files.annotator) for file in files.members)
+    return [raw.content for raw in chain(*raws) if isinstance(raw.content, Mapping)]
 
 
 def _keys(span: Mapping[str, Any], flags: Flags) -> dict[str, str]:
     """The keys of a span by the keys of `fields`, as far as they are known."""
     keys = {key: flags[flag] for key, flag in FLAGS.items() if flag in flags}
     for key, known in KEYS.items():
-        names = recognition.matching_fields(
-            [name for name in span if name not in keys.values()], known
-        )
+        others = [name for name in span if name not in keys.values()]
+        names = recognition.matching_fields(others, known)
         if len(names) == 1 and key not in keys:
             keys[key] = names[0]
     return keys
