@@ -13,7 +13,7 @@ BUDGET = {
     "wxb/metrics": 529,
     "wxb/models": 2489,
     "wxb/training": 1562,
-    "wxb/tasks": 9031,
+    "wxb/tasks": 9026,
     "wxb/reporting": 1448,
     "wxb/project": 2922,
     "wxb/cli": 2442,
