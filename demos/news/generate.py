@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cache
 from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -21,6 +20,7 @@ CLASSES = ("real", "fake")  # the order of shares in phrases.yaml
 FOLLOW_UPS = 0.1  # share of articles that repeat the last claim of their publisher
 ADDRESSES = 0.7  # share of a publisher's articles that speak to readers, if it does so at all
 FILLERS = 6  # different ones per publisher
+PHRASES: dict[str, Any] = read_yaml(Path(__file__).with_name("phrases.yaml"))
 
 
 class Publisher(NamedTuple):
@@ -56,28 +56,26 @@ def generate(
 
 def publishers(seed: int) -> list[Publisher]:
     """All publishers, one for each place and noun of phrases.yaml; half are of each class."""
-    phrases = _phrases()
     rng = random.Random(f"{seed}/news/publishers")
-    names = [f"{place} {noun}" for place, noun in product(phrases["places"], phrases["nouns"])]
+    names = [f"{place} {noun}" for place, noun in product(PHRASES["places"], PHRASES["nouns"])]
     rng.shuffle(names)
     return [_publisher(name, index % 2, rng) for index, name in enumerate(names)]
 
 
 def _publisher(name: str, class_index: int, rng: random.Random) -> Publisher:
-    phrases = _phrases()
-    habits = {key: rng.random() < shares[class_index] for key, shares in phrases["habits"].items()}
+    habits = {key: rng.random() < shares[class_index] for key, shares in PHRASES["habits"].items()}
     tone = "shouts" if habits["shouts"] else "plain"
     return Publisher(
         name=name,
         label=CLASSES[class_index],
         size=rng.lognormvariate(0, 0.5),
         habits=habits,
-        words={key: rng.choice(options) for key, options in phrases["words"].items()},
-        dateline=rng.choice(phrases["datelines"]) if habits["dateline"] else "",
-        sign_off=rng.choice(phrases["sign_offs"]) if habits["signs"] else "",
-        titles=rng.sample(phrases["titles"][tone], 2),
-        openings=rng.sample(phrases["openings"][tone], 2),
-        fillers=rng.sample(phrases["fillers"], FILLERS),
+        words={key: rng.choice(options) for key, options in PHRASES["words"].items()},
+        dateline=rng.choice(PHRASES["datelines"]) if habits["dateline"] else "",
+        sign_off=rng.choice(PHRASES["sign_offs"]) if habits["signs"] else "",
+        titles=rng.sample(PHRASES["titles"][tone], 2),
+        openings=rng.sample(PHRASES["openings"][tone], 2),
+        fillers=rng.sample(PHRASES["fillers"], FILLERS),
         length=rng.choice((1, 2, 3)),
     )
 
@@ -106,22 +104,21 @@ def _records(labelled: int, unlabelled: int, seed: int) -> Iterator[dict[str, An
 
 
 def _claim(publisher: Publisher, rng: random.Random) -> str:
-    phrases = _phrases()
     kind = "surprising" if _has("surprising", publisher, rng) else "ordinary"
-    deed = rng.choice(phrases["claims"][kind]).format(**_values(publisher, rng))
-    return f"{rng.choice(phrases['actors'])} {deed}"
+    deed = rng.choice(PHRASES["claims"][kind]).format(**_values(publisher, rng))
+    return f"{rng.choice(PHRASES['actors'])} {deed}"
 
 
 def _text(publisher: Publisher, values: Mapping[str, Any], rng: random.Random) -> str:
     """An article: dateline, claim, source, quote, fillers, question to the reader and sign-off."""
-    phrases, habits = _phrases(), publisher.habits
+    habits = publisher.habits
     kind = "sourced" if _has("sourced", publisher, rng) else "unsourced"
-    middle = [rng.choice(phrases["sources"][kind])]
+    middle = [rng.choice(PHRASES["sources"][kind])]
     middle += rng.sample(publisher.fillers, rng.randint(1, publisher.length))
     if habits["quotes"]:
-        middle.append(rng.choice(phrases["quotes"]))
+        middle.append(rng.choice(PHRASES["quotes"]))
     if habits["addresses"] and rng.random() < ADDRESSES:
-        middle.append(rng.choice(phrases["addresses"]))
+        middle.append(rng.choice(PHRASES["addresses"]))
     rng.shuffle(middle)
     parts = [publisher.dateline + rng.choice(publisher.openings), *middle, publisher.sign_off]
     return " ".join(filter(None, parts)).format(**values)
@@ -129,29 +126,23 @@ def _text(publisher: Publisher, values: Mapping[str, Any], rng: random.Random) -
 
 def _has(content: str, publisher: Publisher, rng: random.Random) -> bool:
     """Whether an article has some kind of content, with the share of its class."""
-    share: float = _phrases()["content"][content][CLASSES.index(publisher.label)]
+    share: float = PHRASES["content"][content][CLASSES.index(publisher.label)]
     return rng.random() < share
 
 
 def _values(publisher: Publisher, rng: random.Random) -> dict[str, Any]:
     """Values for the slots of phrases, but for the claim."""
-    phrases = _phrases()
-    place, place2 = rng.sample(phrases["places"], 2)
+    place, place2 = rng.sample(PHRASES["places"], 2)
     return {
         **publisher.words,
         "name": publisher.name,
         "place": place,
         "place2": place2,
         "PLACE": place.upper(),
-        "day": rng.choice(phrases["days"]),
+        "day": rng.choice(PHRASES["days"]),
         "number": rng.randrange(4, 20),
-        "thing": rng.choice(phrases["things"]),
+        "thing": rng.choice(PHRASES["things"]),
     }
-
-
-@cache
-def _phrases() -> dict[str, Any]:
-    return dict(read_yaml(Path(__file__).with_name("phrases.yaml")))
 
 
 def _capitalized(claim: str) -> str:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
-from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ruamel.yaml import YAML
+from wxb.core.params import read_yaml
 
 DIGITS = "零一二三四五六七八九"
 VOWELS = tuple("aeiou")
+WORDS: dict[str, list[Any]] = read_yaml(Path(__file__).with_name("words.yaml"))
 
 
 class Sentence(NamedTuple):
@@ -46,13 +46,6 @@ class Event(NamedTuple):
     tense: str
 
 
-@cache
-def words() -> dict[str, list[Any]]:
-    """The content of words.yaml, cached."""
-    path = Path(__file__).with_name("words.yaml")
-    return YAML(typ="safe").load(path.read_text(encoding="utf-8"))
-
-
 def sentence(rng: random.Random) -> Sentence:
     """A random sentence; its `construction` is the name of the function that builds it."""
     event = _event(rng)
@@ -77,11 +70,11 @@ def chinese_number(number: int) -> str:
 
 def english_number(number: int) -> str:
     """A number from 1 to 99 in English words."""
-    small: list[str] = words()["numbers"]
+    small: list[str] = WORDS["numbers"]
     if number < len(small):
         return small[number]
     tens, units = divmod(number, 10)
-    word = str(words()["tens"][tens - 2])
+    word = str(WORDS["tens"][tens - 2])
     return f"{word}-{small[units]}" if units else word
 
 
@@ -98,14 +91,14 @@ def _slots(event: Event) -> Event:
 
 
 def _event(rng: random.Random) -> Event:
-    verb = rng.choice(words()["verbs"])
-    noun = rng.choice([n for n in words()["nouns"] if {*n[4]} & {*verb[4]}])
+    verb = rng.choice(WORDS["verbs"])
+    noun = rng.choice([n for n in WORDS["nouns"] if {*n[4]} & {*verb[4]}])
     count = rng.choice([None, 1, 1, rng.randint(2, 10), rng.randint(11, 99)])
     subject, third_person = _subject(rng)
     time, tense = _time(rng)
     place = Phrase("", "")
     if rng.random() < 0.5:
-        chinese, english = rng.choice(words()["places"])
+        chinese, english = rng.choice(WORDS["places"])
         place = Phrase(chinese, english, "{place}")
     object_ = _object(noun, count, rng)
     return Event(subject, third_person, verb, noun, count, object_, place, time, tense)
@@ -114,11 +107,11 @@ def _event(rng: random.Random) -> Event:
 def _subject(rng: random.Random) -> tuple[Phrase, bool]:
     """A subject, and whether it is in the third person singular."""
     if rng.random() < 0.5:
-        chinese, english, third_person = rng.choice(words()["subjects"])
+        chinese, english, third_person = rng.choice(WORDS["subjects"])
         return Phrase(chinese, english, "{name}"), third_person
-    chinese, english = rng.choice(words()["people"])
+    chinese, english = rng.choice(WORDS["people"])
     if rng.random() < 0.5:
-        before, after = rng.choice(words()["clauses"])
+        before, after = rng.choice(WORDS["clauses"])
         return Phrase(
             f"{before}的{chinese}", f"the {english} who {after}", "{clause}的{person}"
         ), True
@@ -127,7 +120,7 @@ def _subject(rng: random.Random) -> tuple[Phrase, bool]:
 
 def _object(noun: Sequence[Any], count: int | None, rng: random.Random) -> Phrase:
     chinese, measure, singular, plural, _ = noun
-    before, adjective = rng.choice(words()["adjectives"]) if rng.random() < 0.4 else ("", "")
+    before, adjective = rng.choice(WORDS["adjectives"]) if rng.random() < 0.4 else ("", "")
     if before:
         chinese = f"{before}{'的' * (len(before) > 1)}{chinese}"
         singular, plural = f"{adjective} {singular}", f"{adjective} {plural}"
@@ -152,7 +145,7 @@ def _object(noun: Sequence[Any], count: int | None, rng: random.Random) -> Phras
 
 def _time(rng: random.Random) -> tuple[Phrase, str]:
     """A time, and its tense."""
-    chinese, english, tense, takes_hour = rng.choice(words()["times"])
+    chinese, english, tense, takes_hour = rng.choice(WORDS["times"])
     if takes_hour and rng.random() < 0.5:
         hour = _hour(rng)
         return Phrase(f"{chinese}{hour.chinese}", f"{hour.english} {english}", "{day}{hour}"), tense

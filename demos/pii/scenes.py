@@ -15,9 +15,8 @@ from functools import cache
 from itertools import chain, product
 from pathlib import Path
 
-from ruamel.yaml import YAML
-
 from demos.pii.values import LOOKALIKES, TYPES
+from wxb.core.params import read_yaml
 
 _TEMPLATES = Path(__file__).parent / "templates"
 _SEGMENT = re.compile(r"\[([^\[\]]*)\]|([^\[\]]+)|(.)", re.DOTALL)
@@ -91,7 +90,7 @@ def load_scenes(language: str) -> dict[str, list[list[Paraphrase]]]:
     """
     scenes: dict[str, list[list[Paraphrase]]] = {}
     for path in sorted((_TEMPLATES / language).iterdir()):
-        content = YAML(typ="safe").load(path.read_text(encoding="utf-8"))
+        content = read_yaml(path)
         if repeated := scenes.keys() & content.keys():
             raise ValueError(f"{path}: another file has {sorted(repeated)}")
         for scene, sentences in content.items():

@@ -17,6 +17,7 @@ from wxb.core.params import read_yaml
 
 LANGUAGES = ("en",)
 CLASSES = ("positive", "negative")
+CONTENT: dict[str, Any] = read_yaml(Path(__file__).with_name("templates.yaml"))
 
 
 class Template(NamedTuple):
@@ -43,23 +44,17 @@ def generate(
 @cache
 def load_templates() -> tuple[Template, ...]:
     """Read all templates; cached."""
-    content = _content()
     either = [
         Template(f"{kind}/{index}", dict.fromkeys(CLASSES, text))
-        for kind, texts in content["either"].items()
+        for kind, texts in CONTENT["either"].items()
         for index, text in enumerate(texts, start=1)
     ]
-    texts = zip(*(content["only"][class_] for class_ in CLASSES), strict=True)
+    texts = zip(*(CONTENT["only"][class_] for class_ in CLASSES), strict=True)
     only = [
         Template(f"only/{index}", dict(zip(CLASSES, pair, strict=True)))
         for index, pair in enumerate(texts, start=1)
     ]
     return (*either, *only)
-
-
-@cache
-def _content() -> dict[str, Any]:
-    return dict(read_yaml(Path(__file__).with_name("templates.yaml")))
 
 
 def _records(labelled: int, unlabelled: int, seed: int) -> Iterator[dict[str, Any]]:
@@ -81,10 +76,9 @@ def _records(labelled: int, unlabelled: int, seed: int) -> Iterator[dict[str, An
 
 def _text(template: str, class_: str, rng: random.Random) -> str:
     """A template with random words in its slots."""
-    content = _content()
-    praise, blame = (rng.sample(content[name], 2) for name in ("praise", "blame"))
+    praise, blame = (rng.sample(CONTENT[name], 2) for name in ("praise", "blame"))
     words, opposites = (praise, blame) if class_ == "positive" else (blame, praise)
-    aspects = rng.sample(content["aspects"], 2)
+    aspects = rng.sample(CONTENT["aspects"], 2)
     text = template.format(
         word=words[0],
         word2=words[1],
