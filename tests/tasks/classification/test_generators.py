@@ -5,7 +5,7 @@ from functools import cache
 import pytest
 
 from demos import news, reviews
-from demos.reviews.generate import load_templates
+from demos.reviews import load_templates
 from tests.project_copy import ROOT
 from wxb.core.params import read_yaml
 from wxb.corpora.division import divide
