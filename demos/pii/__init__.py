@@ -85,7 +85,7 @@ def _lookalikes(language: str) -> list[tuple[str, Wording]]:
         for template, sentences in load_templates(language).items()
         for wordings in sentences
         for wording in wordings
-        if not any(isinstance(piece, Slot) and piece.type for piece in wording)
+        if not any(isinstance(piece, Slot) and piece.is_labelled for piece in wording)
     ]
 
 
@@ -114,6 +114,6 @@ def _render(
         for piece in wording:
             start = len(text)
             text += piece if isinstance(piece, str) else persona.value(piece.kind, piece.digit)
-            if isinstance(piece, Slot) and piece.type:
-                spans.append({"start": start, "end": len(text), "type": piece.type})
+            if isinstance(piece, Slot) and piece.is_labelled:
+                spans.append({"start": start, "end": len(text), "type": piece.kind})
     return text, spans

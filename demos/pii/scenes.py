@@ -15,21 +15,24 @@ from functools import cache
 from itertools import chain, product
 from pathlib import Path
 
-from demos.pii.values import LOOKALIKES, TYPES
 from wxb.core.params import read_yaml
 
 _TEMPLATES = Path(__file__).parent / "templates"
-_SEGMENT = re.compile(r"\[([^\[\]]*)\]|([^\[\]]+)|(.)", re.DOTALL)
-_PIECE = re.compile(r"\{([A-Za-z]+)([2-9]?)\}|([^{}]+)|(.)", re.DOTALL)
+_SEGMENT = re.compile(r"\[([^\[\]]*)\]|([^\[]+|\[)")
+_PIECE = re.compile(r"\{([A-Za-z]+)([2-9]?)\}|([^{]+|\{)")
 
 
 @dataclass(frozen=True)
 class Slot:
-    """A placeholder for a value: its kind, its digit, and its label if it has one."""
+    """A placeholder for a value of a kind, whose name is a label if it is in upper case."""
 
     kind: str
     digit: str  # distinguishes values of one kind
-    type: str | None
+
+    @property
+    def is_labelled(self) -> bool:
+        """Whether its value is labelled with its kind."""
+        return self.kind.isupper()
 
 
 Piece = str | Slot
@@ -41,52 +44,22 @@ VERSIONS = 3  # templates of one scene: as many as a sentence has paraphrases
 
 
 def parse(text: str) -> Paraphrase:
-    """Parse a paraphrase into segments, each a tuple of alternatives of text and slots.
-
-    Raises ValueError for a stray or nested bracket and for an unknown slot.
-    """
-    segments = []
-    for choice, plain, stray in _SEGMENT.findall(text):
-        if stray:
-            raise ValueError(f"stray or nested {stray!r} in template: {text}")
-        options = (plain,) if plain else tuple(choice.split("|"))
-        segments.append(tuple(_pieces(option, text) for option in options))
-    return tuple(segments)
+    """Parse a paraphrase into segments, each a tuple of alternatives of text and slots."""
+    return tuple(
+        tuple(map(_pieces, [plain] if plain else choice.split("|")))
+        for choice, plain in _SEGMENT.findall(text)
+    )
 
 
-def _pieces(option: str, text: str) -> tuple[Piece, ...]:
-    pieces: list[Piece] = []
-    for kind, digit, literal, stray in _PIECE.findall(option):
-        if stray:
-            raise ValueError(f"stray {stray!r} in template: {text}")
-        if literal:
-            pieces.append(literal)
-        elif kind in TYPES:
-            pieces.append(Slot(kind, digit, kind))
-        elif kind in LOOKALIKES:
-            pieces.append(Slot(kind, digit, None))
-        else:
-            raise ValueError(f"unknown slot {{{kind}{digit}}} in template: {text}")
-    return tuple(pieces)
-
-
-def slots(paraphrase: Paraphrase) -> list[Slot]:
-    """All slots of a paraphrase, in the order of its text."""
-    return [
-        piece
-        for segment in paraphrase
-        for option in segment
-        for piece in option
-        if isinstance(piece, Slot)
-    ]
+def _pieces(option: str) -> tuple[Piece, ...]:
+    return tuple(literal or Slot(kind, digit) for kind, digit, literal in _PIECE.findall(option))
 
 
 @cache
 def load_scenes(language: str) -> dict[str, list[list[Paraphrase]]]:
     """Read the scenes of `language`: sentences, each a list of paraphrases; cached.
 
-    Raises ValueError for a malformed paraphrase and for a scene that two files have,
-    FileNotFoundError for an unknown language.
+    Raises ValueError for a scene that two files have, FileNotFoundError for an unknown language.
     """
     scenes: dict[str, list[list[Paraphrase]]] = {}
     for path in sorted((_TEMPLATES / language).iterdir()):

@@ -1,52 +1,12 @@
-"""The types of values and their patterns in each language.
+"""The kinds of values and their patterns in each language.
 
-The tables have alternatives, separated by `|`. In patterns `#` is a digit, `@` a digit other than
-zero and `?` a capital letter.
+Labelled kinds are in upper case. The tables have alternatives, separated by `|`. In patterns `#` is
+a digit, `@` a digit other than zero and `?` a capital letter.
 """
 
 from functools import cache
 
 LANGUAGES = ("en", "zh")
-
-# Labelled slots, and unlabelled ones that look like them.
-TYPES = (
-    "AGE",
-    "BUILDINGNUM",
-    "CITY",
-    "CREDITCARDNUMBER",
-    "DATE",
-    "DRIVERLICENSENUM",
-    "EMAIL",
-    "GENDER",
-    "GIVENNAME",
-    "IDCARDNUM",
-    "PASSPORTNUM",
-    "SEX",
-    "SOCIALNUM",
-    "STREET",
-    "SURNAME",
-    "TAXNUM",
-    "TELEPHONENUM",
-    "TIME",
-    "TITLE",
-    "ZIPCODE",
-)
-LOOKALIKES = (
-    "amount",
-    "brandname",
-    "company",
-    "flight",
-    "order",
-    "percent",
-    "price",
-    "product",
-    "quantity",
-    "room",
-    "score",
-    "version",
-    "website",
-    "year",
-)
 
 # Patterns of all languages, then of each language.
 COMMON = {

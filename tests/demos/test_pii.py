@@ -7,9 +7,11 @@ from hypothesis import strategies as st
 
 from demos.pii import generate
 from demos.pii.persona import Persona
-from demos.pii.scenes import load_scenes, load_templates, wording_text
-from demos.pii.values import LANGUAGES, TYPES
+from demos.pii.scenes import Slot, load_scenes, load_templates, wording_text
+from demos.pii.values import LANGUAGES
 
+WORDINGS = chain(*chain(*load_templates("en").values()))
+TYPES = {p.kind for p in chain(*WORDINGS) if isinstance(p, Slot) and p.is_labelled}
 each_language = pytest.mark.parametrize("language", LANGUAGES)
 
 
