@@ -12,8 +12,7 @@ from demos.pii.values import (
     DATES,
     DAY_PARTS,
     DOMAIN_WORDS,
-    DOUBLE_GIVEN_SHARE,
-    DOUBLE_SURNAME_SHARE,
+    DOUBLE_SHARE,
     JOINTS,
     MONTHS,
     PATTERNS,
@@ -78,16 +77,16 @@ class Persona:
         )
 
     def _given(self, digit: str) -> str:
-        pool, joint = self._pools.given[self._sex(digit)], JOINTS[self._language][1]
-        return self._draw_names(pool, joint, DOUBLE_GIVEN_SHARE[self._language])
+        return self._draw_names(self._pools.given[self._sex(digit)], JOINTS[self._language][1])
 
     def _surname(self, digit: str) -> str:
-        joint, share = JOINTS[self._language][0], DOUBLE_SURNAME_SHARE[self._language]
-        return self._draw_names(self._pools.surname, joint, share)
+        return self._draw_names(self._pools.surname, JOINTS[self._language][0])
 
-    def _draw_names(self, pool: tuple[str, ...], joint: str, double_share: float) -> str:
+    def _draw_names(self, pool: tuple[str, ...], joint: str) -> str:
+        """A random name of a pool, or sometimes two with a joint between them."""
         name = self._draw_name(pool)
-        return name + joint + self._draw_name(pool) if self._rng.random() < double_share else name
+        is_double = self._rng.random() < DOUBLE_SHARE[self._language]
+        return name + joint + self._draw_name(pool) if is_double else name
 
     def _city(self, digit: str) -> str:
         return self._draw_name(self._pools.city)
@@ -101,10 +100,8 @@ class Persona:
 
     def _email(self, digit: str) -> str:
         rng = self._rng
-        given, surname = (
-            _fold(self.value("GIVENNAME", digit)),
-            _fold(self.value("SURNAME", digit)),
-        )
+        given = _fold(self.value("GIVENNAME", digit))
+        surname = _fold(self.value("SURNAME", digit))
         handle = rng.choice(self._pools.handle)
         names = (f"{given}.{surname}", f"{given[:1]}{surname}", f"{surname}_{given}", handle)
         local = rng.choice(names) if given and surname else _fold(handle)
@@ -118,9 +115,8 @@ class Persona:
         return f"{start}{self._domain()}.{self._pick(RESERVED_DOMAINS)}"
 
     def _age(self, digit: str) -> str:
-        return str(
-            self._rng.randrange(18, 80) if self._rng.random() < 0.8 else self._rng.randrange(1, 99)
-        )
+        ages = (18, 80) if self._rng.random() < 0.8 else (1, 99)
+        return str(self._rng.randrange(*ages))
 
     def _date(self, digit: str) -> str:
         rng = self._rng

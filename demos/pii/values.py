@@ -114,7 +114,7 @@ BY_SEX = {
 }
 
 MONTHS = {
-    "en": ("January|February|March|April|May|June|July|August|September|October|November|December"),
+    "en": "January|February|March|April|May|June|July|August|September|October|November|December",
     "zh": "一月|二月|三月|四月|五月|六月|七月|八月|九月|十月|十一月|十二月",
 }
 DATES = {
@@ -136,8 +136,7 @@ DAY_PARTS = {"en": "am|pm|pm", "zh": "上午|下午|晚上"}
 
 # Separators of double surnames and of double given names.
 JOINTS = {"en": ("-", " "), "zh": ("", "")}
-DOUBLE_SURNAME_SHARE = {"en": 0.06, "zh": 0.0}
-DOUBLE_GIVEN_SHARE = {"en": 0.06, "zh": 0.0}
+DOUBLE_SHARE = {"en": 0.06, "zh": 0.0}
 
 DOMAIN_WORDS = "mail|post|web|inbox|letter|net|fast|blue|home|office|cloud|nova"
 # Reserved by RFC 2606, so that no address or website is real.
