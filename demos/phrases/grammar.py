@@ -28,7 +28,7 @@ class Phrase(NamedTuple):
     """A part of a sentence in both languages, and its slots in a template."""
 
     chinese: str
-    english: str
+    english: str = ""
     template: str = ""
 
 
@@ -81,12 +81,12 @@ def english_number(number: int) -> str:
 def _slots(event: Event) -> Event:
     """An event with slots instead of words."""
     return event._replace(
-        subject=Phrase(event.subject.template, ""),
+        subject=Phrase(event.subject.template),
         verb=["{verb}", *event.verb[1:]],
         noun=["{noun}", "{measure}", *event.noun[2:]],
-        object=Phrase(event.object.template, ""),
-        place=Phrase(event.place.template, ""),
-        time=Phrase(event.time.template, ""),
+        object=Phrase(event.object.template),
+        place=Phrase(event.place.template),
+        time=Phrase(event.time.template),
     )
 
 
@@ -96,7 +96,7 @@ def _event(rng: random.Random) -> Event:
     count = rng.choice([None, 1, 1, rng.randint(2, 10), rng.randint(11, 99)])
     subject, third_person = _subject(rng)
     time, tense = _time(rng)
-    place = Phrase("", "")
+    place = Phrase("")
     if rng.random() < 0.5:
         chinese, english = rng.choice(WORDS["places"])
         place = Phrase(chinese, english, "{place}")
@@ -187,7 +187,7 @@ def _auxiliary(event: Event) -> str:
     return {"past": "did", "future": "will"}[event.tense]
 
 
-def _english_verb(event: Event, *, third_person: bool) -> str:
+def _english_verb(event: Event) -> str:
     """The English verb in its tense."""
     _, base, present, past, _ = event.verb
     match event.tense:
@@ -195,105 +195,62 @@ def _english_verb(event: Event, *, third_person: bool) -> str:
             return str(past)
         case "future":
             return f"will {base}"
-    return str(present if third_person else base)
+    return str(present if event.third_person else base)
 
 
-def _join(*parts: str) -> str:
-    return " ".join(filter(None, parts))
+def _chinese(event: Event, *, negated: bool = False) -> str:
+    """The Chinese clause of an event, without its final mark."""
+    verb = _chinese_verb(event, negated=negated)
+    before = f"{event.time.chinese}{event.subject.chinese}{event.place.chinese}"
+    return f"{before}{verb}{event.object.chinese}"
+
+
+def _english(event: Event, verb: str, *before: str) -> str:
+    """The English clause of an event with a verb, after the words before it."""
+    after = (event.object.english, event.place.english, event.time.english)
+    return " ".join(filter(None, [*before, event.subject.english, verb, *after]))
 
 
 def _statement(event: Event) -> Phrase:
-    e = event
-    return Phrase(
-        f"{e.time.chinese}{e.subject.chinese}{e.place.chinese}{_chinese_verb(e)}{e.object.chinese}。",
-        _join(
-            e.subject.english,
-            _english_verb(e, third_person=e.third_person),
-            e.object.english,
-            e.place.english,
-            e.time.english,
-        )
-        + ".",
-    )
+    return Phrase(f"{_chinese(event)}。", f"{_english(event, _english_verb(event))}.")
 
 
 def _negation(event: Event) -> Phrase:
-    e = event
-    verb = _chinese_verb(e, negated=True)
-    return Phrase(
-        f"{e.time.chinese}{e.subject.chinese}{e.place.chinese}{verb}{e.object.chinese}。",
-        _join(
-            e.subject.english,
-            f"{_auxiliary(e)} not {e.verb[1]}",
-            e.object.english,
-            e.place.english,
-            e.time.english,
-        )
-        + ".",
-    )
+    verb = f"{_auxiliary(event)} not {event.verb[1]}"
+    return Phrase(f"{_chinese(event, negated=True)}。", f"{_english(event, verb)}.")
 
 
-def _question(event: Event, word: str, *, object: str, place: str, time: str) -> str:
-    """An English question that begins with a word, or with the auxiliary verb if it is empty."""
-    return _join(word, _auxiliary(event), event.subject.english, event.verb[1], object, place, time)
+def _question(event: Event, *words: str) -> str:
+    """An English question that begins with some words, then the auxiliary verb."""
+    return f"{_english(event, event.verb[1], *words, _auxiliary(event))}?"
 
 
 def _whether(event: Event) -> Phrase:
-    e = event
-    question = _question(e, "", object=e.object.english, place=e.place.english, time=e.time.english)
-    return Phrase(
-        f"{e.time.chinese}{e.subject.chinese}{e.place.chinese}{_chinese_verb(e)}{e.object.chinese}吗？",
-        f"{question}?",
-    )
+    return Phrase(f"{_chinese(event)}吗？", _question(event))
 
 
 def _who(event: Event) -> Phrase:
-    e = event
-    question = _join(
-        "who",
-        _english_verb(e, third_person=True),
-        e.object.english,
-        e.place.english,
-        e.time.english,
-    )
-    return Phrase(
-        f"{e.time.chinese}谁{e.place.chinese}{_chinese_verb(e)}{e.object.chinese}？", f"{question}?"
-    )
+    asked = event._replace(subject=Phrase("谁", "who"), third_person=True)
+    return Phrase(f"{_chinese(asked)}？", f"{_english(asked, _english_verb(asked))}?")
 
 
 def _what(event: Event) -> Phrase:
-    e = event
-    question = _question(e, "what", object="", place=e.place.english, time=e.time.english)
-    return Phrase(
-        f"{e.time.chinese}{e.subject.chinese}{e.place.chinese}{_chinese_verb(e)}什么？",
-        f"{question}?",
-    )
+    asked = event._replace(object=Phrase("什么"))
+    return Phrase(f"{_chinese(asked)}？", _question(asked, "what"))
 
 
 def _where(event: Event) -> Phrase:
-    e = event
-    question = _question(e, "where", object=e.object.english, place="", time=e.time.english)
-    return Phrase(
-        f"{e.time.chinese}{e.subject.chinese}在哪里{_chinese_verb(e)}{e.object.chinese}？",
-        f"{question}?",
-    )
+    asked = event._replace(place=Phrase("在哪里"))
+    return Phrase(f"{_chinese(asked)}？", _question(asked, "where"))
 
 
 def _when(event: Event) -> Phrase:
-    e = event
-    question = _question(e, "when", object=e.object.english, place=e.place.english, time="")
-    return Phrase(
-        f"{e.subject.chinese}什么时候{e.place.chinese}{_chinese_verb(e)}{e.object.chinese}？",
-        f"{question}?",
-    )
+    subject = Phrase(f"{event.subject.chinese}什么时候", event.subject.english)
+    asked = event._replace(subject=subject, time=Phrase(""))
+    return Phrase(f"{_chinese(asked)}？", _question(asked, "when"))
 
 
 def _how_many(event: Event) -> Phrase:
-    e = event
-    word = f"how many {e.noun[3]}"
-    question = _question(e, word, object="", place=e.place.english, time=e.time.english)
-    many = f"几{e.noun[1]}{e.noun[0]}"
-    return Phrase(
-        f"{e.time.chinese}{e.subject.chinese}{e.place.chinese}{_chinese_verb(e)}{many}？",
-        f"{question}?",
-    )
+    chinese, measure, _, plural, _ = event.noun
+    asked = event._replace(object=Phrase(f"几{measure}{chinese}"))
+    return Phrase(f"{_chinese(asked)}？", _question(asked, "how many", plural))
