@@ -91,7 +91,11 @@ def _records(labelled: int, unlabelled: int, seed: int) -> Iterator[dict[str, An
             if publisher.name not in last_claims or rng.random() >= FOLLOW_UPS:
                 last_claims[publisher.name] = _claim(publisher, rng)
             claim = last_claims[publisher.name]
-            values = {**_values(publisher, rng), "claim": claim, "Claim": _capitalized(claim)}
+            values = {
+                **_values(publisher, rng),
+                "claim": claim,
+                "Claim": claim[0].upper() + claim[1:],
+            }
             yield {
                 "id": f"en-{letter}-{index + 1:06}",
                 "title": rng.choice(publisher.titles).format(**values, CLAIM=claim.upper()),
@@ -143,7 +147,3 @@ def _values(publisher: Publisher, rng: random.Random) -> dict[str, Any]:
         "number": rng.randrange(4, 20),
         "thing": rng.choice(PHRASES["things"]),
     }
-
-
-def _capitalized(claim: str) -> str:
-    return claim[0].upper() + claim[1:]
