@@ -29,31 +29,19 @@ UNITS = {  # kinds that convert a unit, and their factors
 }
 # Kinds whose answers follow neither from the question nor from a rule.
 RECALL = ("opposite", "category", "weekday-after", "weekday-before", "month-after", "month-before")
-# The format of the answer by kind of question; see wxb/tasks/chat/record/checking.py.
-KINDS = {
-    "plus": "number",
-    "minus": "number",
-    "next": "number",
-    "previous": "number",
-    "larger": "number",
-    "smaller": "number",
-    **dict.fromkeys(UNITS, "number"),
-    "date-after": "date",
-    "date-before": "date",
-    "spelling": "letters",
-    "first-letter": "letters",
-    "last-letter": "letters",
-    "first-word": "text",
-    "second-word": "text",
-    "third-word": "text",
-    "last-word": "text",
-    "three-words": "words 3",
-    "who": "text",
-    "where": "text",
-    "many": "number",
-    "what": "text",
-    **dict.fromkeys(RECALL, "text"),
+# The kinds of question by the format of their answers; see wxb/tasks/chat/record/checking.py.
+FORMATS = {
+    "number": ("plus", "minus", "next", "previous", "larger", "smaller", "many", *UNITS),
+    "date": ("date-after", "date-before"),
+    "letters": ("spelling", "first-letter", "last-letter"),
+    "words 3": ("three-words",),
+    "text": (
+        *("first-word", "second-word", "third-word", "last-word"),
+        *("who", "where", "what"),
+        *RECALL,
+    ),
 }
+KINDS = {kind: format_ for format_, kinds in FORMATS.items() for kind in kinds}
 WORDS = read_yaml(Path(__file__).with_name("words.yaml"))
 MOST = 60  # facts of a kind in a language
 SUMMANDS, NUMBERS = 30, 160  # upper bounds of numbers
