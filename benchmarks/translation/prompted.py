@@ -27,7 +27,7 @@ from wxb.models.decoding import search_targets
 from wxb.project import benchmarks, trained
 from wxb.tasks.translation import metrics
 from wxb.tasks.translation.models.predictor import Translator
-from wxb.tasks.translation.models.seq2seq import Seq2SeqModel, build_network
+from wxb.tasks.translation.models.seq2seq import Seq2SeqModel
 from wxb.tasks.translation.record import LABELLING
 from wxb.training.batches import collate
 
@@ -120,9 +120,8 @@ def untrained(predictor: Translator) -> Translator:
     """The same translator with random weights."""
     settings = predictor.settings
     torch.manual_seed(0)
-    network = build_network(settings["shape"], settings["special"], settings["max_length"])
-    options = {"longest": settings["longest"], "shape": settings["shape"]}
-    model = Seq2SeqModel(network, predictor.tokenizer, **options)
+    options = settings["shape"], settings["special"], settings["max_length"]
+    model = Seq2SeqModel(predictor.tokenizer, *options)
     return type(predictor)(model, predictor.tokenizer, **settings)
 
 

@@ -8,7 +8,7 @@ from demos.phrases import generate
 from tests import training_steps
 from wxb.corpora.text import tokenizers
 from wxb.tasks.translation.models.predictor import special_ids_and_size
-from wxb.tasks.translation.models.seq2seq import Seq2SeqModel, build_network
+from wxb.tasks.translation.models.seq2seq import Seq2SeqModel
 from wxb.tasks.translation.seq2seq import Decoder, Recurrent, Transformer
 
 LONGEST = 20
@@ -34,10 +34,10 @@ def random_model(name, *, seed=0, std=0.4):
     """A model whose random weights are large enough for clear differences of probability."""
     torch.manual_seed(seed)
     shape = SHAPES[name].model_dump()
-    network = build_network(shape, special_ids_and_size(tokenizer()), LONGEST)
-    for parameter in network.parameters():
+    model = Seq2SeqModel(tokenizer(), shape, special_ids_and_size(tokenizer()), LONGEST)
+    for parameter in model.parameters():
         torch.nn.init.normal_(parameter, std=std)
-    return Seq2SeqModel(network.double(), tokenizer(), longest=LONGEST, shape=shape).eval()
+    return model.double().eval()
 
 
 def experiment(name="transformer", **changes):

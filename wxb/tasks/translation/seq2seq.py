@@ -158,11 +158,10 @@ class Seq2SeqMethod(Network):
 
     def model(self, backbone: Path) -> Seq2SeqModel:
         """A model with random weights; seed torch first. The backbone is not used."""
-        from wxb.tasks.translation.models.seq2seq import Seq2SeqModel, build_network
+        from wxb.tasks.translation.models.seq2seq import Seq2SeqModel
 
-        shape, length = self.experiment.model.model_dump(), self.experiment.encoding.max_length
-        network = build_network(shape, special_ids_and_size(self.tokenizer), length)
-        return Seq2SeqModel(network, self.tokenizer, longest=length, shape=shape)
+        shape, special = self.experiment.model.model_dump(), special_ids_and_size(self.tokenizer)
+        return Seq2SeqModel(self.tokenizer, shape, special, self.experiment.encoding.max_length)
 
     @staticmethod
     def compute_metrics(statistics: NDArray[Any], labels: NDArray[Any]) -> dict[str, float]:

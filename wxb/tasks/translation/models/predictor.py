@@ -46,11 +46,11 @@ class Translator(TranslationPredictor):
     @classmethod
     def load_model(cls, folder: Path, settings: Mapping[str, Any], tokenizer: Any) -> Any:
         """Load the model that `save` wrote to a folder, still in training mode."""
-        from wxb.tasks.translation.models.seq2seq import Seq2SeqModel, build_network
+        from wxb.tasks.translation.models.seq2seq import Seq2SeqModel
 
-        shape = settings["shape"]
-        network = build_network(shape, settings["special"], settings["max_length"])
-        model = Seq2SeqModel(network, tokenizer, longest=settings["longest"], shape=shape)
+        model = Seq2SeqModel(
+            tokenizer, settings["shape"], settings["special"], settings["max_length"]
+        )
         model.load_weights(folder)
         return model
 

@@ -54,18 +54,18 @@ def build_network(shape: Mapping[str, Any], special: Mapping[str, int], max_leng
 class Seq2SeqModel(nn.Module):
     """A translation network with its tokenizer, which validation decodes with.
 
-    The Trainer sets `updates`, on which teacher forcing depends if `shape` has a
-    `teacher_forcing_decay`.
+    The arguments are those of `build_network`. The Trainer sets `updates`, on which teacher forcing
+    depends if `shape` has a `teacher_forcing_decay`.
     """
 
     updates = 0
 
     def __init__(
-        self, model: Any, tokenizer: Any, *, longest: int, shape: Mapping[str, Any]
+        self, tokenizer: Any, shape: Mapping[str, Any], special: Mapping[str, int], max_length: int
     ) -> None:
         super().__init__()
-        self.model = model
-        self.tokenizer, self.longest, self.shape = tokenizer, longest, dict(shape)
+        self.model = build_network(shape, special, max_length)
+        self.tokenizer, self.shape, self.max_length = tokenizer, shape, max_length
 
     def forward(
         self,
@@ -83,7 +83,7 @@ class Seq2SeqModel(nn.Module):
         if self.training:
             return {"loss": loss}
         # A translation far longer than its label is wrong however it ends.
-        longest = min(self.longest, 2 * labels.shape[1] + 8)
+        longest = min(self.max_length, 2 * labels.shape[1] + 8)
         sources = input_ids, attention_mask
         best = search_targets(self.model, *sources, max_new_tokens=longest).tokens[:, 0]
         predicted, references = self._texts(best), self._texts(targets)
