@@ -2,7 +2,6 @@
 
 import random
 import re
-from collections.abc import Callable
 
 from demos.pii.pools import load_pools
 from demos.pii.values import (
@@ -43,9 +42,26 @@ class Persona:
         return self._values[key]
 
     def _draw(self, kind: str, digit: str) -> str:
-        language = self._language
-        if method := _METHODS.get(kind):
-            return method(self, digit)
+        language, pools = self._language, self._pools
+        match kind:
+            case "AGE":
+                return self._age()
+            case "CITY":
+                return self._draw_name(pools.city)
+            case "DATE":
+                return self._date()
+            case "EMAIL":
+                return self._email(digit)
+            case "GIVENNAME":
+                return self._draw_names(pools.given[self._sex(digit)], JOINTS[language][1])
+            case "STREET":
+                return self._draw_name(pools.street)
+            case "SURNAME":
+                return self._draw_names(pools.surname, JOINTS[language][0])
+            case "TIME":
+                return self._time()
+            case "website":
+                return self._website()
         if kind in BY_SEX[language]:
             return self._pick(BY_SEX[language][kind][self._sex(digit)])
         if kind in COMPOSED[language]:
@@ -76,23 +92,11 @@ class Persona:
             city=self._draw_name(pools.city),
         )
 
-    def _given(self, digit: str) -> str:
-        return self._draw_names(self._pools.given[self._sex(digit)], JOINTS[self._language][1])
-
-    def _surname(self, digit: str) -> str:
-        return self._draw_names(self._pools.surname, JOINTS[self._language][0])
-
     def _draw_names(self, pool: tuple[str, ...], joint: str) -> str:
         """A random name of a pool, or sometimes two with a joint between them."""
         name = self._draw_name(pool)
         is_double = self._rng.random() < DOUBLE_SHARE[self._language]
         return name + joint + self._draw_name(pool) if is_double else name
-
-    def _city(self, digit: str) -> str:
-        return self._draw_name(self._pools.city)
-
-    def _street(self, digit: str) -> str:
-        return self._draw_name(self._pools.street)
 
     def _domain(self) -> str:
         name = _fold(self._draw_name(self._pools.surname)) or self._pick(DOMAIN_WORDS)
@@ -110,15 +114,15 @@ class Persona:
         host = self._pick(DOMAIN_WORDS) if rng.random() < 0.5 else self._domain()
         return f"{local}@{host}.{self._pick(RESERVED_DOMAINS)}"
 
-    def _website(self, digit: str) -> str:
+    def _website(self) -> str:
         start = self._rng.choice(["www.", "", "https://"])
         return f"{start}{self._domain()}.{self._pick(RESERVED_DOMAINS)}"
 
-    def _age(self, digit: str) -> str:
+    def _age(self) -> str:
         ages = (18, 80) if self._rng.random() < 0.8 else (1, 99)
         return str(self._rng.randrange(*ages))
 
-    def _date(self, digit: str) -> str:
+    def _date(self) -> str:
         rng = self._rng
         day, month = rng.randrange(1, 29), rng.randrange(1, 13)
         year = rng.randrange(2016, 2029) if rng.random() < 0.6 else rng.randrange(1940, 2016)
@@ -134,7 +138,7 @@ class Persona:
             dd=f"{day:02}",
         )
 
-    def _time(self, digit: str) -> str:
+    def _time(self) -> str:
         rng = self._rng
         hour = rng.randrange(6, 23)
         return self._pick(TIMES[self._language]).format(
@@ -144,19 +148,6 @@ class Persona:
             mi=f"{rng.randrange(0, 60, 5):02}",
             part=options(DAY_PARTS[self._language])[(hour >= 12) + (hour >= 18)],
         )
-
-
-_METHODS: dict[str, Callable[[Persona, str], str]] = {
-    "AGE": Persona._age,
-    "CITY": Persona._city,
-    "DATE": Persona._date,
-    "EMAIL": Persona._email,
-    "GIVENNAME": Persona._given,
-    "STREET": Persona._street,
-    "SURNAME": Persona._surname,
-    "TIME": Persona._time,
-    "website": Persona._website,
-}
 
 
 def _fill(pattern: str, rng: random.Random) -> str:
