@@ -5,6 +5,7 @@ import re
 
 from demos.pii.pools import load_pools
 from demos.pii.values import (
+    ALPHABETS,
     BY_SEX,
     COMMON,
     COMPOSED,
@@ -152,17 +153,11 @@ class Persona:
 
 def _fill(pattern: str, rng: random.Random) -> str:
     """Fill a pattern of values.py with random digits and letters."""
-    out = []
+    text = ""
     for char in pattern:
-        if char == "#":
-            out.append(str(int(rng.random() * 10)))
-        elif char == "@":
-            out.append(str(1 + int(rng.random() * 9)))
-        elif char == "?":
-            out.append("ABCDEFGHJKLMNPRSTUVWXYZ"[int(rng.random() * 23)])
-        else:
-            out.append(char)
-    return "".join(out)
+        alphabet = ALPHABETS.get(char)
+        text += alphabet[int(rng.random() * len(alphabet))] if alphabet else char
+    return text
 
 
 def _fold(text: str) -> str:

@@ -1,12 +1,14 @@
 """The kinds of values and their patterns in each language.
 
-Labelled kinds are in upper case. The tables have alternatives, separated by `|`. In patterns `#` is
-a digit, `@` a digit other than zero and `?` a capital letter.
+Labelled kinds are in upper case. The tables have alternatives, separated by `|`.
 """
 
 from functools import cache
 
 LANGUAGES = ("en", "zh")
+
+# The characters that a character of a pattern stands for.
+ALPHABETS = {"#": "0123456789", "@": "123456789", "?": "ABCDEFGHJKLMNPRSTUVWXYZ"}
 
 # Patterns of all languages, then of each language.
 COMMON = {
