@@ -7,14 +7,13 @@ words, plurals, tenses and questions.
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 from demos.phrases.grammar import sentence
 
 LANGUAGES = ("en", "zh")
-CONTRACTIONS = {" did not ": " didn't ", " does not ": " doesn't ", " do not ": " don't "}
-CONTRACTIONS |= {" will not ": " won't "}
 
 
 def generate(
@@ -54,6 +53,4 @@ def _pairs(count: int, rng: random.Random) -> Iterator[dict[str, Any]]:
 
 def _contract(english: str) -> str:
     """An English sentence with contractions."""
-    for long, short in CONTRACTIONS.items():
-        english = english.replace(long, short)
-    return english
+    return re.sub(r"\b(did|does|do) not\b", r"\1n't", english).replace("will not", "won't")
