@@ -5,8 +5,6 @@ ordinary claims and named sources more often. Both overlap between classes. The 
 style is drawn without regard to the class, so it identifies publishers and nothing else.
 """
 
-from __future__ import annotations
-
 import random
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import product

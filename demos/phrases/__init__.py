@@ -4,8 +4,6 @@ Each phrase is generated in both languages at once. The languages differ in word
 words, plurals, tenses and questions.
 """
 
-from __future__ import annotations
-
 import random
 import re
 from collections.abc import Iterator, Sequence

@@ -1,7 +1,5 @@
 """A grammar of two languages at once: sentences about what people do with things."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Sequence
 from pathlib import Path

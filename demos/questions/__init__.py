@@ -4,8 +4,6 @@ Each fact is in at most one question, so no two questions share a fact or a pass
 facts is in no text, so a test set can hold facts that a model never read.
 """
 
-from __future__ import annotations
-
 import random
 from collections.abc import Iterator, Sequence
 from itertools import zip_longest

@@ -1,7 +1,5 @@
 """The facts that questions ask about, by kind of question."""
 
-from __future__ import annotations
-
 import random
 import zlib
 from collections.abc import Mapping, Sequence

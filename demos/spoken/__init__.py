@@ -3,8 +3,6 @@
 eSpeak NG is a formant synthesizer. A model that transcribes it well may fail on people.
 """
 
-from __future__ import annotations
-
 import random
 from collections.abc import Iterator, Sequence
 from io import BytesIO

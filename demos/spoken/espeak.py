@@ -1,7 +1,5 @@
 """Speech of eSpeak NG, a formant synthesizer, from the package `espeakng-loader`."""
 
-from __future__ import annotations
-
 import ctypes
 import shutil
 from collections.abc import Iterable, Iterator, Mapping

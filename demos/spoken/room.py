@@ -1,7 +1,5 @@
 """Simulated rooms: echo and noise for clean speech."""
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 from scipy.fft import next_fast_len

@@ -4,8 +4,6 @@ Words of two characters differ in both from others of their list. Sentences can 
 word and still by more than one character.
 """
 
-from __future__ import annotations
-
 import hashlib
 import random
 import re

@@ -1,7 +1,5 @@
 """Random voices: variants of eSpeak NG's voice, each with its own vocal tract, pitch and speed."""
 
-from __future__ import annotations
-
 import random
 from typing import NamedTuple
 
