@@ -15,10 +15,10 @@ import numpy as np
 from wxb.core.params import experiments
 from wxb.corpora.records import Record
 from wxb.corpora.text.encoded import IGNORED, RaggedColumns, join_rows, read_columns, write_chunks
-from wxb.corpora.text.templates import Template, Tokens, message
+from wxb.corpora.text.templates import Template, Tokens
 from wxb.tasks.chat.models import predictor
 from wxb.tasks.chat.params import Prediction
-from wxb.tasks.chat.record.conversation import deserialize
+from wxb.tasks.chat.record.conversation import with_answer
 from wxb.tasks.methods import Alignment, Chunks, Items, Network, summarize_tokens
 
 if TYPE_CHECKING:
@@ -83,8 +83,8 @@ class SftMethod(Network):
     def _ids_and_generated(self, records: Sequence[Record]) -> RaggedColumns:
         rows = []
         for record in records:
-            turns = [*deserialize(record.input), message("assistant", record.gold["text"])]
-            kept = self.template.truncate(turns, self.experiment.encoding.max_length)
+            max_length = self.experiment.encoding.max_length
+            kept = self.template.truncate(with_answer(record), max_length)
             rows.append(kept.tokens or Tokens(np.zeros(0, np.int32), np.zeros(0, np.bool_)))
         ids, row_splits = join_rows([row.ids for row in rows], np.int32)
         generated, _ = join_rows([row.generated for row in rows], np.int8)
@@ -100,7 +100,7 @@ class SftMethod(Network):
         counts = {"gold": 0, "kept": 0, "shortened": 0, "lost": 0}
         records = (record for chunk in chunks for record in chunk)
         for record, (start, end) in zip(records, pairwise(row_splits.tolist()), strict=True):
-            answers = 1 + sum(turn["role"] == "assistant" for turn in deserialize(record.input))
+            answers = sum(turn["role"] == "assistant" for turn in with_answer(record))
             kept = np.count_nonzero(np.diff(columns["generated"][start:end], prepend=0) == 1)
             status = "kept" if kept == answers else "shortened" if end > start else "lost"
             counts["gold"] += 1

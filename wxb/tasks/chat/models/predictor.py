@@ -14,10 +14,10 @@ from wxb.core.errors import WxbError
 from wxb.core.progress import Progress, track
 from wxb.corpora.records import Record, RecordError
 from wxb.corpora.text.encoded import IGNORED
-from wxb.corpora.text.templates import Message, Template, Truncation, message
+from wxb.corpora.text.templates import Message, Template, Truncation
 from wxb.corpora.text.tokenizers import text_of
 from wxb.tasks.chat.params import Prediction
-from wxb.tasks.chat.record.conversation import deserialize, validate_question
+from wxb.tasks.chat.record.conversation import deserialize, validate_question, with_answer
 from wxb.tasks.methods import GeneratorPredictor, Predictor, batches_by_length
 
 
@@ -56,10 +56,8 @@ class Replier(GeneratorPredictor, Responder):
         by_length = sorted(single, key=lambda r: (len(r.input) + len(r.gold["text"]), r.id))
         # Reversed, so that the shortest of a kind replaces the others.
         shortest = {r.gold["kind"] or r.id: r for r in reversed(by_length)}
-        self.settings["examples"] = [
-            [*deserialize(record.input), message("assistant", record.gold["text"])]
-            for record in sorted(shortest.values(), key=lambda r: r.id)
-        ]
+        examples = sorted(shortest.values(), key=lambda r: r.id)
+        self.settings["examples"] = [*map(with_answer, examples)]
 
     # Prompts
 
@@ -152,16 +150,15 @@ class Replier(GeneratorPredictor, Responder):
 
     def predictions(self, texts: Sequence[str], /, *, caption: str) -> list[Reply]:
         """The reply to each conversation; empty if blank or too long. WxbError for invalid ones."""
-        replies = [Reply("", ended=True) for _ in texts]
+        nonblank = {index: text for index, text in enumerate(texts) if text.strip()}
+        replies = [Reply("", ended=index not in nonblank) for index in range(len(texts))]
         prompts: dict[int, NDArray[np.int32]] = {}
-        for index, text in enumerate(texts):
-            if text.strip():
-                kept = self.truncate(_conversation(text))
-                replies[index] = Reply("", ended=False)
-                if kept.tokens is not None:
-                    replies[index] = Reply("", ended=False, dropped=kept.dropped)
-                    prompts[index] = kept.tokens.ids
-        if lost := sum(not reply.ended for reply in replies) - len(prompts):
+        for index, text in nonblank.items():
+            kept = self.truncate(_conversation(text))
+            if kept.tokens is not None:
+                replies[index] = Reply("", ended=False, dropped=kept.dropped)
+                prompts[index] = kept.tokens.ids
+        if lost := len(nonblank) - len(prompts):
             print(f"{caption}: {lost} of {len(texts)} are too long", file=Progress.console)
         indices, lengths = [*prompts], [len(ids) for ids in prompts.values()]
         batches = batches_by_length(lengths, self.prediction.batch_size)
@@ -202,8 +199,7 @@ class Replier(GeneratorPredictor, Responder):
 
         items = []
         for record in records:
-            messages = self.with_examples(deserialize(record.input))
-            messages.append(message("assistant", record.gold["text"]))
+            messages = self.with_examples(with_answer(record))
             kept = self.template.truncate(messages, self.context_length)
             if kept.tokens is not None:
                 ids, generated = kept.tokens

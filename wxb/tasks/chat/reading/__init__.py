@@ -11,7 +11,7 @@ from wxb.corpora.records import Record, RecordError, check_encodable, required_f
 from wxb.corpora.text.templates import Message, message
 from wxb.tasks.chat.params import Corpus
 from wxb.tasks.chat.record.checking import parse_format
-from wxb.tasks.chat.record.conversation import deserialize, serialize, validate
+from wxb.tasks.chat.record.conversation import deserialize, serialize, validate, with_answer
 
 
 class Reading(reading.Reading):
@@ -33,12 +33,12 @@ class Reading(reading.Reading):
     def input_of(self, raw: Mapping[str, Any], corpus: Corpus) -> str:
         """The conversation before the last answer, or all of it without one; else the text."""
         fields = corpus.fields
-        value, instruction = raw.get(fields.messages), raw.get(fields.instruction)
-        if value is None and instruction is None and fields.text:
+        messages = raw.get(fields.messages)
+        if messages is None and raw.get(fields.instruction) is None and fields.text:
             return required_text(raw, fields.text)
-        if value is None:
-            return serialize(validate(_with_system(_question_messages(raw, corpus), raw, corpus)))
-        messages = validate(_with_system(value, raw, corpus))
+        if messages is None:
+            messages = _question_messages(raw, corpus)
+        messages = validate(_with_system(messages, raw, corpus))
         return serialize(messages[:-1] if messages[-1]["role"] == "assistant" else messages)
 
     def gold_and_repairs(
@@ -64,8 +64,7 @@ class Reading(reading.Reading):
         """The roles and texts of the messages and the answer; without an answer, the input."""
         if not record.gold:
             return record.input
-        messages = [*deserialize(record.input), message("assistant", record.gold["text"])]
-        return "; ".join(f"{turn['role']}: {turn['content']}" for turn in messages)
+        return "; ".join(f"{turn['role']}: {turn['content']}" for turn in with_answer(record))
 
     def leakage_text(self, record: Record) -> str:
         """The user's messages, normalized as wordings are; empty if the record is not labelled."""

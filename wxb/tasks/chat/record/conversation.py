@@ -7,7 +7,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from wxb.corpora.records import RecordError
+from wxb.corpora.records import Record, RecordError
 from wxb.corpora.text.templates import ROLES, Message, message
 from wxb.tasks.chat.record.checking import parse_json
 
@@ -60,6 +60,11 @@ def deserialize(text: str) -> list[Message]:
     """The conversation of a text: a question, or the JSON of messages, by `validate_question`."""
     value = _parse(text)
     return validate_question([message("user", text)] if value is None else value)
+
+
+def with_answer(record: Record) -> list[Message]:
+    """The messages of a labelled record, then its answer."""
+    return [*deserialize(record.input), message("assistant", record.gold["text"])]
 
 
 def validate_question(value: Any) -> list[Message]:
