@@ -1,6 +1,7 @@
 """BLEU of translations from sacrebleu's statistics, which add up over sentences."""
 
 from collections.abc import Sequence
+from itertools import zip_longest
 from typing import Any
 
 import numpy as np
@@ -37,8 +38,7 @@ def bleu_statistics(predicted: Sequence[str], gold: Sequence[Sequence[str]]) -> 
 
 def streams(gold: Sequence[Sequence[str]]) -> list[list[Any]]:
     """The first references, the second ones, and so on; None if a sentence has fewer."""
-    most = max(map(len, gold))
-    return [[refs[i] if i < len(refs) else None for refs in gold] for i in range(most)]
+    return [[*column] for column in zip_longest(*gold)]
 
 
 def metric_of_sums(metric: BLEU | CHRF | TER, sums: NDArray[Any]) -> NDArray[Any]:
