@@ -94,8 +94,8 @@ class Scorer(scorer.Scorer):
             **{edit: int(sums[edit]) for edit in EDITS},
             "support": int(sums["characters"]),
             "seconds": round(sum(row.seconds for row in rows), 3),
-            "by_seconds": self._cer_by_bin(rows, [row.seconds for row in rows], DURATION_EDGES),
-            "by_snr": self._cer_by_bin(rows, [row.snr for row in rows], SNR_EDGES),
+            "by_seconds": self._cer_by_bin(rows, "seconds", DURATION_EDGES),
+            "by_snr": self._cer_by_bin(rows, "snr", SNR_EDGES),
             "confusions": [[*pair, count] for pair, count in confusions(rows)],
         }
 
@@ -105,11 +105,12 @@ class Scorer(scorer.Scorer):
             shutil.copyfile(row.input, folder / clip_name(row))
 
     def _cer_by_bin(
-        self, rows: Sequence[PredictionRow], values: Sequence[float], edges: Sequence[float]
+        self, rows: Sequence[PredictionRow], field: str, edges: Sequence[float]
     ) -> list[dict[str, Any]]:
-        """CER and number of the rows whose values are in each bin, without empty bins."""
-        bins, bounds, table = np.digitize(values, edges), [None, *edges, None], []
-        for index in sorted({*bins.tolist()}):
+        """CER and number of the rows whose `field` is in each bin, without empty bins."""
+        bins = np.digitize([getattr(row, field) for row in rows], edges).tolist()
+        bounds, table = [None, *edges, None], []
+        for index in sorted({*bins}):
             members = [row for row, bin_ in zip(rows, bins, strict=True) if bin_ == index]
             size = {"from": bounds[index], "to": bounds[index + 1], "records": len(members)}
             table.append({**size, "cer": self.rounded_scores(members)["cer"]})
