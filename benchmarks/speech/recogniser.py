@@ -113,7 +113,7 @@ def write_records(folder: Path, recordings: Sequence[Recording]) -> list[Record]
     records = []
     for recording in recordings:
         path = folder / "audio" / f"{recording.name}.flac"
-        write_flac(path, recording.samples, RATE)
+        write_flac(path, recording.samples)
         gold = {"text": recording.text, "seconds": len(recording.samples) / RATE}
         records.append(Record(recording.name, str(path), gold, "", recording.speaker))
     return records

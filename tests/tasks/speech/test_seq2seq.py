@@ -72,7 +72,7 @@ def test_a_trained_model_transcribes(project):
     correct = sum(text == record.gold["text"] for text, record in pairs)
     assert correct > 0.8 * len(records)
     silence = folder / "silence.flac"
-    write_flac(silence, np.zeros(RATE, np.float32), RATE)
+    write_flac(silence, np.zeros(RATE, np.float32))
     (nothing,) = predictor.predict([str(silence)])
     assert predictor.output_fields("", nothing) == {"text": "", "segments": []}
     extractor = WhisperFeatureExtractor.from_pretrained(folder / "models/base")

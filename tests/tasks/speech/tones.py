@@ -55,7 +55,7 @@ def samples(text: str, loudness: float = 0.3):
 def record(folder: Path, text: str, index: int, speaker: str = "a") -> Record:
     """A record as of preprocess; writes its recording."""
     path = folder / f"{index:03}.flac"
-    audio.write_flac(path, samples(text), RATE)
+    audio.write_flac(path, samples(text))
     gold = {
         "text": text,
         "speaker": speaker,

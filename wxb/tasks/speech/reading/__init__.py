@@ -16,7 +16,6 @@ from wxb.corpora.formats import Raw
 from wxb.corpora.records import Record, RecordError, Reject, check_encodable, required_field
 from wxb.tasks.speech.params import Audio, Corpus, Fields
 from wxb.tasks.speech.record import Measures, audio, normalize
-from wxb.tasks.speech.record.audio import RATE
 
 End = tuple[str, ...]  # the last parts of a path
 FOLDER = "audio"  # of the prepared recordings, beside the Parquet files
@@ -37,7 +36,7 @@ def prepare_recording(job: tuple[Path, Path, Audio]) -> tuple[Measures, str] | R
         )
     except RecordError as error:
         return error
-    return measures, audio.write_flac(target, kept, RATE)
+    return measures, audio.write_flac(target, kept)
 
 
 class Reading(reading.Reading):

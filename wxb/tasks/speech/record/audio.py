@@ -95,14 +95,14 @@ def read(source: Path | bytes, *, longest: float | None = None) -> NDArray[np.fl
     return mono if rate == RATE else soxr.resample(mono, rate, RATE, quality="HQ")
 
 
-def write_flac(path: Path, samples: NDArray[np.floating[Any]], rate: int) -> str:
+def write_flac(path: Path, samples: NDArray[np.floating[Any]]) -> str:
     """Write samples (N,) as FLAC with 16 bits each; returns their SHA-256.
 
     FLAC is lossless, half the size of WAV, and played by every browser.
     """
     whole = (np.clip(samples, -1, 1) * (2**15 - 1)).round().astype(np.int16)
     file = BytesIO()  # libsndfile waits for the disk after each write to a file
-    soundfile.write(file, whole, rate, format="FLAC", subtype="PCM_16")
+    soundfile.write(file, whole, RATE, format="FLAC", subtype="PCM_16")
     path.write_bytes(file.getvalue())
     return hashlib.sha256(whole.tobytes()).hexdigest()
 
