@@ -4,6 +4,7 @@ Torch and the models are imported only in functions that need a model, since the
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from itertools import islice, pairwise
 from pathlib import Path
 from typing import Any, ClassVar, Literal
@@ -128,25 +129,33 @@ class Seq2SeqRecogniser(Recogniser):
 
     @classmethod
     def load_model(cls, folder: Path, settings: Mapping[str, Any], tokenizer: Any) -> Any:
-        """Load the `Transcriber` that `save` wrote to a folder, in evaluation mode.
+        """Load the `Transcriber` that `save` wrote to a folder; full models run on our code."""
+        from wxb.tasks.speech.models.whisper import Transcriber, load_whisper
+        from wxb.training.backbones.native import load_trained
 
-        Its prompt is that of the language in `settings`, as ids of the tokenizer.
-        """
-        from wxb.tasks.speech.models.whisper import Transcriber
-
-        return Transcriber.from_pretrained(
-            folder,
-            prompt_ids(tokenizer, settings["language"]),
-            tokenizer.pad_token_id,
-            settings["window"],
-            four_bit=settings["four_bit"],
-        )
+        window, four_bit = settings["window"], settings["four_bit"]
+        load = partial(load_whisper, window=window, four_bit=four_bit)
+        whisper = load_trained(folder, load, generative=True)
+        prompt = prompt_ids(tokenizer, settings["language"])
+        return Transcriber(whisper, prompt, tokenizer.pad_token_id)
 
     def save(self, folder: Path) -> None:
         """Write the folder, with the files that transformers' speech pipeline needs."""
+        from transformers import WhisperFeatureExtractor
+
         super().save(folder)
-        settings = {key: self.settings[key] for key in Encoding.model_fields}
-        write_pipeline_files(folder, Encoding(**settings))
+        tokenizer, settings = read_json(folder / TOKENIZER), self.settings
+        if tokenizer["tokenizer_class"] != "WhisperTokenizer":
+            changes = {
+                "tokenizer_class": "WhisperTokenizer",
+                "unk_token": tokenizer["eos_token"],
+                "extra_special_tokens": prompt_tokens(settings["language"]),
+            }
+            write_json(folder / TOKENIZER, {**tokenizer, **changes})
+        bands, window = settings["mel_bands"], settings["window"]
+        extractor = WhisperFeatureExtractor(bands, RATE, HOP, window, WIDTH).to_dict()
+        extractor["processor_class"] = "WhisperProcessor"  # for adapters
+        write_json(folder / "preprocessor_config.json", extractor)
 
     def transcribe(self, features: NDArray[np.float32]) -> list[str]:
         """The transcript of each window (B, frames, bands)."""
@@ -263,7 +272,7 @@ class WhisperMethod(Network):
         )
 
 
-# The folder of a Whisper of transformers: prompt tokens, configuration and files
+# A Whisper of transformers: prompt tokens and configuration
 
 
 def prompt_tokens(language: str | None) -> list[str]:
@@ -324,20 +333,3 @@ def set_generation(whisper: Any, tokenizer: Any, encoding: Encoding) -> None:
         known = getattr(settings, "lang_to_id", {})
         settings.lang_to_id = {**known, token: token_to_id(token)}
         settings.task_to_id = {"transcribe": token_to_id(TASK)}
-
-
-def write_pipeline_files(folder: Path, encoding: Encoding) -> None:
-    """Set Whisper's tokenizer class, and write the extractor of transformers' speech pipeline."""
-    from transformers import WhisperFeatureExtractor
-
-    tokenizer = read_json(folder / TOKENIZER)
-    if tokenizer["tokenizer_class"] != "WhisperTokenizer":
-        changes = {
-            "tokenizer_class": "WhisperTokenizer",
-            "unk_token": tokenizer["eos_token"],
-            "extra_special_tokens": prompt_tokens(encoding.language),
-        }
-        write_json(folder / TOKENIZER, {**tokenizer, **changes})
-    extractor = WhisperFeatureExtractor(encoding.mel_bands, RATE, HOP, encoding.window, WIDTH)
-    settings = {**extractor.to_dict(), "processor_class": "WhisperProcessor"}  # for adapters
-    write_json(folder / "preprocessor_config.json", settings)

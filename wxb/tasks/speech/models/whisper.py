@@ -1,9 +1,8 @@
 """A Whisper, of transformers or ours, with its prompt and its loss."""
 
 from collections.abc import Sequence
-from functools import partial
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -13,7 +12,6 @@ from wxb.corpora.text.encoded import IGNORED
 from wxb.models.decoding import complete, decoder_forward
 from wxb.tasks.speech.params import POSITIONS, SpecAugment
 from wxb.training.backbones import tuning, weights
-from wxb.training.backbones.native import load_trained
 
 
 def load_whisper(folder: Path, window: int, *, four_bit: bool = False) -> Any:
@@ -54,14 +52,6 @@ class Transcriber(tuning.BackboneModel):
         self.spec_augment, self.ctc_weight = spec_augment, ctc_weight
         if ctc_weight:
             self.ctc = nn.Linear(backbone.config.d_model, backbone.config.vocab_size)
-
-    @classmethod
-    def from_pretrained(
-        cls, folder: Path, prompt: Sequence[int], pad: int, window: int, *, four_bit: bool = False
-    ) -> Self:
-        """Load a folder of `save_pretrained`, to predict; full models run on our code."""
-        load = partial(load_whisper, window=window, four_bit=four_bit)
-        return cls(load_trained(folder, load, generative=True), prompt, pad).eval()
 
     def forward(
         self,
