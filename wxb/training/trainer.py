@@ -26,7 +26,7 @@ from transformers.trainer_pt_utils import LengthGroupedSampler
 from transformers.utils import SAFE_WEIGHTS_NAME
 
 from wxb.core.errors import WxbError
-from wxb.core.params.training import Optimisation, Training
+from wxb.core.params.training import Pretraining, Training
 from wxb.core.progress import Progress
 from wxb.corpora.text.encoded import IGNORED
 from wxb.training import processes
@@ -38,7 +38,7 @@ CURVE_POINTS = 40  # logged steps of a training
 
 def fit(
     model: nn.Module,
-    settings: Optimisation,
+    settings: Training | Pretraining,
     train: Any,
     valid: Any,
     *,
@@ -61,20 +61,41 @@ def fit(
     Training resumes from the last complete one of `checkpoints`, a folder. A model without
     trainable weights is only evaluated. If several processes train together, each calls this and
     ends with the same model.
-    Raises WxbError if the training diverges, or if it ends without the best checkpoint.
+    Raises WxbError if all updates are warm-up, if the training diverges, or if it ends without the
+    best checkpoint.
     """
+    on_gpu = torch.cuda.is_available()
+    if processes.count() > 1 and not on_gpu and not torch.distributed.is_initialized():
+        torch.distributed.init_process_group("gloo", timeout=DAY)  # `ddp_timeout` is for GPUs only
+    arguments = TrainingArguments(
+        **_schedule(settings, train),
+        output_dir=str(checkpoints),
+        per_device_train_batch_size=settings.batch_size // processes.count(),
+        per_device_eval_batch_size=2 * settings.batch_size // processes.count(),
+        learning_rate=settings.learning_rate,
+        weight_decay=settings.weight_decay,
+        warmup_steps=settings.warmup_ratio,  # below 1: a share of all steps
+        max_grad_norm=settings.max_grad_norm,
+        bf16=settings.bf16,
+        seed=seed,
+        data_seed=seed,
+        label_names=list(targets),
+        load_best_model_at_end=metric is not None,
+        metric_for_best_model=metric,
+        save_total_limit=2,
+        restore_callback_states_from_checkpoint=True,
+        logging_nan_inf_filter=False,  # True would log a diverged loss as 0
+        remove_unused_columns=False,
+        use_cache=True,  # False would be saved with the model, and slow down its generation
+        use_cpu=not on_gpu,
+        ddp_timeout=int(DAY.total_seconds()),
+        dataloader_pin_memory=on_gpu,
+        disable_tqdm=True,
+        report_to="none",
+    )
     trainer = _Trainer(
         model=model,
-        args=_arguments(
-            settings,
-            train,
-            output_dir=str(checkpoints),
-            load_best_model_at_end=metric is not None,
-            metric_for_best_model=metric,
-            label_names=list(targets),
-            seed=seed,
-            data_seed=seed,
-        ),
+        args=arguments,
         train_dataset=train,
         eval_dataset=valid,
         data_collator=collate,
@@ -83,8 +104,10 @@ def fit(
         callbacks=[_ProgressCallback(caption, metric)],
     )
     trainer.remove_callback(transformers.PrinterCallback)  # ours prints the same
+    if isinstance(settings, Training):
+        trainer.add_callback(transformers.EarlyStoppingCallback(settings.early_stopping_patience))
     if any(weight.requires_grad for weight in model.parameters()):
-        _train(trainer, settings, checkpoints, metric)
+        _train(trainer, checkpoints, metric)
     else:
         trainer.evaluate()
     # Remove the autocast of bf16: predictions are computed in float32, as after loading. As an
@@ -93,12 +116,8 @@ def fit(
     return [{"step": 0, "epoch": 0.0, **_metrics_row(row)} for row in trainer.state.log_history]
 
 
-def _train(
-    trainer: "_Trainer", settings: Optimisation, checkpoints: Path, metric: str | None
-) -> None:
+def _train(trainer: "_Trainer", checkpoints: Path, metric: str | None) -> None:
     """Train the model of a trainer, from the last complete checkpoint; errors as in `fit`."""
-    if isinstance(settings, Training):
-        trainer.add_callback(transformers.EarlyStoppingCallback(settings.early_stopping_patience))
     with PartialState().main_process_first():  # it deletes incomplete checkpoints
         resumable = last_complete(checkpoints)
     if processes.rank():  # other dropout masks for other items
@@ -121,8 +140,8 @@ def _train(
         )
 
 
-def _arguments(settings: Any, train: Any, **options: Any) -> TrainingArguments:
-    """The Trainer's arguments; connects processes on CPUs. Raises WxbError if all is warm-up."""
+def _schedule(settings: Training | Pretraining, train: Any) -> dict[str, Any]:
+    """The Trainer's arguments for the order of items, rates, evaluations, checkpoints and logs."""
     if isinstance(settings, Training):
         accumulation = settings.gradient_accumulation
         steps = settings.epochs * -(-len(train) // (settings.batch_size * accumulation))
@@ -131,7 +150,7 @@ def _arguments(settings: Any, train: Any, **options: Any) -> TrainingArguments:
                 f"found 1 update ({len(train)} items, batch_size {settings.batch_size}), which has"
                 " a learning rate of 0, as it begins the warm-up; lower batch_size, or add epochs"
             )
-        options |= {
+        options: dict[str, Any] = {
             "num_train_epochs": settings.epochs,
             "gradient_accumulation_steps": accumulation,
             "eval_strategy": "epoch",
@@ -140,7 +159,7 @@ def _arguments(settings: Any, train: Any, **options: Any) -> TrainingArguments:
         }
     else:
         steps = settings.steps
-        options |= {
+        options = {
             "max_steps": steps,
             "train_sampling_strategy": "sequential",  # the stream is shuffled already
             "eval_strategy": "steps",
@@ -148,32 +167,9 @@ def _arguments(settings: Any, train: Any, **options: Any) -> TrainingArguments:
             "eval_steps": -(-steps // settings.checkpoints),
             "save_steps": -(-steps // settings.checkpoints),
         }
-    schedule = "constant_with_warmup" if settings.schedule == "constant" else settings.schedule
-    on_gpu = torch.cuda.is_available()
-    if processes.count() > 1 and not on_gpu and not torch.distributed.is_initialized():
-        torch.distributed.init_process_group("gloo", timeout=DAY)  # `ddp_timeout` is for GPUs only
-    return TrainingArguments(
-        **options,
-        per_device_train_batch_size=settings.batch_size // processes.count(),
-        per_device_eval_batch_size=2 * settings.batch_size // processes.count(),
-        learning_rate=settings.learning_rate,
-        weight_decay=settings.weight_decay,
-        warmup_steps=settings.warmup_ratio,  # below 1: a share of all steps
-        lr_scheduler_type=schedule,
-        max_grad_norm=settings.max_grad_norm,
-        save_total_limit=2,
-        restore_callback_states_from_checkpoint=True,
-        logging_steps=max(1, steps // CURVE_POINTS),
-        logging_nan_inf_filter=False,  # True would log a diverged loss as 0
-        remove_unused_columns=False,
-        use_cache=True,  # False would be saved with the model, and slow down its generation
-        use_cpu=not on_gpu,
-        ddp_timeout=int(DAY.total_seconds()),
-        bf16=settings.bf16,
-        dataloader_pin_memory=on_gpu,
-        disable_tqdm=True,
-        report_to="none",
-    )
+    shape = "constant_with_warmup" if settings.schedule == "constant" else settings.schedule
+    logs = {"logging_steps": max(1, steps // CURVE_POINTS)}
+    return {**options, **logs, "lr_scheduler_type": shape}
 
 
 class _Trainer(Trainer):
