@@ -27,9 +27,8 @@ def main(params: Params, name: str) -> None:
             return
         from wxb.training import pretraining  # its imports take seconds
 
-        checkpoint_folder = checkpoints.folder(
-            caption, [backbone, params.seed, params.threads, params.portable], [corpus, tokens]
-        )
+        settings = [backbone.model_dump(), params.seed, params.threads, params.portable]
+        checkpoint_folder = checkpoints.folder(caption, settings, [corpus, tokens])
         result = pretraining.pretrain(
             backbone,
             corpus,

@@ -7,7 +7,6 @@ from itertools import combinations
 import pytest
 
 from tests.lines import ROOT
-from wxb.tasks.ner.params import Head
 from wxb.training import checkpoints
 from wxb.training.checkpoints import FOLDER, STATE, SUMS, folder, last_complete, seal
 
@@ -29,22 +28,22 @@ def inputs(tmp_path):
 
 def test_the_name_does_not_depend_on_parent_folder_or_order(inputs):
     first, second = inputs("first"), inputs("second")
-    name = folder("train@x", [Head(projection=8), 1, 1], first)
-    assert name == folder("train@x", [Head(projection=8), 1, 1], second)
-    assert name == folder("train@x", [Head(projection=8), 1, 1], first[::-1])
+    name = folder("train@x", [{"projection": 8}, 1, 1], first)
+    assert name == folder("train@x", [{"projection": 8}, 1, 1], second)
+    assert name == folder("train@x", [{"projection": 8}, 1, 1], first[::-1])
     assert name.parent == FOLDER
     assert name.name.startswith("train@x-")
 
 
 def test_the_name_depends_on_settings_and_content(inputs):
-    head = Head(projection=8)
+    head = {"projection": 8}
     plain, edited, renamed = inputs("plain"), inputs("edited", text="b"), inputs("renamed")
     (renamed[0] / "train.arrow").rename(renamed[0] / "valid.arrow")
     names = [
         folder("train@x", [head, 1, 12], plain),
         folder("train@x", [head, 11, 2], plain),  # the same digits
         folder("train@x", [head, 2, 1], plain),
-        folder("train@x", [Head(projection=9), 1, 12], plain),
+        folder("train@x", [{"projection": 9}, 1, 12], plain),
         folder("train@x", [head, 1, 12], edited),
         folder("train@x", [head, 1, 12], renamed),
         folder("train@x", [head, 1, 12], plain[:1]),

@@ -37,7 +37,7 @@ def run(params: Params, name: str) -> Lesson:
     set_seed(params.seed)
     size, classes = train.pixels.shape[1:], train.classes
     model = CNN(size, len(classes), widths=settings.widths, dropout=settings.dropout)
-    blocks = settings, params.seed, params.threads, params.portable
+    blocks = settings.model_dump(), params.seed, params.threads, params.portable
     checkpoint_folder = checkpoints.folder(f"lesson@{name}", blocks, [Path(settings.path)])
     mean, std = channel_statistics(train)
     history = fit(

@@ -7,10 +7,9 @@ name has a hash of everything that the result depends on. If any of it changes, 
 import hashlib
 import json
 import shutil
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-
-from pydantic import BaseModel
+from typing import Any
 
 from wxb.core.files import publish, read_json, sha256, write_json
 
@@ -24,17 +23,16 @@ STATE = "trainer_state.json"  # in transformers/trainer.py, which takes seconds 
 SUMS = "sha256.json"  # the hashes of the other files of a checkpoint; written last
 
 
-def folder(stage: str, settings: Iterable[BaseModel | int], inputs: Iterable[Path]) -> Path:
+def folder(stage: str, settings: Sequence[Any], inputs: Iterable[Path]) -> Path:
     """The checkpoint folder of a stage, named by a hash of settings, inputs and CODE.
 
-    `inputs` are files or folders. All of them are read.
+    `settings` are values of JSON, `inputs` files or folders. All of them are read.
     """
-    blocks = [block.model_dump() if isinstance(block, BaseModel) else block for block in settings]
-    below = [[*path.rglob("*")] if path.is_dir() else [path] for path in inputs]
-    code = [[*path.rglob("*.py")] for path in CODE]
-    paths = [path for group in [*below, *code] for path in group if path.is_file()]
-    files = sorted((path.name, sha256(path)) for path in paths)
-    digest = hashlib.sha256(json.dumps([blocks, files], sort_keys=True).encode()).hexdigest()
+    paths = [path for root in CODE for path in root.rglob("*.py")]
+    for path in inputs:
+        paths += path.rglob("*") if path.is_dir() else [path]
+    files = sorted((path.name, sha256(path)) for path in paths if path.is_file())
+    digest = hashlib.sha256(json.dumps([settings, files], sort_keys=True).encode()).hexdigest()
     return FOLDER / f"{stage}-{digest[:16]}"
 
 
