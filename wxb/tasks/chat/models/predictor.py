@@ -124,14 +124,14 @@ class Replier(GeneratorPredictor, Responder):
         tokens = torch.from_numpy(kept.tokens.ids.astype(np.int64))[None].to(device)
         step = decoder_step(partial(self.model.backbone, use_cache=True, logits_to_keep=1))
         state = DecoderState(torch.ones_like(tokens), tokens[:, :0])
-        has_begun, held, question = False, "", self.template.next_question
+        has_begun, has_ended, held = False, False, ""
+        question = self.template.next_question
         for _ in range(longest):
             with torch.inference_mode():
                 logits, state = step(tokens, state)
             tokens = logits.argmax(dim=-1, keepdim=True)
-            if int(tokens) in end_ids:
-                yield from [held] if held else []
-                return True
+            if has_ended := int(tokens) in end_ids:
+                break
             text = held + (stream.step(backend, int(tokens)) or "")
             text, found, _ = text.partition(question or "\0")
             # Hold back what may be the beginning of a question.
@@ -141,10 +141,11 @@ class Replier(GeneratorPredictor, Responder):
             if text := text if has_begun else text.lstrip():
                 has_begun = True
                 yield text
-            if found:
-                return True
-        yield from [held] if held else []
-        return False
+            if has_ended := bool(found):
+                break
+        if held:
+            yield held
+        return has_ended
 
     # Many replies
 
