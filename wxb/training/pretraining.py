@@ -166,17 +166,12 @@ class Objective(nn.Module):
         next_sentence_label: Tensor | None = None,  # (B,), 0 = b follows a, 1 = it does not
     ) -> dict[str, Tensor]:
         """The loss, `logits` (N, V) and `labels` (N,), and for NSP the logits `pairs` (B, 2)."""
-        inputs: dict[str, Tensor | None] = {
-            "input_ids": input_ids,
-            "attention_mask": attention_mask,
-        }
         if next_sentence_label is None:
             labels = F.pad(labels[:, 1:], (0, 1), value=IGNORED)  # each token predicts the next
-        else:
-            inputs["token_type_ids"] = token_type_ids
+        segments = {} if token_type_ids is None else {"token_type_ids": token_type_ids}
         has_label = labels != IGNORED
         with weights.logits_only_at(self.model, has_label):
-            output = self.model(**inputs)
+            output = self.model(input_ids=input_ids, attention_mask=attention_mask, **segments)
         labels = labels[has_label]
         if next_sentence_label is None:
             logits = output.logits.float()
