@@ -59,11 +59,10 @@ class Page(parts.Page):
 
 def _bins(title: str, systems: Mapping[str, Any], key: str) -> Table:
     """CER of each system (rows) in each bin (columns, with its number of records)."""
-    first = next(iter(systems.values()))[key]
-    ends = [
-        ["" if row[end] is None else f"{row[end]:g}" for end in ("from", "to")] for row in first
-    ]
-    bounds = [f"{a}–{b} ({row['records']:,})" for (a, b), row in zip(ends, first, strict=True)]
+    bounds = []
+    for row in next(iter(systems.values()))[key]:
+        start, end = ("" if row[name] is None else f"{row[name]:g}" for name in ("from", "to"))
+        bounds.append(f"{start}–{end} ({row['records']:,})")
     rows = [[name, *(rounded(r["cer"]) for r in system[key])] for name, system in systems.items()]
     return Table(title, [title, *bounds], rows)
 
