@@ -21,7 +21,6 @@ from safetensors.torch import save_file
 from torch import nn
 from torch.utils.data import DataLoader, Sampler
 from transformers import EvalPrediction, Trainer, TrainerControl, TrainerState, TrainingArguments
-from transformers.trainer import TRAINER_STATE_NAME
 from transformers.trainer_pt_utils import LengthGroupedSampler
 from transformers.utils import SAFE_WEIGHTS_NAME
 
@@ -30,7 +29,7 @@ from wxb.core.params.training import Pretraining, Training
 from wxb.core.progress import Progress
 from wxb.corpora.text.encoded import IGNORED
 from wxb.training import processes
-from wxb.training.checkpoints import last_complete, seal
+from wxb.training.checkpoints import STATE, last_complete, seal
 
 DAY = timedelta(days=1)  # processes wait for the first, which calibrates and saves
 CURVE_POINTS = 40  # logged steps of a training
@@ -124,7 +123,7 @@ def _train(trainer: "_Trainer", checkpoints: Path, metric: str | None) -> None:
         torch.manual_seed(trainer.args.seed + processes.rank())
     if resumable:
         print(f"resuming from {resumable}", flush=True)
-        state = TrainerState.load_from_json(str(resumable / TRAINER_STATE_NAME))
+        state = TrainerState.load_from_json(str(resumable / STATE))
         if state.stateful_callbacks["TrainerControl"]["args"]["should_training_stop"]:
             # A resumed Trainer would continue although it had stopped early.
             trainer.args.max_steps = state.global_step

@@ -22,7 +22,7 @@ from wxb.core.params.section import Fraction, PositiveFloat, Section
 from wxb.corpora import clean
 from wxb.corpora.records import Record
 from wxb.corpora.text.encoded import join_rows, read_columns
-from wxb.corpora.text.tokenizers import text_of, token_ids
+from wxb.corpora.text.tokenizers import CONFIG, text_of, token_ids
 from wxb.tasks.methods import Alignment, Chunks, Items, LazyItems, Network
 from wxb.tasks.speech.models.features import WIDTH, log_mel, to_window
 from wxb.tasks.speech.models.predictor import Recogniser, read
@@ -30,7 +30,6 @@ from wxb.tasks.speech.params import ENGLISH, POSITIONS, Prediction, SpecAugment,
 from wxb.tasks.speech.record.audio import FRAMES, HOP, RATE, change_speed, map_parallel
 
 START, TASK, PLAIN = "<|startoftranscript|>", "<|transcribe|>", "<|notimestamps|>"
-TOKENIZER = "tokenizer_config.json"
 BATCH = 64  # recordings in memory at a time
 FEATURES = pa.large_list(pa.float16())  # (F * bands,) of a recording
 
@@ -144,14 +143,14 @@ class Seq2SeqRecogniser(Recogniser):
         from transformers import WhisperFeatureExtractor
 
         super().save(folder)
-        tokenizer, settings = read_json(folder / TOKENIZER), self.settings
+        tokenizer, settings = read_json(folder / CONFIG), self.settings
         if tokenizer["tokenizer_class"] != "WhisperTokenizer":
             changes = {
                 "tokenizer_class": "WhisperTokenizer",
                 "unk_token": tokenizer["eos_token"],
                 "extra_special_tokens": prompt_tokens(settings["language"]),
             }
-            write_json(folder / TOKENIZER, {**tokenizer, **changes})
+            write_json(folder / CONFIG, {**tokenizer, **changes})
         bands, window = settings["mel_bands"], settings["window"]
         extractor = WhisperFeatureExtractor(bands, RATE, HOP, window, WIDTH).to_dict()
         extractor["processor_class"] = "WhisperProcessor"  # for adapters
