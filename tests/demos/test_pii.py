@@ -1,3 +1,4 @@
+import re
 from collections import Counter
 from itertools import chain, pairwise, product
 
@@ -7,11 +8,9 @@ from hypothesis import strategies as st
 
 from demos.pii import generate
 from demos.pii.persona import Persona
-from demos.pii.scenes import Slot, load_scenes, load_templates, wording_text
+from demos.pii.scenes import load_scenes, load_templates, wording_text
 from demos.pii.values import LANGUAGES
 
-WORDINGS = chain(*chain(*load_templates("en").values()))
-TYPES = {p.kind for p in chain(*WORDINGS) if isinstance(p, Slot) and p.is_labelled}
 each_language = pytest.mark.parametrize("language", LANGUAGES)
 
 
@@ -47,7 +46,7 @@ def test_texts_and_spans_are_clean_and_depend_on_the_seed(language, seed):
 @each_language
 def test_every_type_is_labelled_and_a_few_records_have_none(language):
     labelled = records(language, labelled=2000)
-    assert {span["type"] for record in labelled for span in record["spans"]} == {*TYPES}
+    assert len({span["type"] for record in labelled for span in record["spans"]}) == 20
     assert 0.05 < sum(not record["spans"] for record in labelled) / 2000 < 0.11
 
 
@@ -58,7 +57,7 @@ def test_labels_follow_the_template(language, monkeypatch):
     for record in records(language, labelled=200):
         text = record["input"]
         labelled = Counter(text[s["start"] : s["end"]] for s in record["spans"])
-        assert labelled == Counter({f"<{t}>": text.count(f"<{t}>") for t in TYPES})
+        assert labelled == Counter(re.findall("<[A-Z]+>", text))
         assert all(text[s["start"] : s["end"]] == f"<{s['type']}>" for s in record["spans"])
 
 
