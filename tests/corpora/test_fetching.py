@@ -72,6 +72,12 @@ def test_an_invalid_generator_is_an_error(project, path, content, languages, mes
     assert not list((project / "raw").iterdir())
 
 
+def test_a_generator_may_find_a_fault_while_it_draws(project):
+    (project / "lazy.py").write_text(GENERATOR.replace("return", "yield from"))
+    with pytest.raises(WxbError, match=r"^lazy\.py: unknown language xx; correct `generate`"):
+        fetch(project, "lazy.py", generate={"labelled": 2, "languages": ["xx"]})
+
+
 def test_urls_are_downloaded_instead_of_path(project):
     (project / "source.md").touch()
     files = {"train.csv": b"a", "valid.csv": b"b", "test.csv": b"c"}

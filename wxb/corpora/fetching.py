@@ -57,4 +57,7 @@ def _generate(path: str, settings: Generate, folder: Path, *, seed: int, caption
             f"{path}: {error}; expected a Python module whose function `generate` takes"
             " those of the corpus; if it has data, remove `generate`"
         ) from None  # TypeError: path has ..
-    write_jsonl(folder / "records.jsonl", track(records, caption, total))
+    try:
+        write_jsonl(folder / "records.jsonl", track(records, caption, total))
+    except ValueError as error:
+        raise WxbError(f"{path}: {error}; correct `generate` of the corpus") from None
