@@ -57,10 +57,10 @@ def cwd(tmp_path, monkeypatch):
 @pytest.fixture
 def params(cwd):
     """The committed params.yaml, in the working folder with its profiles."""
-    from tests.project_copy import ROOT
+    from tests import demo
 
-    shutil.copytree(ROOT / "params", "params")
-    return Path(shutil.copy(ROOT / "params.yaml", "params.yaml"))
+    shutil.copytree(demo.ROOT / "params", "params")
+    return demo.write(Path())
 
 
 @pytest.fixture(scope="session")

@@ -1,9 +1,6 @@
 """A project with a trained NER model."""
 
-import shutil
-
-from tests import tiny, training_steps
-from tests.project_copy import ROOT
+from tests import demo, tiny, training_steps
 from wxb.core.files import write_json
 from wxb.corpora import clean
 from wxb.corpora.profile import profile
@@ -42,7 +39,7 @@ def write_corpus(folder, splits):
 
 def create_project(folder):
     """Create a project with a trained experiment, ner-encoder, which finds its training names."""
-    shutil.copy(ROOT / "params.yaml", folder)
+    demo.write(folder)
     texts = [text for text, _ in SENTENCES]
     splits = {"train": RECORDS[:16], "valid": RECORDS[16:], "test": RECORDS}
     write_corpus(folder / "data/clean/pii", splits)

@@ -9,9 +9,9 @@ from pathlib import Path
 
 from ruamel.yaml import YAML
 
-from tests import commands
+from tests import commands, demo
+from tests.demo import ROOT
 
-ROOT = Path(__file__).parents[1]
 OUTPUTS = [".git", ".venv", ".snakemake", ".wxb", "data", "models", "logs", "reports", "dvc.lock"]
 BIN = Path(sys.executable).parent
 
@@ -43,7 +43,7 @@ class Project:
 
     def reset(self):
         """Restore params.yaml, and set the profile `tiny`."""
-        shutil.copy(ROOT / "params.yaml", self.folder)
+        demo.write(self.folder)
         self.run("wxb", "params", "tiny")
         if platform.machine() != "x86_64":
             self.edit(lambda params: params.update(portable=False))  # other machines cannot be

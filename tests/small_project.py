@@ -4,24 +4,22 @@ import hashlib
 import json
 import re
 
-from tests import import_traces
+from tests import demo, import_traces
 from tests.corpora.records import to_letters
-from tests.project_copy import ROOT, Project, keep_experiments
-from wxb.core.params import load
+from tests.project_copy import Project, keep_experiments
 
 # Folders whose bytes must be the same in each run.
 REPORTS = ("metrics", "predictions", "studies", "training")
 REPRODUCIBLE = ["data", "models", *(f"reports/{name}" for name in REPORTS)]
 
-PARAMS = load(ROOT / "params.yaml")
 # All methods and tokenizers, a native architecture, and all kinds of tuning.
 EXPERIMENTS = ["ner-encoder", "ner-generative-neftune", "ner-mentions"]
 BLOCKS = {
-    ("download", "preprocess"): [*PARAMS.corpora, "local"],
-    ("tokenizer", "pretrain"): PARAMS.backbones,
+    ("download", "preprocess"): [*demo.BLOCKS["corpora"], "local"],
+    ("tokenizer", "pretrain"): demo.BLOCKS["backbones"],
     ("tokenize", "align", "train", "evaluate"): EXPERIMENTS,
-    ("compare", "report"): PARAMS.studies,
-    ("lesson",): PARAMS.lessons,
+    ("compare", "report"): demo.BLOCKS["studies"],
+    ("lesson",): demo.BLOCKS["lessons"],
 }
 STAGES_BY_VERB = {
     verb: [f"{verb}@{name}" for name in names] for verbs, names in BLOCKS.items() for verb in verbs

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from tests import demo
 from tests.project_copy import ROOT
 from wxb.core import paths
 from wxb.project import dag
@@ -25,7 +26,8 @@ from wxb.project.profiles import switch
 )
 def test_a_study_installs_the_extras_that_it_needs(cwd, profile, study, extras):
     shutil.copytree(ROOT / "params", "params")
-    for name in ("Makefile", "params.yaml", "pyproject.toml", *ROOT.glob("requirements*.txt")):
+    demo.write(cwd)
+    for name in ("Makefile", "pyproject.toml", *ROOT.glob("requirements*.txt")):
         shutil.copy(ROOT / name, cwd)
     switch(profile)
     command = ["make", "--dry-run", "run", f"STUDY={study}"]

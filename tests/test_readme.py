@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from tests import demo
 from tests.project_copy import ROOT
 from tests.repository import Files
 from wxb.cli.app import app
@@ -103,8 +104,8 @@ def test_the_curve_has_all_sizes_of_its_experiments():
 def test_the_section_on_own_data_works(tmp_path, monkeypatch):
     """Runs `wxb new` on the JSON file of the README and on a CSV file with its header."""
     page = READMES[0].read_text(encoding="utf-8").partition("\n## Your own data\n")[2]
-    for name in ("params.yaml", "dvc.yaml"):
-        shutil.copy(name, tmp_path)
+    demo.write(tmp_path)
+    shutil.copy("dvc.yaml", tmp_path)
     monkeypatch.chdir(tmp_path)
     (header,) = re.findall(r"a header such as `(.+)`", page)
     mails = [f"From {name}.,{'praise' if name > 'L' else 'complaint'}" for name in NAMES]

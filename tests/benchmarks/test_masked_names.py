@@ -2,9 +2,9 @@
 
 import json
 
+from tests import demo
 from tests.benchmarks.script import script
 from tests.project_copy import ROOT
-from wxb.core.params import read_yaml
 
 module = script("masked_names")
 ARTICLE = {
@@ -30,7 +30,6 @@ def test_the_share_is_of_names_not_of_articles():
 
 def test_each_tagger_and_generator_of_the_demo_has_a_row():
     content = json.loads((ROOT / "reports/benchmarks/masked_names.json").read_text())
-    demo = read_yaml(ROOT / "params.yaml")["studies"]["ner"]["experiments"]
     assert [row["experiment"] for row in content["rows"]] == [
-        name for name in demo if name != "ner-mentions"
+        name for name in demo.NER if name != "ner-mentions"
     ]

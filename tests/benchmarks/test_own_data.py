@@ -4,10 +4,11 @@ import re
 
 from ruamel.yaml import YAML
 
+from tests import demo
 from tests.benchmarks.script import script
 from tests.project_copy import ROOT
 from wxb.cli.new.studies import first_study
-from wxb.core.params import check, parse_yaml, read_yaml
+from wxb.core.params import check, parse_yaml
 
 benchmark = script("own_data")
 
@@ -52,7 +53,7 @@ def test_the_recipe_of_the_page_is_that_of_first_studies():
 
 
 def test_the_blocks_of_the_page_are_valid_together():
-    content = read_yaml(ROOT / "params.yaml")
+    content = demo.content()
     page = (ROOT / "docs/your-data.md").read_text()
     blocks = re.findall(r"^```yaml\n(.*?)^```", page, re.M | re.S)
     for block in blocks:

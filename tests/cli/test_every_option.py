@@ -8,7 +8,8 @@ import pytest
 import typer
 
 from tests.masking.rules import Rules
-from tests.ner_project import ROOT, create_project
+from tests.ner_project import create_project
+from tests.project_copy import ROOT
 from tests.repository import commit, git, write
 from wxb.cli.app import app, main
 from wxb.corpora import clean

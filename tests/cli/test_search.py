@@ -7,7 +7,7 @@ import pytest
 import torch
 from sentence_transformers import SentenceTransformer
 
-from tests import tiny
+from tests import demo, tiny
 from tests.commands import wxb
 from tests.project_copy import ROOT
 from wxb.cli.search import BATCH, embed
@@ -23,7 +23,7 @@ EPSILON = float(np.finfo(np.float32).eps)
 def folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("search")
     (folder / "lines.txt").write_text("\n\n".join(LINES))
-    (folder / "params.yaml").write_bytes((ROOT / "params.yaml").read_bytes())
+    demo.write(folder)
     tokenizer = train("wordpiece", 300, LINES)
     tiny.bert(folder / "tiny", vocab_size=len(tokenizer))
     tokenizer.save_pretrained(folder / "tiny")

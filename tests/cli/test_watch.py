@@ -1,7 +1,6 @@
 """Live progress of a run: a table in a terminal of 80 columns."""
 
 import io
-import shutil
 import sys
 import time
 from pathlib import Path
@@ -10,6 +9,7 @@ from types import SimpleNamespace
 import pytest
 from rich.console import Console
 
+from tests import demo
 from tests.commands import Terminal, wxb
 from tests.project_copy import ROOT
 from wxb.cli import watch
@@ -86,7 +86,7 @@ MAIN = "from wxb.cli.app import main; main()"
 @pytest.fixture
 def folder(cwd, monkeypatch):
     """A folder with params.yaml alone, without stages of DVC."""
-    shutil.copy(ROOT / "params.yaml", cwd)
+    demo.write(cwd)
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
     return cwd
 

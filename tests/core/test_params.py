@@ -8,11 +8,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests import demo
 from tests.project_copy import ROOT
-from wxb.core.params import ParamsError, check, load, load_for_stage, read_yaml
+from wxb.core.params import ParamsError, check, load, load_for_stage
 from wxb.core.params.section import Section
 
-CONTENT = read_yaml(ROOT / "params.yaml")
+CONTENT = demo.content()
 GATES, ENCODER = CONTENT["lessons"]["gates"], CONTENT["backbones"]["encoder"]
 
 
@@ -68,8 +69,8 @@ FREE.add("corpora.pii.split.further.situations")
 KEYS = [key for key in ALL_KEYS if is_shown(key) and key not in FREE]
 
 
-def test_the_committed_file_is_valid_and_shows_every_key():
-    assert load(ROOT / "params.yaml") == check(CONTENT)
+def test_the_committed_file_is_valid_and_shows_every_key(tmp_path):
+    assert load(demo.write(tmp_path)) == check(CONTENT)
     hidden = {*ALL_KEYS} - {*KEYS} - FREE
     assert [key for key in hidden if key.startswith(COMPLETE)] == []
 

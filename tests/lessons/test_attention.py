@@ -5,10 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests import tiny
-from tests.project_copy import ROOT
+from tests import demo, tiny
 from wxb.core.errors import WxbError
-from wxb.core.params import check, read_yaml
+from wxb.core.params import check
 from wxb.corpora.text.tokenizers import train
 from wxb.lessons import attention
 
@@ -26,7 +25,7 @@ def folder(request, tmp_path_factory):
 
 
 def lesson(folder, **settings):
-    content = read_yaml(ROOT / "params.yaml")
+    content = demo.content()
     content["lessons"]["attention"] |= {"path": str(folder), "sentence": SENTENCE, "layers": 1}
     content["lessons"]["attention"] |= settings
     return attention.run(check(content), "attention")

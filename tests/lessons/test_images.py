@@ -1,20 +1,18 @@
 """The lesson on pictures: splits, statistics, and the results of a short training."""
 
-import copy
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from wxb.core.params import check, read_yaml
+from tests import demo
+from wxb.core.params import check
 from wxb.lessons import images as lesson
-
-CONTENT = read_yaml(Path(__file__).parents[2] / "params.yaml")
 
 
 def params(**changes):
     """The committed parameters with two epochs and changed settings of the lesson."""
-    content = copy.deepcopy(CONTENT)
+    content = demo.content()
     content["lessons"]["images"].update(changes)
     content["lessons"]["images"]["training"]["epochs"] = 2
     return check(content)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from tests.project_copy import ROOT
+from tests import demo
 from tests.reporting.conftest import comparison
 from tests.repository import commit, git, write
 from wxb.cli.app import app
@@ -51,7 +51,7 @@ def write_results(shift=0.0, weights="a"):
 @pytest.fixture
 def project(cwd):
     """A repository with committed results."""
-    shutil.copy(ROOT / "params.yaml", cwd)
+    demo.write(cwd)
     git("init", "-q")
     write_results()
     Path(".gitignore").write_text("reports/cost\nreports/*.html\n")

@@ -6,13 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.project_copy import ROOT
+from tests.demo import TEXT, without_own_blocks
 from wxb.core.params import ParamsError
 from wxb.core.params import parse_yaml as parse
 from wxb.project import params_file
 from wxb.project.params_file import to_yaml, update
 
-PARAMS = (ROOT / "params.yaml").read_text(encoding="utf-8")
 BLOCK = "mine:\n  task: ner\n  path: x.json\n  split: {test: 0.2, valid: 0.1}\n"
 
 scalars = st.one_of(st.none(), st.booleans(), st.integers(), st.text())
@@ -30,13 +29,13 @@ files = st.dictionaries(st.sampled_from("xyz"), st.one_of(blocks, scalars), min_
 
 @pytest.mark.parametrize("section", ["corpora", "backbones", "experiments", "studies", "lessons"])
 def test_other_blocks_keep_their_bytes(section):
-    content = parse(PARAMS)
+    content = parse(TEXT)
     content[section] |= parse(BLOCK)
-    text = update(PARAMS, content)
+    text = update(TEXT, content)
     added = "".join(f"  {line}\n" for line in BLOCK.splitlines())
     assert text.count(added) == 1
-    assert text.replace(added, "") == PARAMS
-    assert update(text, parse(PARAMS)) == PARAMS
+    assert text.replace(added, "") == TEXT
+    assert update(text, parse(TEXT)) == without_own_blocks(text) == TEXT
 
 
 @pytest.mark.parametrize("empty", ["corpora:", "corpora: {}", "corpora: {}  # none yet"])
@@ -66,10 +65,10 @@ def test_comments_stay_beside_and_above_their_keys(before, content, after):
 
 
 def test_only_a_changed_value_is_replaced():
-    content = parse(PARAMS)
+    content = parse(TEXT)
     content["experiments"]["ner-encoder"]["corpus"] = "mine"
     line = "    corpus: pii                       # the labelled"
-    assert update(PARAMS, content) == PARAMS.replace(line, line.replace("pii ", "mine"))
+    assert update(TEXT, content) == TEXT.replace(line, line.replace("pii ", "mine"))
 
 
 def test_a_shared_value_cannot_be_changed():
@@ -81,12 +80,12 @@ def test_a_shared_value_cannot_be_changed():
 
 def test_invalid_parameters_are_never_written(cwd):
     path = cwd / "params.yaml"
-    path.write_text(PARAMS)
-    content = parse(PARAMS)
+    path.write_text(TEXT)
+    content = parse(TEXT)
     content["corpora"]["pii"]["splitt"] = {}
     with pytest.raises(ParamsError, match="splitt"):
         params_file.write(content)
-    assert path.read_text() == PARAMS
+    assert path.read_text() == TEXT
     assert [*cwd.iterdir()] == [path]
 
 

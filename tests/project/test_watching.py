@@ -6,10 +6,9 @@ import time
 
 import pytest
 
-from tests.project_copy import ROOT
+from tests import demo
 from wxb.core import paths, progress
 from wxb.core.errors import WxbError
-from wxb.core.params import load
 from wxb.project import engines, watching
 from wxb.project.dag import LOCKFILE
 from wxb.project.engines import Stage
@@ -17,7 +16,7 @@ from wxb.project.watching import Running, Watch
 from wxb.runtime import locks
 
 CHAIN = {"train@a": (), "train@b": (), "evaluate@a": ("train@a",), "report@ner": ("evaluate@a",)}
-PARAMS = load(ROOT / "params.yaml")
+PARAMS = demo.params()
 
 
 @pytest.fixture

@@ -10,9 +10,10 @@ import pytest
 from playwright.sync_api import sync_playwright
 
 from stages import compare, report
+from tests import demo
 from wxb import tasks
 from wxb.core.files import write_json
-from wxb.core.params import Params, check, read_yaml
+from wxb.core.params import Params, check
 from wxb.metrics import Metric, evaluation
 from wxb.metrics.intervals import holm
 from wxb.reporting.parts import Study
@@ -74,7 +75,7 @@ class Tree:
         title: str = "Which is better?",
         further: Sequence[str] = (),
     ) -> None:
-        content = read_yaml(HOME / "params.yaml")
+        content = demo.content()
         block = content["experiments"]["ner-encoder"]
         backbones = dict.fromkeys(members, "decoder") | {members[0]: "encoder"}
         content["experiments"] = {m: {**block, "backbone": b} for m, b in backbones.items()}
@@ -139,10 +140,7 @@ def write_evaluation(
 
 def write_page(profile: str, rows: Sequence[Sequence[Any]]) -> None:
     """Write the page of a profile's study, in which experiments predict `rows` in turn."""
-    content = read_yaml(HOME / "params.yaml")
-    for section, blocks in read_yaml(HOME / "params" / f"{profile}.yaml").items():
-        content[section] = content[section] | blocks
-    params = check(content)
+    params = check(demo.content(profile))
     study = params.studies[profile]
     for index, member in enumerate(study.experiments):
         tests = params.corpora[params.experiments[member].corpus].split.test_sets

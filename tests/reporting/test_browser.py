@@ -12,8 +12,8 @@ from playwright.sync_api import Browser, expect
 from playwright.sync_api import Page as BrowserPage
 
 from stages import report
-from tests.reporting.conftest import HOME, NEEDED, Tree, write_page
-from wxb.core.params import check, read_yaml
+from tests import demo
+from tests.reporting.conftest import NEEDED, Tree, write_page
 from wxb.lessons import Lesson, assemble, shares_table
 from wxb.reporting import figures
 from wxb.reporting.page import write_index
@@ -66,7 +66,7 @@ def lesson_page():
     }
     table = shares_table("Habits", ["head", *WORDS[:12]], {"first": [0.5] * 12})
     part = Section("layer", "Layer 1", ["Text.", Charts(heads), table])
-    params = check(read_yaml(HOME / "params.yaml"))
+    params = demo.params()
     page = assemble(params, "attention", Lesson({}, "It looks back.", ["40 tokens"], [part]))
     Path("reports/attention.html").write_text(page, encoding="utf-8")
 

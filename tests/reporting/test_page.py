@@ -10,9 +10,10 @@ from pathlib import Path
 import pytest
 
 from stages import report
+from tests import demo
 from tests.reporting.conftest import BLEU, CER, HOME, comparison
 from wxb.core.errors import WxbError
-from wxb.core.params import load, read_yaml
+from wxb.core.params import read_yaml
 from wxb.lessons import Lesson
 from wxb.lessons import assemble as assemble_lesson
 from wxb.reporting import costs, figures, pairs, parts
@@ -228,7 +229,7 @@ def test_gold_that_training_lost_is_on_the_page(tree):
 
 
 def test_settings_differ_if_they_have_two_values_among_those_that_have_them():
-    params = load(HOME / "params.yaml")
+    params = demo.params()
     values = {
         key: row for key, *row in differing_settings(params, ["ner-encoder", "ner-decoder"]).rows
     }

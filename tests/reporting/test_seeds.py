@@ -2,11 +2,11 @@
 
 import pytest
 
-from tests.reporting.conftest import HOME
+from tests import demo
 from tests.repository import Files, write
 from wxb.core import paths
 from wxb.core.errors import WxbError
-from wxb.core.params import PARAMS, load, read_yaml
+from wxb.core.params import PARAMS, load
 from wxb.project import params_file, provenance, readme, revisions
 from wxb.reporting.tables import headline_table, score_table
 
@@ -53,10 +53,7 @@ def test_the_study_of_several_seeds_is_kept_with_its_machine(tree):
 
 @pytest.mark.parametrize("profile", ["chat", "news", "speech"])
 def test_any_study_gets_several_seeds_and_no_other_does(cwd, profile):
-    content = read_yaml(HOME / "params.yaml")
-    for section, blocks in read_yaml(HOME / "params" / f"{profile}.yaml").items():
-        content[section] = content[section] | blocks
-    PARAMS.write_text(params_file.to_yaml(content))
+    PARAMS.write_text(params_file.to_yaml(demo.content(profile)))
     provenance.set_seeds(profile)
     with pytest.raises(WxbError, match=f"did you mean '{profile}'"):
         provenance.set_seeds(f"{profile}s")

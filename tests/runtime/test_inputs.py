@@ -5,7 +5,10 @@ import re
 from pathlib import Path
 
 import pytest
+from dvc.repo import Repo
 
+from tests import demo
+from tests.repository import git
 from tests.runtime.toy import ROOT, events, python, start
 from wxb.core.errors import WxbError
 from wxb.project import dag
@@ -78,9 +81,13 @@ def test_other_changes_do_not_matter(folder, change):
     inputs.require_unchanged("toy@x", before)
 
 
-def test_inputs_are_those_of_dvc(monkeypatch):
+def test_inputs_are_those_of_dvc(cwd):
     """For each stage of this project, with all parameters and files."""
-    monkeypatch.chdir(ROOT)
+    demo.write(cwd)
+    git("init", "-q")
+    Repo.init().close()
+    for name in ("demos", "dvc.yaml", "stages", "wxb"):
+        (cwd / name).symlink_to(ROOT / name)
     for step in dag.steps():
         if step.name == dag.CHECK:
             continue

@@ -1,15 +1,15 @@
 import json
-import shutil
 
 import pytest
 
-from tests.runtime.toy import ROOT, python
+from tests import demo
+from tests.runtime.toy import python
 
 
 @pytest.fixture
 def project(tmp_path):
     """A folder with the committed parameters."""
-    shutil.copy(ROOT / "params.yaml", tmp_path)
+    demo.write(tmp_path)
     return tmp_path
 
 

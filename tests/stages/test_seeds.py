@@ -9,10 +9,11 @@ from pathlib import Path
 import pytest
 
 from stages import align, compare, evaluate, pretrain, tokenize, tokenizer, train
-from tests.ner_project import RECORDS, ROOT, SENTENCES, write_corpus
+from tests import demo
+from tests.ner_project import RECORDS, SENTENCES, write_corpus
 from wxb.core.errors import WxbError
 from wxb.core.files import read_json, sha256, write_json
-from wxb.core.params import check, read_yaml
+from wxb.core.params import check
 from wxb.metrics import evaluation
 from wxb.tasks import methods
 from wxb.tasks.ner import metrics as scorer
@@ -54,7 +55,7 @@ NEARNESS = ("within_one_word", "within_two_words")  # of test records to trainin
 
 
 def params_of(seed, **changes):
-    content = read_yaml(ROOT / "params.yaml")
+    content = demo.content()
     experiment = {**content["experiments"]["ner-encoder"], **SETTINGS, **changes}
     study = {"task": "ner", "title": "?", "seed": seed, "experiments": ["ner-encoder"]}
     content |= {"experiments": {"ner-encoder": experiment}, "studies": {"ner": study}}

@@ -194,11 +194,9 @@ def test_settings_of_training_are_refused(changes):
 
 
 def test_a_baseline_has_no_card(monkeypatch):
-    from tests.project_copy import ROOT
-    from wxb.core.params import load
+    from tests import demo
     from wxb.project.sharing import card
 
-    monkeypatch.chdir(ROOT)
-    params = load(ROOT / "params.yaml")
+    params = demo.params()
     with pytest.raises(WxbError, match="ner-mentions has no card"):
         card(params, "ner-mentions")

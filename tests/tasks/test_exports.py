@@ -7,10 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.project_copy import ROOT
+from tests import demo
 from wxb.core.errors import WxbError
 from wxb.core.files import write_json
-from wxb.core.params import check, read_yaml
 from wxb.corpora import clean
 from wxb.corpora.records import Record
 from wxb.metrics import evaluation
@@ -48,7 +47,7 @@ def project(cwd):
         "7", "test record", (Span(0, 4, "SPLIT"),), (Span(5, 11, "NOUN"),), (0.5,)
     )
     evaluation.save_run(metrics.Scorer(), cwd / "reports/predictions/ner/ner-encoder", [prediction])
-    return check(read_yaml(ROOT / "params.yaml"))
+    return demo.params()
 
 
 def test_labelled_records_of_a_split_and_rows_of_an_experiment_are_exported(project):

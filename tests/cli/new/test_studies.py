@@ -1,17 +1,16 @@
 """The first study of each task, copies of experiments and sweeps, as content of params.yaml."""
 
 import json
-from copy import deepcopy
 from pathlib import Path
 
 import pytest
 
+from tests import demo
 from tests.corpora.records import record
-from tests.project_copy import ROOT
 from wxb.cli.new import studies
 from wxb.cli.new.studies import add_or_extend_study, add_sweep, parse_grid
 from wxb.core.errors import WxbError
-from wxb.core.params import PARAMS, ParamsError, check, load, read_yaml
+from wxb.core.params import ParamsError, check
 from wxb.core.params.corpora import Corpus
 from wxb.corpora.reading import Contents
 from wxb.tasks import recognition
@@ -19,12 +18,11 @@ from wxb.tasks import recognition
 SHARES = {"test": 0.2, "valid": 0.1}
 FILES = {"files": {name: [f"{name}.csv"] for name in ("train", "valid", "test")}}
 PROFILE = {"splits": {"train": {"labelled": 500}}}
-CONTENT = read_yaml(ROOT / PARAMS)
 
 
 @pytest.fixture
 def content():
-    return deepcopy(CONTENT)
+    return demo.content()
 
 
 @pytest.mark.parametrize("task", recognition.supported_tasks())
@@ -85,8 +83,8 @@ def test_the_language_of_weights_is_stated_never_guessed(
     assert studies.pretrained_language("mine", corpus, language, trial)[0] == expected
 
 
-def test_every_combination_is_an_experiment(content, monkeypatch):
-    monkeypatch.chdir(ROOT)
+@pytest.mark.usefixtures("params")
+def test_every_combination_is_an_experiment(content):
     rates = ("training.learning_rate=0.001", "training.learning_rate=2.0e-3")
     grid = parse_grid([*rates, "tuning.lora.r=4,8"])
     add_sweep(content, "rates", "ner-decoder-lora", grid, (1, 2, 3), "Which?")
@@ -98,7 +96,7 @@ def test_every_combination_is_an_experiment(content, monkeypatch):
     last, copied = params.experiments[names[-1]], params.experiments["ner-decoder-lora"]
     assert (last.training.learning_rate, last.tuning.lora.r) == (0.002, 8)
     assert last.tuning.lora.target_modules == copied.tuning.lora.target_modules
-    assert copied == load(ROOT / PARAMS).experiments["ner-decoder-lora"]
+    assert copied == demo.params().experiments["ner-decoder-lora"]
     for name, fault in (("ner", r"studies\.ner already exists"), ("reviews", "our own study")):
         with pytest.raises(WxbError, match=fault):
             add_sweep(content, name, "ner-encoder", grid, (1,), "Which?")

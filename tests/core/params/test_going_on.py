@@ -1,20 +1,19 @@
 """Experiments that continue the model of another experiment."""
 
 from copy import deepcopy
-from pathlib import Path
 
 import pytest
 
-from wxb.core.params import ParamsError, check, read_yaml
+from tests import demo
+from wxb.core.params import ParamsError, check
 from wxb.reporting import costs
 
-PARAMS = read_yaml(Path(__file__).parents[3] / "params.yaml")
 FIRST, SECOND = "ner-encoder", "ner-decoder"
 
 
 def check_with(**changes):
     """Checked parameters in which the second experiment continues the first."""
-    params = deepcopy(PARAMS)
+    params = demo.content()
     blocks = params["experiments"]
     blocks[SECOND] = {**deepcopy(blocks[FIRST]), "backbone": FIRST}
     for name, change in changes.items():

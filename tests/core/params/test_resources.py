@@ -1,16 +1,15 @@
 """Resources by verb and by stage; they make no stage stale."""
 
-import json
-
 import pytest
 
+from tests import demo
 from tests.project_copy import ROOT
-from wxb.core.params import ParamsError, check, load, read_yaml
+from wxb.core.params import ParamsError, check, read_yaml
 from wxb.core.params.resources import SECTIONS
 
 
 def params(**resources):
-    return check(json.loads(json.dumps(read_yaml(ROOT / "params.yaml"))) | {"resources": resources})
+    return check(demo.content() | {"resources": resources})
 
 
 def test_a_stage_has_the_resources_of_its_verb_and_its_own():
@@ -47,9 +46,9 @@ def test_no_stage_depends_on_resources():
 
 
 def test_processes_are_those_of_the_training():
-    checked = load(ROOT / "params.yaml")
+    checked = demo.params()
     assert checked.processes("train@ner-encoder") == checked.processes("compare@ner") == 1
-    content = json.loads(json.dumps(read_yaml(ROOT / "params.yaml")))
+    content = demo.content()
     content["experiments"]["ner-encoder"]["training"]["processes"] = 4
     content["backbones"]["encoder"]["pretraining"]["processes"] = 2
     changed = check(content)

@@ -10,12 +10,11 @@ from hypothesis import strategies as st
 from transformers import BertConfig, BertModel, LlamaConfig, LlamaModel, set_seed
 
 from stages import evaluate
-from tests import training_steps
+from tests import demo, training_steps
 from tests.ner_project import EXPERIMENT, write_corpus
-from tests.project_copy import ROOT
 from tests.tasks.ner.test_tagger import SHAPE
 from wxb.core.files import read_json
-from wxb.core.params import Params, load
+from wxb.core.params import Params
 from wxb.core.params.experiments import Prediction
 from wxb.corpora.records import Record
 from wxb.corpora.text.encoded import IGNORED
@@ -249,7 +248,7 @@ def test_a_loaded_predictor_predicts_the_same(kind, tmp_path):
 
 
 def test_evaluation_decodes_as_the_predictor_does(cwd):
-    content = load(ROOT / "params.yaml").model_dump()
+    content = demo.params().model_dump()
     experiment = content["experiments"]["ner-encoder"]
     content |= {"experiments": {"ner-encoder": experiment}}
     content["studies"]["ner"]["experiments"] = ["ner-encoder"]
