@@ -7,6 +7,7 @@ import pytest
 
 from tests import demo
 from tests.corpora.records import record
+from tests.project_copy import ROOT
 from wxb.cli.new import studies
 from wxb.cli.new.studies import add_or_extend_study, add_sweep, parse_grid
 from wxb.core.errors import WxbError
@@ -83,8 +84,8 @@ def test_the_language_of_weights_is_stated_never_guessed(
     assert studies.pretrained_language("mine", corpus, language, trial)[0] == expected
 
 
-@pytest.mark.usefixtures("params")
-def test_every_combination_is_an_experiment(content):
+def test_every_combination_is_an_experiment(content, monkeypatch):
+    monkeypatch.chdir(ROOT)  # has scores of other studies
     rates = ("training.learning_rate=0.001", "training.learning_rate=2.0e-3")
     grid = parse_grid([*rates, "tuning.lora.r=4,8"])
     add_sweep(content, "rates", "ner-decoder-lora", grid, (1, 2, 3), "Which?")
