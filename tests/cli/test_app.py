@@ -11,6 +11,7 @@ from typer.testing import CliRunner
 
 from tests import commands
 from tests.project_copy import ROOT
+from tests.reporting.conftest import comparison
 from wxb.cli.app import app, main
 from wxb.corpora import clean
 from wxb.corpora.records import Record
@@ -87,27 +88,12 @@ def test_table_before_a_run_is_an_error(project):
     assert "did you mean 'ner'" in wxb(project, "table", "nre").stderr
 
 
-def study():
-    """A study of two experiments, as the stage `compare` writes it."""
-    gold = (Span(0, 3, "NAME"),)
-    right, wrong = (
-        [PredictionRow("0", "Zoë", gold, spans, (1.0,) * len(spans))] for spans in (gold, ())
-    )
-    scorer = metrics.Scorer()
-    systems = {"ner-encoder": right, "ner-decoder": wrong}
-    compared = evaluation.compare(
-        scorer,
-        {name: {"test": evaluation.evaluate(scorer, [rows])} for name, rows in systems.items()},
-    )
-    for system in compared["systems"].values():
-        system |= {"parameters": 1234, "trainable_parameters": 1234, "updates": 5, "examples": 40}
-    compared["nearness"] = {"within_one_word": 0.25, "within_two_words": 0.5}
-    return {"study": "ner", "title": "Which?", "question": None, "seeds": [1], **compared}
+STUDY = comparison({"ner-encoder": 0.75, "ner-decoder": 0.5}, groups=1)
 
 
 def test_table_names_what_makes_its_study_stale(project, monkeypatch):
     (project / "reports/studies").mkdir(parents=True)
-    (project / "reports/studies/ner.json").write_text(json.dumps(study()))
+    (project / "reports/studies/ner.json").write_text(json.dumps(STUDY))
     changes = [Change("threads", "1 -> 2"), Change("seed", "1 -> 2")]
     status = Staleness({"train@a": changes}, {"report@ner": ["train@a"]})
     monkeypatch.setattr("wxb.project.dag.staleness", lambda: status)
@@ -125,13 +111,13 @@ def test_table_names_what_makes_its_study_stale(project, monkeypatch):
 def test_table_and_index_show_a_study(project):
     studies = project / "reports/studies"
     studies.mkdir(parents=True)
-    (studies / "ner.json").write_text(json.dumps(study()))
+    (studies / "ner.json").write_text(json.dumps(STUDY))
     text = wxb(project, "table", "ner").stdout
-    assert re.search(r"ner-encoder +a +1\.000 \(0\.000–1\.000\)", text)
+    assert re.search(r"ner-encoder +a +0\.750 \(0\.740–0\.760\)", text)
     *_, sentences, page = text.splitlines()
-    assert (sentences, page[:22]) == (conclusion(study()), "Page: reports/ner.html")
+    assert (sentences, page[:22]) == (conclusion(STUDY), "Page: reports/ner.html")
     result = wxb(project, "table", "--all")
-    assert "1.000 (0.000–1.000)" in result.stdout
+    assert "0.750 (0.740–0.760)" in result.stdout
     assert "examples a second" not in result.stdout
     assert "share one group" in result.stdout, "a long line was cut off"
     assert "no report" in wxb(project, "report").stderr
@@ -141,7 +127,7 @@ def test_table_and_index_show_a_study(project):
     cost.write_text('{"seconds": 8.0}')
     timed = wxb(project, "table", "ner", "--all").stdout
     assert f"Page: {project / 'reports/ner.html'}" in timed
-    assert "| ner-encoder | 1.2 k | 5 | 40 | 5 | 8.0 s |" in timed
+    assert "| ner-encoder | 2.00 M (1.00 M trained) | 100 | 800 | 100 | 8.0 s |" in timed
     assert wxb(project, "report").returncode == 0
     page = (project / "reports/index.html").read_text()
     assert 'href="ner.html"' in page
