@@ -35,10 +35,11 @@ def commit():
 
 
 def write(path, content):
-    """Write a text, or other content as JSON, to a file; creates its folder."""
+    """Write a text, or other content as JSON, to a file; creates its folder, returns its path."""
     Path(path).parent.mkdir(parents=True, exist_ok=True)
     text = content if isinstance(content, str) else json.dumps(content)
     Path(path).write_text(text, encoding="utf-8")
+    return Path(path)
 
 
 def edit(path, old, new):

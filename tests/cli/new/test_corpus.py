@@ -12,6 +12,7 @@ import soundfile
 
 from stages.preprocess import preprocess
 from tests.corpora.records import to_letters
+from tests.repository import write
 from wxb.cli.new.corpus import corpus_name, new_corpus
 from wxb.core.errors import WxbError
 from wxb.core.files import read_json
@@ -39,13 +40,6 @@ def record(number, *, shift=0):
 
 def records(count=60, **kind):
     return [record(number, **kind) for number in range(count)]
-
-
-def write(path, content):
-    Path(path).parent.mkdir(parents=True, exist_ok=True)
-    text = content if isinstance(content, str) else json.dumps(content, ensure_ascii=False)
-    Path(path).write_text(text, encoding="utf-8")
-    return Path(path)
 
 
 def table(path, /, **columns):
