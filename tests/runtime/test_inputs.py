@@ -8,7 +8,7 @@ import pytest
 from dvc.repo import Repo
 
 from tests import demo
-from tests.repository import git
+from tests.repository import git, write
 from tests.runtime.toy import ROOT, events, python, start
 from wxb.core.errors import WxbError
 from wxb.project import dag
@@ -36,23 +36,17 @@ def folder(cwd):
     Path("dvc.yaml").write_text(DVC_YAML)
     Path("params.yaml").write_text(PARAMS)
     for name in ("code/main.py", "data/a", "data/b"):
-        Path(name).parent.mkdir(exist_ok=True)
-        Path(name).write_text(name)
+        write(name, name)
     Path("large").write_bytes(bytes(inputs.HASHED + 1))
-
-
-def edit(name, text):
-    Path(name).parent.mkdir(exist_ok=True)
-    Path(name).write_text(text)
 
 
 @pytest.mark.parametrize(
     ("change", "names"),
     [
-        (lambda: edit("params.yaml", PARAMS.replace("rate: 1", "rate: 2", 1)), "x.rate"),
-        (lambda: edit("params.yaml", PARAMS.replace("seed: 3", "seed: 4")), "studies.s.seed"),
-        (lambda: edit("code/main.py", "other"), "code/main.py"),
-        (lambda: edit("code/new.py", ""), "code/new.py"),
+        (lambda: write("params.yaml", PARAMS.replace("rate: 1", "rate: 2", 1)), "x.rate"),
+        (lambda: write("params.yaml", PARAMS.replace("seed: 3", "seed: 4")), "studies.s.seed"),
+        (lambda: write("code/main.py", "other"), "code/main.py"),
+        (lambda: write("code/new.py", ""), "code/new.py"),
         (lambda: Path("data/a").unlink(), "data/a"),
         (lambda: os.utime("large", (1, 1)), "large"),
     ],
@@ -67,12 +61,12 @@ def test_changed_inputs_are_named(folder, change, names):
 @pytest.mark.parametrize(
     "change",
     [
-        lambda: edit("params.yaml", PARAMS.replace("y: {corpus: b, study: s, rate: 1}", "y: {}")),
-        lambda: edit("params.yaml", f"# a comment{PARAMS}"),
-        lambda: edit("data/b", "of another block"),
-        lambda: edit("code/__pycache__/main.pyc", ""),
-        lambda: edit("code/.main.py.partial", ""),
-        lambda: edit("code/main.py", "code/main.py"),  # the same bytes, as by an editor
+        lambda: write("params.yaml", PARAMS.replace("y: {corpus: b, study: s, rate: 1}", "y: {}")),
+        lambda: write("params.yaml", f"# a comment{PARAMS}"),
+        lambda: write("data/b", "of another block"),
+        lambda: write("code/__pycache__/main.pyc", ""),
+        lambda: write("code/.main.py.partial", ""),
+        lambda: write("code/main.py", "code/main.py"),  # the same bytes, as by an editor
     ],
 )
 def test_other_changes_do_not_matter(folder, change):
