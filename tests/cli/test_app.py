@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 from tests import commands
 from tests.project_copy import ROOT
 from tests.reporting.conftest import comparison
+from tests.repository import write
 from wxb.cli.app import app, main
 from wxb.corpora import clean
 from wxb.corpora.records import Record
@@ -92,8 +93,7 @@ STUDY = comparison({"ner-encoder": 0.75, "ner-decoder": 0.5}, groups=1)
 
 
 def test_table_names_what_makes_its_study_stale(project, monkeypatch):
-    (project / "reports/studies").mkdir(parents=True)
-    (project / "reports/studies/ner.json").write_text(json.dumps(STUDY))
+    write(project / "reports/studies/ner.json", STUDY)
     changes = [Change("threads", "1 -> 2"), Change("seed", "1 -> 2")]
     status = Staleness({"train@a": changes}, {"report@ner": ["train@a"]})
     monkeypatch.setattr("wxb.project.dag.staleness", lambda: status)
@@ -109,9 +109,7 @@ def test_table_names_what_makes_its_study_stale(project, monkeypatch):
 
 
 def test_table_and_index_show_a_study(project):
-    studies = project / "reports/studies"
-    studies.mkdir(parents=True)
-    (studies / "ner.json").write_text(json.dumps(STUDY))
+    write(project / "reports/studies/ner.json", STUDY)
     text = wxb(project, "table", "ner").stdout
     assert re.search(r"ner-encoder +a +0\.750 \(0\.740–0\.760\)", text)
     *_, sentences, page = text.splitlines()
@@ -122,9 +120,7 @@ def test_table_and_index_show_a_study(project):
     assert "share one group" in result.stdout, "a long line was cut off"
     assert "no report" in wxb(project, "report").stderr
     (project / "reports/ner.html").write_text("")
-    cost = project / "reports/cost/train/ner-encoder.json"
-    cost.parent.mkdir(parents=True)
-    cost.write_text('{"seconds": 8.0}')
+    write(project / "reports/cost/train/ner-encoder.json", {"seconds": 8.0})
     timed = wxb(project, "table", "ner", "--all").stdout
     assert f"Page: {project / 'reports/ner.html'}" in timed
     assert "| ner-encoder | 2.00 M (1.00 M trained) | 100 | 800 | 100 | 8.0 s |" in timed

@@ -1,13 +1,11 @@
 """The first study of each task, copies of experiments and sweeps, as content of params.yaml."""
 
-import json
-from pathlib import Path
-
 import pytest
 
 from tests import demo
 from tests.corpora.records import record
 from tests.project_copy import ROOT
+from tests.repository import write
 from wxb.cli.new import studies
 from wxb.cli.new.studies import add_or_extend_study, add_sweep, parse_grid
 from wxb.core.errors import WxbError
@@ -56,8 +54,7 @@ def test_training_records_are_counted(split, splits, count):
     corpus = Corpus(task="chat", path="x", split=split)
     assert studies.count_training_records("unused", corpus, trial) == count
     assert studies.count_training_records("unused", corpus, None) is None
-    Path("data/clean/unused").mkdir(parents=True)
-    Path("data/clean/unused/profile.json").write_text(json.dumps(PROFILE))
+    write("data/clean/unused/profile.json", PROFILE)
     assert studies.count_training_records("unused", corpus, None) == 500
 
 
