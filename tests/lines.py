@@ -1,6 +1,7 @@
 """Lines of Python by folder, and the most that each may have: `make lines` prints them.
 
-A feature that needs more lines names in its commit what it replaces.
+`wxb/tasks` has room for a method or a metric. A feature that needs more lines than its folder has
+names in its commit what it replaces.
 """
 
 from pathlib import Path
@@ -13,7 +14,7 @@ BUDGET = {
     "wxb/metrics": 529,
     "wxb/models": 2489,
     "wxb/training": 1550,
-    "wxb/tasks": 9006,
+    "wxb/tasks": 9106,
     "wxb/reporting": 1448,
     "wxb/project": 2922,
     "wxb/cli": 2442,
@@ -22,17 +23,20 @@ BUDGET = {
     "wxb/masking": 832,
     "demos": 1886,
     "benchmarks": 4433,
-    "tests": 27989,
+    "tests": 28000,
 }
 TASKS = ("chat", "classification", "ner", "speech", "translation")  # another is not limited
 
 
 def count(folder):
-    """The lines of all Python files below a folder of the project."""
-    files = [*(ROOT / folder).rglob("*.py")]
-    if folder == "wxb/tasks":
-        tasks = {ROOT / folder / task for task in TASKS}
-        files = [file for file in files if file.parent == ROOT / folder or {*file.parents} & tasks]
+    """The lines of all Python files below a folder of the project, without those of other tasks."""
+    others = {
+        path
+        for parent in ("wxb/tasks", "tests/tasks")
+        for path in (ROOT / parent).iterdir()
+        if path.is_dir() and path.name not in TASKS
+    }
+    files = [file for file in (ROOT / folder).rglob("*.py") if not others & {*file.parents}]
     return sum(len(file.read_text(encoding="utf-8").splitlines()) for file in files)
 
 
