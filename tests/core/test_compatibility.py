@@ -104,7 +104,7 @@ def test_a_checkpoint_of_the_hub_needs_a_commit(tmp_path, monkeypatch):
     settings = checkpoints.settings(TAGGING, "models/bert")
     with pytest.raises(WxbError, match=r"^backbones\.b\.checkpoint: no file or folder models/bert"):
         compatibility.require_checkpoints(settings)
-    pinned = settings.backbones["b"].model_copy(update={"revision": "86b5e0934494"})
+    pinned = settings.backbones["b"].model_copy(update={"revision": "a" * 40})
     compatibility.require_checkpoints(settings.model_copy(update={"backbones": {"b": pinned}}))
 
 

@@ -112,6 +112,7 @@ def test_a_misspelt_key_is_an_error_with_the_nearest_valid_one(key, slip, data):
     ("key", "value", "message"),
     [
         ("corpora.bad name", {}, "corpora.bad name: a name is made of 1 to 100 ASCII"),
+        ("lessons.gates", {"leson": "gates"}, "lessons.gates: no lesson; did you mean 'leson'?"),
         ("corpora.pii.generate.language", ["en"], "from: labelled, unlabelled, languages)"),
         ("corpora.pii.split.valid", 0.75, "split: test + valid + situations must stay below 1"),
         ("corpora.pii.split.valid", None, "give either `files`, or both `test` and `valid`"),
@@ -129,10 +130,10 @@ def test_a_misspelt_key_is_an_error_with_the_nearest_valid_one(key, slip, data):
         ("backbones.encoder.objective", "none", "`pretraining` settings go with an objective"),
         ("corpora.pii.split.max_records", {"test": 9}, "'test' is no held-out set of `files`"),
         ("backbones.encoder.checkpoint", "x", "give either `tokenizer` and `architecture`"),
-        ("backbones.encoder.revision", "abc", "`revision` pins a `checkpoint`"),
+        ("backbones.encoder.revision", "a" * 40, "`revision` pins a `checkpoint`"),
         (
             "backbones.encoder",
-            {"corpus": "pii", "objective": "none", "checkpoint": "minilm", "revision": "abc"},
+            {"corpus": "pii", "objective": "none", "checkpoint": "minilm", "revision": "a" * 40},
             "backbones.encoder: `revision` pins a `checkpoint` of the hub",
         ),
         ("backbones.encoder.architecture.hidden_size", 101, "is not a multiple of"),

@@ -200,6 +200,9 @@ def _explain(fault: Mapping[str, Any], content: Any) -> str:
     context = fault.get("ctx", {})
     if fault["type"] == "value_error":
         return f"{key}: {context['error']}"
+    if fault["type"] == "union_tag_not_found":
+        tag = context["discriminator"].strip("'")
+        return f"{key}: no {tag}{did_you_mean(tag, fault['input'])}"
     known = context.get("expected", context.get("expected_tags", ""))
     hint = did_you_mean(context.get("tag", fault["input"]), re.findall("'(.*?)'", known))
     found = repr(fault["input"])

@@ -7,7 +7,7 @@ from typing import Annotated, ClassVar, Literal, Self
 from pydantic import AfterValidator, Field, PositiveInt, model_validator
 
 from wxb.core.packages import PACKAGES
-from wxb.core.params.section import Fraction, Name, Section
+from wxb.core.params.section import Commit, Fraction, Name, Section
 from wxb.core.params.training import Pretraining
 
 
@@ -57,7 +57,7 @@ class Backbone(Section):
     tokenizer: Tokenizer | None = None
     architecture: Architecture | None = None
     checkpoint: Annotated[str, AfterValidator(expanduser)] | None = None
-    revision: str | None = None
+    revision: Commit | None = None
     pretraining: Pretraining | None = None
 
     @property
@@ -73,6 +73,7 @@ class Backbone(Section):
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
+        """Refuse keys that exclude each other, and `pretraining` of more tokens than positions."""
         is_trained = self.tokenizer is not None and not self.checkpoint
         if not is_trained and (self.checkpoint is None or self.architecture):
             raise ValueError(

@@ -7,7 +7,7 @@ from urllib.parse import unquote
 
 from pydantic import Field, HttpUrl, PositiveInt, model_validator
 
-from wxb.core.params.section import Label, Name, Section
+from wxb.core.params.section import Commit, Label, Name, Section
 
 Languages = Annotated[list[Label], Field(min_length=1)]
 
@@ -24,7 +24,7 @@ class Hub(Section):
     """A data set on the Hugging Face hub, pinned by revision."""
 
     repository: str
-    revision: Annotated[str, Field(pattern=r"^[0-9a-f]{40}$")]  # a commit
+    revision: Commit
     files: Annotated[list[str], Field(min_length=1)]  # glob patterns inside the repository
 
 

@@ -10,6 +10,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 from wxb.core.errors import choices
 
 Fraction = Annotated[float, Field(ge=0, lt=1)]
+Commit = Annotated[str, Field(pattern=r"^[0-9a-f]{40}$")]  # of the hub
 PositiveFloat = Annotated[float, Field(gt=0)]
 Seed = Annotated[int, Field(ge=0, lt=2**32)]  # NumPy's range
 JOINERS = dict.fromkeys((0x200C, 0x200D))  # zero-width characters of names, as of emoji
