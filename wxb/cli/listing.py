@@ -123,7 +123,7 @@ def metrics_table(title: str, metrics: Mapping[str, float]) -> RenderableType:
 
 
 def state(facts: Facts) -> str:
-    """The state of a block: running, not run, missing outputs, stale, up to date, else exists."""
+    """`running:` and stages; not run; missing outputs and `stale`; stale; up to date; or exists."""
     if facts["running"]:
         return f"running: {', '.join(stage.partition('@')[0] for stage in facts['running'])}"
     outputs = {key: facts[key] for key in ("cleaned", *MISSING) if key in facts}
@@ -212,7 +212,7 @@ def _headline_metrics(lesson: Facts) -> str:
 
 
 def _by_first_stage(changes: Sequence[Mapping[str, str]]) -> list[tuple[str, str]]:
-    """A pair per stage: the distinct changes that it is the first to have, joined by commas."""
+    """A pair per stage: the changes (`what`, `how`) that it is the first to have, with commas."""
     by_stage: dict[str, list[str]] = {}
     for what, how in dict.fromkeys((change["what"], change["how"]) for change in changes):
         stage = next(c["stage"] for c in changes if (c["what"], c["how"]) == (what, how))

@@ -146,7 +146,7 @@ def _model_faults(key: str, use: str, lengths: Mapping[str, int], config: Any) -
 
 
 def _method_faults(experiment: Experiment, config: Any, generation: Mapping[str, Any]) -> list[str]:
-    """Why a checkpoint does not fit the method, LoRA or other settings of an experiment."""
+    """Why a checkpoint does not fit: the method or native code, else LoRA, else other settings."""
     weights, lengths = experiment.weights, experiment.required_lengths
     faults = [*_model_faults("method", weights, lengths, config)] if weights else []
     is_native = getattr(experiment.model, "implementation", None) == "native"

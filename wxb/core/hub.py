@@ -106,7 +106,7 @@ def fetch(repository: str, revision: str, files: Sequence[str], folder: Path) ->
 
 
 def _snapshot(repository: str, revision: str, files: Sequence[str], kind: Kind) -> Path:
-    """Download uncached files of a repository, and return its folder in the hub's cache."""
+    """Download uncached files, of a model those at its top; WxbError. Returns the cached folder."""
     from huggingface_hub import snapshot_download
     from huggingface_hub.utils import httpx
 

@@ -106,7 +106,7 @@ def adapter(base: PreTrainedModel, folder: Path) -> PeftModel:
     """Load a LoRA adapter onto its base model; its parameters stay trainable.
 
     Only settings that training writes are read. Raises WxbError as `require_no_code` does, for
-    weights that are not in safetensors, and for missing, unexpected or non-finite ones.
+    weights that are not in safetensors, and for missing, unexpected LoRA or non-finite ones.
     """
     from peft import LoraConfig, get_peft_model, set_peft_model_state_dict
 
@@ -173,6 +173,7 @@ def require_finite(file: Path, weights: Mapping[str, Any]) -> None:
 
 
 def _path_and_options(source: str | Path) -> tuple[Path, dict[str, Any]]:
+    """The arguments of `from_pretrained`. Raises WxbError as `require_no_code` does."""
     path, options = Path(source), {"trust_remote_code": False}
     if path.suffix == GGUF:
         return require_no_code(path.parent), {**options, "gguf_file": path.name}

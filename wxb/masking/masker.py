@@ -92,6 +92,7 @@ class Masker:
                 yield self._edits(text, [span for span in spans if span[2] in self.only])
 
     def _edits(self, text: str, spans: Iterable[Range]) -> list[Edit]:
+        """Replacements for spans and denied values, grown to whole values and cut at lines."""
         ranges = [span for span in spans if text[slice(*span[:2])] not in self.allowed]
         ranges += [(*span, DENIED) for span in self.denied.find(text)]
         masked = [  # each line of a range by itself

@@ -109,7 +109,7 @@ class ValuePatterns:
         return known or any(pattern.fullmatch(value) for pattern in self.patterns)
 
     def find(self, text: str) -> Iterator[tuple[int, int]]:
-        """Yield start and end of each match in a text; matches may overlap."""
+        """Yield start and end of each value and non-empty match of a pattern; they may overlap."""
         spans = [(start, end) for start, end, _ in self.values.find(text)]
         yield from (span for span in spans if text[slice(*span)] in self)
         for pattern in self.patterns:

@@ -156,7 +156,7 @@ class Results:
     def has_run(self, result: str, member: str) -> bool:
         """Whether one metrics file was written by a run in this tree.
 
-        True if the tree is a commit. In a working tree, only a run leaves the costs of dvc.lock.
+        True if the tree is a commit, or the costs have dvc.lock's hashes, as also after a pull.
         """
         if not isinstance(self.tree, WorkingTree):
             return True

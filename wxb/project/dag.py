@@ -268,7 +268,7 @@ def _absent_sources(
 
 
 def _differences(dep_or_out: Any) -> dict[str, str]:
-    """How a dependency or output differs as a whole, by its path; empty if it does not."""
+    """How a dependency or output differs, or is not in the cache, by its path; empty if neither."""
     try:
         status = dict(dep_or_out.status())
         if NOT_IN_CACHE in status.values():  # DVC has not looked at the file itself

@@ -37,7 +37,7 @@ class Finding(NamedTuple):
 
 
 def examine() -> Iterator[Finding]:
-    """Run all checks; one that raises an exception is a problem itself."""
+    """Run all checks, and repair DVC's files; a check that raises an exception is a problem."""
     for check in (python, packages, torch, repair_dvc, disk):
         try:
             yield from check()
@@ -56,7 +56,7 @@ def python() -> Iterator[Finding]:
 
 
 def packages() -> Iterator[Finding]:
-    """Installed packages compared with the lock: missing ones are a problem, others a note."""
+    """One finding: a problem if a package of the lock is missing, a note if versions differ."""
     missing, differing = [], []
     for line in LOCKED.read_text(encoding="utf-8").splitlines():
         name, _, locked = line.partition("==")

@@ -116,7 +116,7 @@ def _validate(form: type[Prediction], values: Mapping[str, Any]) -> Prediction:
 
 
 def find(experiment: str | Path) -> Path:
-    """The folder of a trained experiment. Raises WxbError as in `load`; imports no model code."""
+    """The folder of a trained experiment, by name if this project has it; errors as in `load`."""
     folder, root = Path(experiment), find_root()
     own = None  # comes first: a folder of the same name may be an older copy
     if root and isinstance(experiment, str) and len(folder.parts) == 1:

@@ -75,6 +75,7 @@ def about(study: Study, rule: str) -> Iterator[str]:
 
 
 def _method_text(study: Study, name: str) -> str:
+    """Method, backbone and variant of an experiment: `tagging on encoder (bert), LoRA`."""
     experiment = study.params.experiments[name]
     if experiment.is_baseline:
         return f"baseline without training, {variant_text(experiment)}"

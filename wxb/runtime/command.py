@@ -67,7 +67,7 @@ def run(verb: str, main: Main, doc: str | None) -> None:
 
 
 def _run_main(verb: str, name: str, main: Main) -> Mapping[str, object]:
-    """The cost of a stage, which also becomes a file. Checks the inputs before and after."""
+    """Run a stage with its GPUs, until its engine ends; its cost, with the numbers of `main`."""
     start, stage = time.monotonic(), f"{verb}@{name}"
     folders = (paths.RAW, paths.CLEAN, paths.MODELS)
     require_valid_links([paths.page(name), *(folder / name for folder in folders)])

@@ -185,7 +185,7 @@ class Objective(nn.Module):
 def measure(
     model: PreTrainedModel, items: Stream, *, pad: int, batch_size: int
 ) -> dict[str, float]:
-    """Metrics on held-out documents: loss (nats a predicted token), perplexity and accuracies."""
+    """Held-out `loss` (nats a token, NSP apart), `perplexity`, `accuracy`, any `nsp_accuracy`."""
     objective = Objective(model).eval()
     nll, hits, tokens, pairs_right, pairs = 0.0, 0, 0, 0, 0
     everything = [items[index] for index in range(len(items))]

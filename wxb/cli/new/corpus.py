@@ -149,10 +149,10 @@ def corpus_name(path: Path) -> str:
 
 
 def _with_published_splits(split: Block, folder: Path, files: Sequence[Path]) -> Block:
-    """`split` with the splits that files or folders are named by: all, or test as `further`.
+    """`split`, by names of files or folders: {"files": all three}, or with test as `further`.
 
-    Raises FlagError for splits without a test set, and for other files beside them, which may
-    repeat their records.
+    Without training files, or with these alone, `split`. Raises FlagError for training files
+    without a test set, and for other files beside them, which may repeat their records.
     """
     patterns: dict[str, list[str]] = {}
     others = []
@@ -239,7 +239,7 @@ def summary_table(trial: Contents, corpus: Corpus, seed: int) -> RenderableType:
 
 
 def _doubtful_names(names: Sequence[str]) -> dict[str, list[str]]:
-    """Names that may be mistakes, by the kind of doubt."""
+    """Names that may be mistakes: `nearly equal`, `like missing` values, `several names` in one."""
     plain = {n: " ".join(normalize("NFKC", n).casefold().removesuffix(".0").split()) for n in names}
     occurrences = Counter(plain.values())
     return {

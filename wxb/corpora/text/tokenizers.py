@@ -176,7 +176,7 @@ class SavedTokenizer:
         return default if content is None else self.backend_tokenizer.token_to_id(content)
 
     def save_pretrained(self, folder: Path) -> None:
-        """Copy the files to another folder."""
+        """Copy tokenizer.json, its configuration and any chat template to another folder."""
         folder.mkdir(parents=True, exist_ok=True)
         for name in ("tokenizer.json", CONFIG, CHAT_TEMPLATE):
             if (file := Path(self.name_or_path, name)).is_file():

@@ -47,7 +47,7 @@ class Page(parts.Page):
 def examples(predictions: Mapping[str, Sequence[PredictionRow]]) -> Iterator[Fold]:
     """The first question of each kind with the replies of all systems, at most MAX_EXAMPLES.
 
-    Every question without a kind counts as a kind of its own.
+    Every question without a kind counts as a kind of its own. Texts are cut at MAX_CHARACTERS.
     """
     first = next(iter(predictions.values()))
     indices: dict[str, int] = {}

@@ -115,7 +115,7 @@ class SftMethod(Network):
         return {"labels": labels}, row_splits, counts
 
     def items(self, features: Path, targets: Path, records: Iterable[Record]) -> Items:
-        """One item per conversation that is not too long."""
+        """One item per conversation that is not too long; `targets` must be of these `features`."""
         inputs, row_splits = read_columns(features, ["ids"])
         labels, _ = read_columns(targets, self.TARGETS)
         return [

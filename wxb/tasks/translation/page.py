@@ -80,7 +80,7 @@ def select_examples(predictions: Mapping[str, Sequence[PredictionRow]]) -> dict[
 
 
 def attention_maps(rows: Sequence[PredictionRow]) -> dict[str, figures.go.Figure]:
-    """Heatmaps of target tokens by source tokens, for the rows that have attention."""
+    """Heatmaps of target by source tokens, by `input → prediction`, for rows with attention."""
     return {
         f"{row.input} → {row.predicted}": figures.matrix(
             np.array(row.attention["weights"]),

@@ -54,8 +54,8 @@ class Native(nn.Module):
         """Load what `tuning.save` or transformers wrote, to predict.
 
         `generative` keeps the head of a language model. None for an unsupported architecture, no
-        file of weights, such as for an adapter, or a head of its own. Raises WxbError if the folder
-        requests custom code, or for missing, unexpected or non-finite weights.
+        file of weights, such as for an adapter, or an `lm_head` beside shared ones. Raises WxbError
+        if the folder requests custom code, or for missing, unexpected or non-finite weights.
         """
         file = pretrained.require_no_code(folder) / WEIGHTS
         if not file.is_file():
@@ -129,7 +129,7 @@ def _backbone_weights(
 
 
 def _build(config: Any, *, generative: bool) -> Any:
-    """The architecture with random weights. Raises ValueError if it has no native code."""
+    """BERT or LLaMA; generative: LLaMA, GPT-2, Whisper. Random weights; ValueError for others."""
     match config.model_type:
         case "bert" if not generative:
             return bert.BertModel(bert.Config.from_hf(config), add_pooling_layer=False)

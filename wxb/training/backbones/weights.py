@@ -34,7 +34,7 @@ SEQ2SEQ: dict[str, Any] = {"whisper": transformers.AutoModelForSpeechSeq2Seq}
 def initial_model(backbone: Backbone, tokenizer: PreTrainedTokenizerBase) -> PreTrainedModel:
     """The model before pretraining: a checkpoint, or a new model of the backbone's architecture.
 
-    It has the heads of the backbone's objective; a checkpoint without an objective keeps its own.
+    It has the heads of the objective, in float32; a checkpoint without one keeps heads and type.
     A checkpoint may be downloaded from the hub, and gets rows for added tokens of `tokenizer`. The
     weights of a new model are random, as those of such rows: seed torch before.
 

@@ -51,7 +51,7 @@ class Replier(GeneratorPredictor, Responder):
     prediction = Prediction()
 
     def calibrate(self, records: Sequence[Record], *, caption: str) -> None:
-        """Set `examples`, single questions and answers: each kind's shortest; all without kind."""
+        """Set `examples`, by id: each kind's shortest single question; all without kind."""
         single = [r for r in records if [m["role"] for m in deserialize(r.input)] == ["user"]]
         by_length = sorted(single, key=lambda r: (len(r.input) + len(r.gold["text"]), r.id))
         # Reversed, so that the shortest of a kind replaces the others.
@@ -103,10 +103,10 @@ class Replier(GeneratorPredictor, Responder):
     # One reply
 
     def reply(self, conversation: Sequence[Message]) -> Generator[str, None, bool]:
-        """Stream the reply to a conversation; close the generator to stop the model.
+        """Stream the most likely reply, up to its end or the template's next question.
 
-        Returns whether the reply ended by itself. Raises WxbError if messages are invalid, or the
-        last one is too long.
+        Close the generator to stop the model. Returns whether the reply ended by itself. Raises
+        WxbError if messages are invalid, or the last one is too long; oldest ones are left out.
         """
         import torch
         from tokenizers.decoders import DecodeStream
@@ -221,7 +221,7 @@ class Replier(GeneratorPredictor, Responder):
 
 
 def _conversation(source: str | Sequence[Message]) -> list[Message]:
-    """The conversation of a text or of messages. Raises WxbError unless it ends with a question."""
+    """The messages of a question, also as JSON. Raises WxbError unless they end with a question."""
     try:
         return deserialize(source) if isinstance(source, str) else validate_question([*source])
     except RecordError as error:

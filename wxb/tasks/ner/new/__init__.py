@@ -80,7 +80,7 @@ def _rows_with_parsed_spans(files: Files, name: str) -> Sequence[Row]:
 
 
 def _keys(span: Mapping[str, Any], flags: Flags) -> dict[str, str]:
-    """The keys of a span by the keys of `fields`, as far as they are known."""
+    """Keys of a span by key of `fields`: those of flags, else the only known name that fits."""
     keys = {key: flags[flag] for key, flag in FLAGS.items() if flag in flags}
     for key, known in KEYS.items():
         others = [name for name in span if name not in keys.values()]
@@ -91,7 +91,7 @@ def _keys(span: Mapping[str, Any], flags: Flags) -> dict[str, str]:
 
 
 def _offset_unit(files: Files, fields: Mapping[str, str]) -> Block:
-    """`offsets` of the block if they do not count characters, by the spans that fit the texts.
+    """`offsets` of the block if over 5% more spans fit in another unit than in characters.
 
     A span fits by its value, else if its ends are at edges of words. Raises FlagError if too few
     spans do in any unit.
@@ -168,7 +168,7 @@ def _tag_block(files: Files, field_names: FieldNames, flags: Flags) -> Block | N
 
 
 def _conll_block(files: Files, flags: Flags) -> Block | None:
-    """The block for files with a token and its tag on each line; None for other files.
+    """The keys `conll` and `split` of files with a token and its tag a line; None for others.
 
     The cells of the column of tags are tags in nearly all lines. Raises FlagError for several such
     columns, unknown prefixes of types, and nested tags.

@@ -156,7 +156,7 @@ def parse_tag(name: str, place: str = "") -> Tag:
 
 
 def to_record(sentences: Sequence[Sentence], join: str) -> dict[str, Any]:
-    """`input`, the text of the tokens with a line per sentence, and the `spans` in it."""
+    """`input`, the text with a line per sentence, and its `spans` of `start`, `end`, `type`."""
     texts, spans, begin = [], [], 0
     for tokens, tags in sentences:
         starts = [*accumulate((len(token) + len(join) for token in tokens), initial=begin)]

@@ -157,7 +157,7 @@ class PromptedGPT2(nn.Module):
         return decoder_step(partial(self.gpt2, logits_to_keep=1))(tokens, state)
 
     def loss(self, input_ids: Tensor, attention_mask: Tensor, labels: Tensor) -> Tensor:
-        """The loss over the labels (B, T), which end with eos and are padded with pad."""
+        """The smoothed loss over the labels (B, T), which end with eos and are padded with pad."""
         mask = labels != self.config.pad
         hidden = self.hidden(input_ids, attention_mask, labels)[mask]
         return self.smoothed(self.gpt2.lm_head(hidden), labels[mask])

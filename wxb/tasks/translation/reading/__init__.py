@@ -75,7 +75,7 @@ class Reading(reading.Reading):
 
 
 def _parallel_lines(file: Path, languages: Sequence[str]) -> Iterator[Raw]:
-    """The pairs of a file in the first language and its partner; none for files in the second.
+    """The pairs of a file in the first language, unless both are blank; none for other files.
 
     `languages` are the suffixes of both. Raises WxbError if the partner is missing, or has another
     number of lines.
