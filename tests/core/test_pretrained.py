@@ -200,7 +200,7 @@ def test_settings_that_are_no_numbers_are_an_error(tmp_path):
 def loading_calls(path):
     """What a module calls `from_pretrained` of, but safe classes: its own, ours and torch's."""
     nodes = [*ast.walk(ast.parse(path.read_text(encoding="utf-8")))]
-    safe = {node.name for node in nodes if isinstance(node, ast.ClassDef)}
+    safe = {"super()", *(node.name for node in nodes if isinstance(node, ast.ClassDef))}
     for node in nodes:
         if isinstance(node, ast.ImportFrom) and node.module.split(".")[0] in ("wxb", "torch"):
             safe |= {alias.asname or alias.name for alias in node.names}
@@ -209,7 +209,8 @@ def loading_calls(path):
         for node in nodes
         if isinstance(node, ast.Call) and getattr(node.func, "attr", "") == "from_pretrained"
     ]
-    return [owner for owner in owners if owner.split(".")[0] not in safe]
+    # The MODEL of a method is a class of ours.
+    return [o for o in owners if o.split(".")[0] not in safe and not o.endswith(".MODEL")]
 
 
 def test_only_one_module_calls_from_pretrained():
