@@ -42,35 +42,28 @@ def require(params: Params, name: str, folder: Path, tokenizer: Any = None, only
     config: Any = pretrained.config(folder)
     file = folder / "generation_config.json"
     generation = read_json(file) if file.is_file() else {}
-    found = [*_checkpoint_faults(folder, config, tokenizer)]
-    if not found and (settings := backbone.pretraining):
+    reasons = [*_checkpoint_faults(folder, config, tokenizer)]
+    if not reasons and (settings := backbone.pretraining):
         lengths = {"pretraining.max_length": settings.max_length}
-        found = [*_model_faults("objective", backbone.objective, lengths, config)]
-    faults = [f"backbones.{name}.{fault}" for fault in found]
+        reasons = [*_model_faults("objective", backbone.objective, lengths, config)]
+    faults = [f"backbones.{name}.{fault}" for fault in reasons]
     for key in [only] if only else params.experiments:
         experiment = params.experiments[key]
         if not faults and params.root_backbone(experiment) is backbone:
-            found = _method_faults(experiment, config, generation)
-            faults += [f"experiments.{key}.{fault}" for fault in found]
+            reasons = _method_faults(experiment, config, generation)
+            faults += [f"experiments.{key}.{fault}" for fault in reasons]
     if faults:
         raise WxbError("\n".join(faults))
 
 
 def require_checkpoints(params: Params) -> None:
-    """Call `require` for each checkpoint that is an existing local folder or GGUF file.
-
-    Raises WxbError for others that are neither of a package nor of a commit of the hub.
-    """
+    """Call `require` for each checkpoint but those of packages and of a commit of the hub."""
     for name, backbone in params.backbones.items():
-        source = backbone.checkpoint or ""
-        if backbone.is_local:
+        source = backbone.checkpoint
+        is_pinned = source in PACKAGES or backbone.revision is not None
+        if source and (backbone.is_local or not is_pinned):
             with hub.checkpoint(source, weights=True) as folder:
                 require(params, name, folder)
-        elif source not in ("", *PACKAGES) and not backbone.revision:
-            raise WxbError(
-                f"backbones.{name}.checkpoint: no file or folder {source}; if it is of the hub, set"
-                " `revision` to one of its commits"
-            )
 
 
 def positions(config: Any) -> int | None:
@@ -151,8 +144,8 @@ def _method_faults(experiment: Experiment, config: Any, generation: Mapping[str,
     faults = [*_model_faults("method", weights, lengths, config)] if weights else []
     is_native = getattr(experiment.model, "implementation", None) == "native"
     if weights and is_native and config.model_type not in (expected := NATIVE[weights]):
-        found = f"found native, and weights of {config.model_type!r}"
-        return [*faults, f"model.implementation: {found}; expected {' or '.join(expected)}"]
+        mismatch = f"found native, and weights of {config.model_type!r}"
+        return [*faults, f"model.implementation: {mismatch}; expected {' or '.join(expected)}"]
     if not faults and (lora := experiment.tuning.lora):
         import torch
         from transformers import AutoModel, AutoModelForCausalLM

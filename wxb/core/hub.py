@@ -40,10 +40,11 @@ def checkpoint(
         if source.suffix == GGUF:
             require_gguf(source)
         elif not source.is_dir():
-            if len(source.parts) > 2 or str(name).startswith((".", "/")):  # no name of the hub
-                raise WxbError(f"{name}: no such folder; correct `checkpoint`")
+            if revision is None:
+                cure = "correct `checkpoint`, or set `revision` to a commit if it is of the hub"
+                raise WxbError(f"{name}: no such file or folder; {cure}")
             files = [*TOKENIZER_FILES, WEIGHT_FILES] if weights else TOKENIZER_FILES
-            source = _snapshot(str(name), revision or "main", files, "model")
+            source = _snapshot(str(name), revision, files, "model")
         small = (f for f in source.glob("*") if f.is_file() and f.stat().st_size < 1024)
         if pointer := next((f for f in small if f.read_bytes().startswith(LFS)), None):
             raise WxbError(f"{pointer}: found a pointer of Git LFS; run `git lfs pull` in {source}")
@@ -63,12 +64,12 @@ def checkpoint(
 
 def _require_weights(name: str | Path, folder: Path) -> None:
     """Raise WxbError if a folder lacks weights in safetensors, or some of the files of an index."""
-    index, found = folder / f"{WEIGHTS}.index.json", {path.name for path in folder.iterdir()}
-    has_shards = index.name in found or any(folder.glob("model-*.safetensors"))
-    if WEIGHTS in found and index.name in found and Path(name).is_dir():
+    index, present = folder / f"{WEIGHTS}.index.json", {path.name for path in folder.iterdir()}
+    has_shards = index.name in present or any(folder.glob("model-*.safetensors"))
+    if WEIGHTS in present and index.name in present and Path(name).is_dir():
         raise WxbError(f"{name}: found {WEIGHTS} and {index.name}; remove the older weights")
-    names = read_json(index)["weight_map"].values() if index.name in found else [index.name]
-    if missing := [] if WEIGHTS in found else sorted({*names} - found):
+    names = read_json(index)["weight_map"].values() if index.name in present else [index.name]
+    if missing := [] if WEIGHTS in present else sorted({*names} - present):
         if has_shards:
             raise WxbError(f"{name}: found no {', '.join(missing[:3])}; copy all weights again")
         if folders := sorted(path.parent.as_posix() for path in folder.glob(f"*/{WEIGHTS}")):
