@@ -228,27 +228,27 @@ def _whether(event: Event) -> Phrase:
 
 
 def _who(event: Event) -> Phrase:
-    asked = event._replace(subject=Phrase("谁", "who"), third_person=True)
-    return Phrase(f"{_chinese(asked)}？", f"{_english(asked, _english_verb(asked))}?")
+    event = event._replace(subject=Phrase("谁", "who"), third_person=True)
+    return Phrase(f"{_chinese(event)}？", f"{_english(event, _english_verb(event))}?")
 
 
 def _what(event: Event) -> Phrase:
-    asked = event._replace(object=Phrase("什么"))
-    return Phrase(f"{_chinese(asked)}？", _question(asked, "what"))
+    event = event._replace(object=Phrase("什么"))
+    return Phrase(f"{_chinese(event)}？", _question(event, "what"))
 
 
 def _where(event: Event) -> Phrase:
-    asked = event._replace(place=Phrase("在哪里"))
-    return Phrase(f"{_chinese(asked)}？", _question(asked, "where"))
+    event = event._replace(place=Phrase("在哪里"))
+    return Phrase(f"{_chinese(event)}？", _question(event, "where"))
 
 
 def _when(event: Event) -> Phrase:
     subject = Phrase(f"{event.subject.chinese}什么时候", event.subject.english)
-    asked = event._replace(subject=subject, time=Phrase(""))
-    return Phrase(f"{_chinese(asked)}？", _question(asked, "when"))
+    event = event._replace(subject=subject, time=Phrase(""))
+    return Phrase(f"{_chinese(event)}？", _question(event, "when"))
 
 
 def _how_many(event: Event) -> Phrase:
     chinese, measure, _, plural, _ = event.noun
-    asked = event._replace(object=Phrase(f"几{measure}{chinese}"))
-    return Phrase(f"{_chinese(asked)}？", _question(asked, "how many", plural))
+    event = event._replace(object=Phrase(f"几{measure}{chinese}"))
+    return Phrase(f"{_chinese(event)}？", _question(event, "how many", plural))

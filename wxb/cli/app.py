@@ -135,8 +135,8 @@ def examine(as_json: AsJson = False) -> None:
         checks = map(doctor.Finding._asdict, findings)
         terminal.show_json({"healthy": not problems, "checks": [*checks]})
     else:
-        found = counted(problems, "problems") if problems else "no problem"
-        terminal.show(doctor.table(findings), f"{len(findings)} checks, {found}")
+        count = counted(problems, "problems") if problems else "no problem"
+        terminal.show(doctor.table(findings), f"{len(findings)} checks, {count}")
     if problems:
         raise typer.Exit(1)
 

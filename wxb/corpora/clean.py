@@ -44,7 +44,7 @@ def test_set_facts(folder: Path) -> dict[str, dict[str, Any]]:
         for name in test_sets(folder)
     }
     facts["test"]["records"] = {n: split["labelled"] for n, split in profile["splits"].items()}
-    facts["test"] |= {"warnings": found} if (found := warnings(profile)) else {}
+    facts["test"] |= {"warnings": lines} if (lines := warnings(profile)) else {}
     return facts
 
 
@@ -52,12 +52,12 @@ def warnings(profile: Mapping[str, Any]) -> list[str]:
     """What to check before trusting scores: rejects, fields not read, answers, ends of spans."""
     raw, edges = profile["records"]["raw"], profile["splits"]["test"].get("at_word_edges", 1)
     rejects = [(reason, n) for reason, n in profile["rejects"].items() if reason not in USUAL]
-    found = [f"{n:,} of {raw:,} records rejected: {reason}" for reason, n in rejects]
+    lines = [f"{n:,} of {raw:,} records rejected: {reason}" for reason, n in rejects]
     unread = ", ".join(f"{name!r} {n:,}" for name, n in profile["fields_not_read"].items())
-    found += [f"fields not read: {unread}"] if unread else []
+    lines += [f"fields not read: {unread}"] if unread else []
     if not profile["splits"]["test"].get("formats", True):  # of answers
-        found.append("no answer can be checked, so chrF ranks the experiments")
-    return found + ([f"ends of spans at word edges: {edges:.0%}"] if edges < 0.95 else [])
+        lines.append("no answer can be checked, so chrF ranks the experiments")
+    return lines + ([f"ends of spans at word edges: {edges:.0%}"] if edges < 0.95 else [])
 
 
 def write(path: Path, records: Iterable[Record], labelling: Labelling) -> None:

@@ -316,8 +316,8 @@ def _verdict_counts(scores: Sequence[Score]) -> str:
     parts = [f"{equal} of {reruns} have the same bytes"] if reruns else []
     parts += [f"{counts[verdict]} {verdict}" for verdict in Verdict if counts[verdict]]
     parts += [f"{not_run} not run here"] if not_run else []
-    judged = {s.trainings for s in scores if s.verdict in (Verdict.WITHIN, Verdict.OUTSIDE)}
-    kinds = [f"{n} seeds" if n > 1 else "95% intervals of test records" for n in sorted(judged)]
+    trainings = {s.trainings for s in scores if s.verdict in (Verdict.WITHIN, Verdict.OUTSIDE)}
+    kinds = [f"{n} seeds" if n > 1 else "95% intervals of test records" for n in sorted(trainings)]
     parts[-1] += f" (ranges: {', '.join(kinds)})" if kinds else ""
     return ", ".join(parts)
 

@@ -42,9 +42,9 @@ def require_no_braces_or_conflicts() -> None:
     if {*"{}"} & {*str(Path.cwd())}:
         raise WxbError(f"{Path.cwd()}: DVC and Snakemake cannot read paths with braces; move it")
     files = [file for path in MERGED for file in (path, *sorted(path.rglob("*.*")))]
-    if found := [str(f) for f in files if f.is_file() and MARKER.search(f.read_bytes())]:
+    if names := [str(f) for f in files if f.is_file() and MARKER.search(f.read_bytes())]:
         raise WxbError(
-            f"merge conflict in {', '.join(found)}. Edit params.yaml and dvc.yaml; keep either side"
+            f"merge conflict in {', '.join(names)}. Edit params.yaml and dvc.yaml; keep either side"
             " of dvc.lock and results, as by `git checkout --ours dvc.lock reports`; then run it"
         )
 

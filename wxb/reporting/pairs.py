@@ -173,15 +173,15 @@ def _answer(comparison: Mapping[str, Any]) -> str:
         return ""
     a, b = comparison["question"]
     pair, metric = pairs_by_names(tested_pairs(comparison))[a, b], headline(comparison)
-    found = f"No significant difference between {a} and {b} was found"
+    answer = f"No significant difference between {a} and {b} was found"
     if pair.significant:
         pair = pair if pair.value > 0 else pair.swapped()
-        found = f"{pair.a} is significantly ahead of {pair.b}"
+        answer = f"{pair.a} is significantly ahead of {pair.b}"
     # The score of the first minus that of the second.
     lead = pair.swapped() if metric.lower_is_better else pair
     value, low, high = (signed(end, metric) for end in (lead.value, lead.low, lead.high))
     p = f"corrected p {p_value(pair.corrected)}"
-    return f"{found}: {value} {metric.title} ({low} to {high}; {p})."
+    return f"{answer}: {value} {metric.title} ({low} to {high}; {p})."
 
 
 def _tested_experiments(comparison: Mapping[str, Any]) -> list[str]:

@@ -29,8 +29,8 @@ def reserve(count: int) -> Iterator[None]:
     if gpus and (version := metadata.version("torch")).endswith("+cpu"):
         raise WxbError(f"torch {version} uses no GPU: install a build for CUDA, or {cure}")
     if 0 < len(gpus) < count:
-        found = f"training.processes is {count}, but there are {len(gpus)} GPUs"
-        raise WxbError(f"{found}; lower it, or {cure}")
+        fault = f"training.processes is {count}, but there are {len(gpus)} GPUs"
+        raise WxbError(f"{fault}; lower it, or {cure}")
     folder = Path(tempfile.gettempdir(), f"wxb-{os.getuid()}")
     folder.mkdir(exist_ok=True)
     with ExitStack() as locks:

@@ -91,8 +91,10 @@ class Files:
             if error.reason == ANNOTATORS:
                 raise FlagError(f"--annotator: {error.detail}")
         if not rows and {error.reason for error in errors} == {OTHER}:
-            found = sorted({name for e in errors for name in e.detail[len("found ") :].split(", ")})
-            raise FlagError(f"--annotator: found {', '.join(found)}; name one of them")
+            annotators = sorted(
+                {name for e in errors for name in e.detail[len("found ") :].split(", ")}
+            )
+            raise FlagError(f"--annotator: found {', '.join(annotators)}; name one of them")
         return rows
 
     @cached_property
@@ -194,10 +196,10 @@ class FieldNames(Section):
         group = flags.get("group")
         names = [n for n in _other_fields(rows, fields) if normalized(n).endswith(SPLIT_FIELDS)]
         for name in () if group else names:
-            found = sorted({str(value) for value in values(rows, name)})
-            if len(found) > 1 and any(map(is_named_as_split, [name, *found])):
+            contents = sorted({str(value) for value in values(rows, name)})
+            if len(contents) > 1 and any(map(is_named_as_split, [name, *contents])):
                 raise FlagError(
-                    f"--group: {name!r} has the splits {', '.join(found)}; write each to its own"
+                    f"--group: {name!r} has the splits {', '.join(contents)}; write each to its own"
                     f" file, such as train.csv, or ignore them with {NO_GROUP} or a field of groups"
                 )
         if self.groups == []:

@@ -97,8 +97,8 @@ def corpus(
         raise typer.Exit(2) from None
     _edit_params(lambda content: add_block(content, "corpora", name, block), dry_run)
     # A dry run prints only the block to standard output.
-    added = corpus_class(block["task"]).model_validate(block)
-    Console(stderr=dry_run).print(summary_table(trial, added, seed))
+    settings = corpus_class(block["task"]).model_validate(block)
+    Console(stderr=dry_run).print(summary_table(trial, settings, seed))
     if not dry_run:
         print(f"Check corpora.{name}, then:\n  dvc repro preprocess@{name}")
         study = f"my-{name}" if paths.study(name).exists() else name  # has committed scores

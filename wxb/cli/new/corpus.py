@@ -50,16 +50,16 @@ def new_corpus(
     files = find_files(path, columns.split(",") if columns else (), annotator)
     if files.has_fields and path.is_dir():  # before it asks for the fields of tables to move
         _with_published_splits({}, path, files.members)
-    task, found = _recognize(files, task, flags)
+    task, block = _recognize(files, task, flags)
     if useless := [flag for flag in flags if task not in OWN_FLAGS.get(flag, task).split()]:
         raise FlagError(f"--{useless[0]} is for {OWN_FLAGS[useless[0]]}; found records of {task}")
     resolved, root = path.resolve(), Path.cwd()
     inside = resolved.relative_to(root) if resolved.is_relative_to(root) else path
-    content: Block = {"task": task, "path": inside.as_posix(), **found, **options}
+    content: Block = {"task": task, "path": inside.as_posix(), **block, **options}
     try:
         if path.is_dir():
             files_read = data_files(path, corpus_class(task).model_validate(content))
-            content["split"] = _with_published_splits(found["split"], path, files_read)
+            content["split"] = _with_published_splits(block["split"], path, files_read)
         if flags.get("group", NO_GROUP) not in (NO_GROUP, content["split"].get("by")):
             raise FlagError(f"--group: {path} cannot be split by {flags['group']!r}; leave it out")
         corpus = corpus_class(task).model_validate(content)

@@ -205,9 +205,9 @@ def _explain(fault: Mapping[str, Any], content: Any) -> str:
         return f"{key}: no {tag}{did_you_mean(tag, fault['input'])}"
     known = context.get("expected", context.get("expected_tags", ""))
     hint = did_you_mean(context.get("tag", fault["input"]), re.findall("'(.*?)'", known))
-    found = repr(fault["input"])
-    found = found if len(found) <= SHOWN else f"{found[:SHOWN]} ..."
-    return f"{key}: found {found}; {fault['msg']}{hint}"
+    value = repr(fault["input"])
+    value = value if len(value) <= SHOWN else f"{value[:SHOWN]} ..."
+    return f"{key}: found {value}; {fault['msg']}{hint}"
 
 
 def _errors_between_blocks(params: Params) -> Iterator[str]:
@@ -302,8 +302,8 @@ def _study_errors(name: str, study: Study, experiments: Mapping[str, Experiment]
             yield _unknown(key, "experiment", member, experiments)
             continue
         for trait, expected in (("study", name), ("task", study.task)):
-            if (found := getattr(experiments[member], trait)) != expected:
-                yield f"{key}: {member!r} says {trait} {found!r}, not {expected!r}"
+            if (value := getattr(experiments[member], trait)) != expected:
+                yield f"{key}: {member!r} says {trait} {value!r}, not {expected!r}"
     for member, experiment in experiments.items():
         if experiment.study == name and member not in study.experiments:
             yield (

@@ -230,13 +230,13 @@ class Template:
     def _end_token(self) -> str:
         """The special token that the template writes after an answer; WxbError if it has none."""
         text = self._render([message("user", "0"), message("assistant", "1")])
-        found = self._special.search(text.rpartition("1")[2])
-        if found is None:
+        match = self._special.search(text.rpartition("1")[2])
+        if match is None:
             raise WxbError(
                 "encoding.template: found own, but the backbone's chat template writes no special"
                 " token after an answer, so that a reply would never end; expected roles or plain"
             )
-        return found[0]
+        return match[0]
 
     def _render(
         self, conversation: Sequence[Message], *, answer_next: bool = False, thinking: bool = False

@@ -14,7 +14,7 @@ class NearestResponder(baselines.Baseline, Responder):
     def predictions(self, texts: Sequence[str], /, *, caption: str) -> list[Reply]:
         """The answer to the nearest conversation of each text."""
         nearest = self.nearest(texts, caption)
-        return [Reply(found[0] if found else "", ended=True) for found in nearest]
+        return [Reply(match[0] if match else "", ended=True) for match in nearest]
 
 
 class NearestMethod(baselines.BaselineMethod):

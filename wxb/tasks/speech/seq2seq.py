@@ -90,8 +90,8 @@ class Seq2SeqExperiment(experiments.Network):
         longest, bands = config.max_source_positions / POSITIONS, config.num_mel_bins
         if (window := encoding.window) > longest:
             yield f"encoding.window: found {window}; expected at most {longest:g}, as in {backbone}"
-        if (found := encoding.mel_bands) != bands:
-            yield f"encoding.mel_bands: found {found}; expected {bands}, as in {backbone}"
+        if (setting := encoding.mel_bands) != bands:
+            yield f"encoding.mel_bands: found {setting}; expected {bands}, as in {backbone}"
         is_large = config.vocab_size > ENGLISH  # of checkpoints without generation settings
         has_languages = generation.get("is_multilingual", "lang_to_id" in generation or is_large)
         if has_languages != bool(encoding.language):

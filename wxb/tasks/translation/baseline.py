@@ -15,7 +15,7 @@ class NearestTranslator(baselines.Baseline, TranslationPredictor):
 
     def predictions(self, texts: Sequence[str], /, *, caption: str) -> list[Translation]:
         """The translation of the nearest source of each text; its score is the cosine of both."""
-        nearest = [found or ("", 0.0) for found in self.nearest(texts, caption)]
+        nearest = [match or ("", 0.0) for match in self.nearest(texts, caption)]
         return [Translation(gold, round(cosine, SCORE)) for gold, cosine in nearest]
 
 

@@ -133,15 +133,15 @@ class Replier(GeneratorPredictor, Responder):
             if has_ended := int(tokens) in end_ids:
                 break
             text = held + (stream.step(backend, int(tokens)) or "")
-            text, found, _ = text.partition(question or "\0")
+            text, mark, _ = text.partition(question or "\0")
             # Hold back what may be the beginning of a question.
             starts = (i for i in range(len(text)) if question.startswith(text[i:]))
-            cut = len(text) if found else next(starts, len(text))
+            cut = len(text) if mark else next(starts, len(text))
             text, held = text[:cut], text[cut:]
             if text := text if has_begun else text.lstrip():
                 has_begun = True
                 yield text
-            if has_ended := bool(found):
+            if has_ended := bool(mark):
                 break
         if held:
             yield held
@@ -183,9 +183,9 @@ class Replier(GeneratorPredictor, Responder):
         for ids in tokens.tolist():
             end = next((index for index, id_ in enumerate(ids) if id_ in end_ids), None)
             text = text_of(self.tokenizer, ids[:end])
-            text, found, _ = text.partition(self.template.next_question or "\0")
+            text, mark, _ = text.partition(self.template.next_question or "\0")
             count = len(ids) if end is None else end + 1
-            has_ended = bool(found) or end is not None
+            has_ended = bool(mark) or end is not None
             replies.append(Reply(text.strip(), ended=has_ended, tokens=count))
         return replies
 

@@ -56,8 +56,8 @@ def _span_block(files: Files, field_names: FieldNames, flags: Flags) -> Block | 
         return None
     name = recognition.only("gold", lists)
     if lacking := [f"--{flag}" for key, flag in FLAGS.items() if key not in keys[name]]:
-        found = f"found spans with the keys {', '.join(spans[name])} in {name!r}"
-        raise FlagError(f"{' and '.join(lacking)}: {found}; name theirs")
+        fault = f"found spans with the keys {', '.join(spans[name])} in {name!r}"
+        raise FlagError(f"{' and '.join(lacking)}: {fault}; name theirs")
     content["fields"] |= {"spans": name, **keys[name]}
     if "offsets" in flags or "repair" in flags:
         return {**content, **({"offsets": flags["offsets"]} if "offsets" in flags else {})}

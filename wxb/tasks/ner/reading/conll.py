@@ -60,8 +60,8 @@ def raw_records(file: Path, conll: Conll) -> Iterator[Raw]:
     """
     units = [*_units(decode(file), conll.unit)]
     if conll.unit == "sentence" and len(units) == 1 and len(units[0][1][0]) > MAX_TOKENS:
-        found = f"{file.name}: found no blank line in {len(units[0][1][0]):,} lines"
-        raise WxbError(f"{found}; add one after each sentence, or set `conll.unit: document`")
+        fault = f"{file.name}: found no blank line in {len(units[0][1][0]):,} lines"
+        raise WxbError(f"{fault}; add one after each sentence, or set `conll.unit: document`")
     in_documents = conll.unit == "sentence" and any(document > 1 for document, _ in units)
     for document, sentences in units:
         content: Any

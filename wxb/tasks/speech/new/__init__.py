@@ -16,8 +16,8 @@ def recognize(files: Files, field_names: FieldNames, flags: Flags) -> Block | No
     as LJSpeech's, has the names of recordings first and their transcripts last. Raises FlagError
     for one with other columns, and if paths begin with splits or fields of seconds are unknown.
     """
-    found = files.path.rglob("*") if files.path.is_dir() else ()
-    audio = [path for path in found if path.suffix.lower() in SUFFIXES]
+    paths = files.path.rglob("*") if files.path.is_dir() else ()
+    audio = [path for path in paths if path.suffix.lower() in SUFFIXES]
     names = {name for path in audio for name in (path.name, path.stem)}
     if not names:
         return None
