@@ -9,12 +9,12 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 BUDGET = {
     "stages": 600,
-    "wxb/core": 2224,
+    "wxb/core": 2218,
     "wxb/corpora": 2660,
     "wxb/metrics": 529,
     "wxb/models": 2489,
     "wxb/training": 1550,
-    "wxb/tasks": 9106,
+    "wxb/tasks": 9108,
     "wxb/reporting": 1449,
     "wxb/project": 2922,
     "wxb/cli": 2442,
