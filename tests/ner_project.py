@@ -28,6 +28,10 @@ EXPERIMENT = training_steps.experiment(
 )
 
 
+def without_scores(rows):
+    return [[scored.span for scored in row] for row in rows]
+
+
 def write_corpus(folder, splits):
     """Write a clean corpus: the records of each split, and the profile."""
     folder.mkdir(parents=True)

@@ -5,6 +5,7 @@ import re
 import shlex
 from collections import defaultdict
 from concurrent.futures import ThreadPoolExecutor
+from shutil import rmtree
 
 import pytest
 from typer.testing import CliRunner
@@ -77,6 +78,8 @@ class TestPipeline:
         assert not list((by_snakemake.folder / ".wxb").rglob("checkpoint-*"))
 
     def test_a_second_run_does_nothing(self, by_snakemake):
+        rmtree(by_snakemake.folder / ".wxb/backbones")  # a clone has none before `check` runs
+        assert "Nothing to be done" in by_snakemake.run("snakemake", "--dry-run", "ner")
         assert "Nothing to be done" in by_snakemake.run("snakemake", "--cores", "2", "ner")
         assert "up to date" in by_snakemake.run("dvc", "repro", "report@ner")
 

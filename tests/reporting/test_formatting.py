@@ -11,6 +11,7 @@ from wxb.reporting.formatting import (
     signed,
     size,
     with_interval,
+    without_folders,
 )
 
 
@@ -43,6 +44,11 @@ def test_differences_have_a_sign_unless_they_round_to_nothing():
 def test_small_p_values_are_below_a_bound():
     assert [*map(p_value, (1.0, 0.0114, 0.001, 0.0009))] == ["1.000", "0.011", "0.001", "< 0.001"]
     assert [*map(p_value, (0.05, 0.0501, 0.0506))] == ["0.050", "0.0501", "0.051"]
+
+
+def test_private_folders_are_left_out():
+    paths = ["/home/ann/letters.csv", "data/own/letters.csv", "HuggingFaceTB/SmolLM2-135M"]
+    assert [*map(without_folders, paths)] == ["letters.csv", *paths[1:]]
 
 
 def test_a_bar_in_a_cell_is_no_column_of_markdown():

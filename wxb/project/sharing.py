@@ -13,7 +13,7 @@ from wxb.core.params.tasks import FOLDER
 from wxb.core.pretrained import ADAPTER
 from wxb.metrics import TEST
 from wxb.project import dag, trained
-from wxb.reporting.formatting import amount, origin, rounded, variant_text
+from wxb.reporting.formatting import amount, origin, rounded, variant_text, without_folders
 
 DIGITS = 4  # decimals of scores in the metadata
 
@@ -65,7 +65,7 @@ def card(params: Params, name: str, folder: Path | None = None) -> str:
         name=name,
         folder=folder.name if folder else model,
         experiment=experiment,
-        checkpoint=params.root_backbone(experiment).checkpoint,
+        checkpoint=without_folders(params.root_backbone(experiment).checkpoint or ""),
         tuning=variant_text(experiment),
         library=library,
         origin=origin(params.corpora[experiment.corpus]),

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import NamedTuple, Self
 
 from wxb.core.params.corpora import Corpus
@@ -128,7 +129,12 @@ def origin(corpus: Corpus) -> str:
     if corpus.generate:
         languages = ", ".join(corpus.generate.languages)
         return f"{corpus.generate.labelled:,} generated records ({languages})"
-    return f"records of {corpus.hub.repository if corpus.hub else corpus.path}"
+    return f"records of {corpus.hub.repository if corpus.hub else without_folders(corpus.path)}"
+
+
+def without_folders(path: str) -> str:
+    """The last part of an absolute path, whose folders may be private; other paths unchanged."""
+    return Path(path).name if Path(path).is_absolute() else path
 
 
 def variant_text(experiment: Experiment) -> str:

@@ -8,6 +8,7 @@ import torch
 from transformers import set_seed
 
 from tests import tiny, training_steps
+from tests.ner_project import without_scores
 from wxb.corpora.records import Record
 from wxb.corpora.text.encoded import IGNORED, read_columns, write_columns, write_encoded
 from wxb.corpora.text.tokenizers import encode, load, token_ids, train
@@ -304,10 +305,6 @@ def trained(backbone, tmp_path_factory):
         predictor.save(folder)
         predictors[special] = predictor
     return predictors
-
-
-def without_scores(rows):
-    return [[scored.span for scored in row] for row in rows]
 
 
 @each_vocabulary

@@ -11,7 +11,7 @@ from transformers import BertConfig, BertModel, LlamaConfig, LlamaModel, set_see
 
 from stages import evaluate
 from tests import demo, training_steps
-from tests.ner_project import EXPERIMENT, write_corpus
+from tests.ner_project import EXPERIMENT, without_scores, write_corpus
 from tests.tasks.ner.test_tagger import SHAPE
 from wxb.core.files import read_json
 from wxb.core.params import Params
@@ -100,10 +100,6 @@ def write_items(kind, texts, gold, folder, experiment=None):
 
 def windows_of(encoded, tokenizer, experiment=EXPERIMENT):
     return text_windows(encoded, tokenizer, **experiment.encoding.model_dump())
-
-
-def without_scores(rows):
-    return [[scored.span for scored in row] for row in rows]
 
 
 # Training
