@@ -31,8 +31,8 @@ NATIVE = {"hidden states": ("bert", "llama"), "decoder": ("llama", "gpt2"), "whi
 def require(params: Params, name: str, folder: Path, tokenizer: Any = None, only: str = "") -> None:
     """Raise WxbError if backbone `name` has a checkpoint that does not fit its experiments.
 
-    Also checks its pretraining, and `tokenizer` if given. Reports the first of all experiments that
-    fails, or checks `only` one.
+    Returns if `name` is an experiment or has no checkpoint. Refuses adapters. Then checks `folder`
+    with `tokenizer` if given, pretraining, and all experiments or `only` one, until one fails.
     """
     if not (backbone := params.backbones.get(name)) or not backbone.checkpoint:
         return
@@ -57,7 +57,7 @@ def require(params: Params, name: str, folder: Path, tokenizer: Any = None, only
 
 
 def require_checkpoints(params: Params) -> None:
-    """Call `require` for each checkpoint but those of packages and of a commit of the hub."""
+    """Call `require` for local checkpoints. Others must be of a package or have a `revision`."""
     for name, backbone in params.backbones.items():
         source = backbone.checkpoint
         is_pinned = source in PACKAGES or backbone.revision is not None
@@ -67,7 +67,7 @@ def require_checkpoints(params: Params) -> None:
 
 
 def positions(config: Any) -> int | None:
-    """The maximum number of tokens that a model can read; None without a limit."""
+    """The maximum number of text tokens (in Whisper of the decoder); None without a limit."""
     if not getattr(config, "position_biased_input", True):  # DeBERTa: relative positions only
         return None
     names = ("max_target_positions", "max_position_embeddings", "n_positions", "max_seq_len")
@@ -78,7 +78,7 @@ def positions(config: Any) -> int | None:
 
 
 def _checkpoint_faults(folder: Path, config: Any, tokenizer: Any) -> Iterator[str]:
-    """Why nothing can use a checkpoint: quantized, not only of text, no or another's tokenizer."""
+    """Why nothing can use a checkpoint: quantized, not of text alone, no or a wrong tokenizer."""
     cure = "copy tokenizer.json and tokenizer_config.json from the original checkpoint"
     if quantized := getattr(config, "quantization_config", None):
         yield (
@@ -119,7 +119,7 @@ def _checkpoint_faults(folder: Path, config: Any, tokenizer: Any) -> Iterator[st
 
 
 def _model_faults(key: str, use: str, lengths: Mapping[str, int], config: Any) -> Iterator[str]:
-    """Why a model is of the wrong type for a `use`, or reads fewer tokens than `lengths`."""
+    """Why a model is of the wrong type for a `use`, else which `lengths` are too long for it."""
     architecture = (config.architectures or ["no architecture"])[0]
     stacks = ("is_encoder_decoder", "decoder_layers", "num_decoder_layers")
     has_two_stacks = any(getattr(config, name, None) for name in stacks)

@@ -89,7 +89,7 @@ def read_arrays(parts: Sequence[Path]) -> Arrays:
 def weights(arrays: Mapping[str, NDArray[np.generic]]) -> Arrays:
     """The weights of `read_arrays` by transformers' names: queries, keys and values apart.
 
-    Their types stay. Keys have no bias in transformers; it is zero in CTranslate2.
+    Their types stay. Scalars, which are settings, and biases of keys, which are 0, are left out.
     """
     state: Arrays = {}
     for name, values in arrays.items():

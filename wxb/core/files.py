@@ -21,10 +21,10 @@ publish_checks: list[Callable[[], None]] = []
 def publish(*targets: str | Path) -> Iterator[tuple[Path, ...]]:
     """Write files or folders atomically: yield a draft path for each target, rename at the end.
 
-    Drafts are hidden paths in the same folder. They replace the targets in order, after all drafts
-    are synced to disk. An exception before that changes nothing. A process killed during the
-    renames may leave the first target new and the second old. A process killed while it replaces a
-    folder may leave none. The next call removes leftover drafts.
+    The caller creates the drafts, hidden paths in the same folder. They replace the targets in
+    order, after all are synced to disk and files in folders have the folder's mode. An exception
+    before that changes nothing. A process killed during the renames may leave some targets old, and
+    a folder absent. The next call removes leftover drafts.
 
     Creates the parent folders and holds a write lock on each target. Raises WxbError if another
     process holds one, or if a target is a device or pipe, and what `publish_checks` raise.
@@ -62,7 +62,7 @@ def publish(*targets: str | Path) -> Iterator[tuple[Path, ...]]:
 def write_lock(target: Path) -> Iterator[None]:
     """Hold a lock file beside a file or folder, so that no other process writes it.
 
-    Creates the parent folders. Raises WxbError if the lock is held, OSError if there is no flock.
+    Creates parent folders. Raises WxbError if it is still held after 0.5 s, OSError without flock.
     """
     path = target.with_name(f".{target.name}.partial.lock")
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -149,7 +149,7 @@ def sha256(path: Path) -> str:
 
 
 def _copy_mode(folder: Path) -> None:
-    """Give the files of a folder its read and write modes: safetensors makes them private."""
+    """Give all files below a folder its read and write mode, as safetensors makes them private."""
     for path in folder.rglob("*"):
         if path.is_file() and not path.is_symlink():
             path.chmod(folder.stat().st_mode & 0o666)

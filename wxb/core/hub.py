@@ -30,8 +30,8 @@ def checkpoint(
 ) -> Iterator[Path]:
     """Yield the path of a checkpoint, a GGUF file or folder: local, of a package or the hub cache.
 
-    Downloads missing files from the hub; weights only with `weights`, and only as safetensors.
-    Raises WxbError if the checkpoint is unavailable, or if the body of the `with` fails to load it.
+    Downloads missing files if `revision` is set. With `weights`, includes and requires complete
+    safetensors. Raises WxbError for unusable ones, and for errors in the `with` except `DEFECTS`.
     """
     with TemporaryDirectory() as temporary:
         source = Path(name)
@@ -63,7 +63,7 @@ def checkpoint(
 
 
 def _require_weights(name: str | Path, folder: Path) -> None:
-    """Raise WxbError if a folder lacks weights in safetensors, or some of the files of an index."""
+    """Raise WxbError for missing safetensors, or for a full file and shards in one local folder."""
     index, present = folder / f"{WEIGHTS}.index.json", {path.name for path in folder.iterdir()}
     has_shards = index.name in present or any(folder.glob("model-*.safetensors"))
     if WEIGHTS in present and index.name in present and Path(name).is_dir():
@@ -107,7 +107,7 @@ def fetch(repository: str, revision: str, files: Sequence[str], folder: Path) ->
 
 
 def _snapshot(repository: str, revision: str, files: Sequence[str], kind: Kind) -> Path:
-    """Download uncached files, of a model those at its top; WxbError. Returns the cached folder."""
+    """Download uncached files (of a model only those at its top), and return the cached folder."""
     from huggingface_hub import snapshot_download
     from huggingface_hub.utils import httpx
 

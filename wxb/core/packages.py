@@ -73,7 +73,7 @@ def verified_files(name: str) -> list[Path]:
 
 
 def package_source(name: str, folder: Path) -> Path:
-    """The folder or GGUF file of a checkpoint in PACKAGES; converts Whisper into `folder`."""
+    """The verified folder or GGUF file of a checkpoint; Whisper is converted into `folder`."""
     files = verified_files(name)
     if name == "whisper-base":
         from wxb.core.ctranslate2 import write_whisper  # most runs need no NumPy for it
@@ -84,7 +84,7 @@ def package_source(name: str, folder: Path) -> Path:
 
 
 def require_gguf(file: Path) -> None:
-    """Raise WxbError unless a GGUF file is complete and can be read."""
+    """Raise WxbError unless a GGUF file is complete and the package gguf is installed."""
     if not file.is_file():
         raise WxbError(f"{file} does not exist; correct `checkpoint`")
     if find_spec("gguf") is None:

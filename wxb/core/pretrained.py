@@ -37,7 +37,7 @@ CONSTANTS = (".attn.bias", ".attention.bias", ".masked_bias")  # older transform
 
 
 def config(folder: str | Path) -> Any:
-    """Load the config of a model folder or GGUF file. Raises WxbError as `require_no_code` does."""
+    """Load the config of a folder, or of a causal LM in GGUF. Raises as `require_no_code` does."""
     from transformers import AutoConfig
     from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
 
@@ -61,10 +61,10 @@ def model(
 ) -> PreTrainedModel:
     """Load a model from safetensors or a GGUF file with the class `cls` of transformers.
 
-    With `new_heads`, weights outside the backbone may be missing, and are then random. Surplus
-    heads are dropped, and poolers are never needed. Raises WxbError as `require_no_code` does, for
-    other missing, unexpected or non-finite weights, and for an adapter: transformers would load the
-    model that it names, which may be anywhere.
+    GGUF is dequantized. Surplus heads are dropped, and poolers are never needed. With `new_heads`,
+    weights outside the backbone that are missing or of another shape are random. Raises WxbError as
+    `require_no_code` does, for other missing, mismatched, unexpected or non-finite weights, and for
+    an adapter: transformers would load the model that it names.
     """
     path, own_options = _path_and_options(folder)
     if "gguf_file" in own_options:
@@ -126,7 +126,7 @@ def adapter(base: PreTrainedModel, folder: Path) -> PeftModel:
 
 
 def target_fault(model: nn.Module, targets: Iterable[str]) -> str:
-    """Which names in LoRA's `target_modules` a model lacks, and those that it has; "" if none."""
+    """A message if any `targets` name no linear layer of a model, or only its head; else ""."""
     head = getattr(model, "get_output_embeddings", lambda: None)()
     linear = [
         name
@@ -150,7 +150,7 @@ def read_weights(file: Path) -> dict[str, Tensor]:
 
 
 def load_weights(module: nn.Module, weights: Mapping[str, Tensor], file: Path) -> None:
-    """Load weights into a module. Raises WxbError for other names, torch's error for shapes."""
+    """Load weights into a module. WxbError for missing or unknown names, torch's for shapes."""
     keys = module.load_state_dict(weights, strict=False)
     once = {*dict(module.named_parameters()), *dict(module.named_buffers())}  # shared ones once
     missing = once & {*keys.missing_keys}
@@ -173,7 +173,7 @@ def require_finite(file: Path, weights: Mapping[str, Any]) -> None:
 
 
 def _path_and_options(source: str | Path) -> tuple[Path, dict[str, Any]]:
-    """The arguments of `from_pretrained`. Raises WxbError as `require_no_code` does."""
+    """Folder and options for `from_pretrained`. Raises WxbError as `require_no_code` does."""
     path, options = Path(source), {"trust_remote_code": False}
     if path.suffix == GGUF:
         return require_no_code(path.parent), {**options, "gguf_file": path.name}

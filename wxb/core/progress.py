@@ -39,7 +39,7 @@ class Progress:
         self.last_write = self.start - SECONDS_BETWEEN_WRITES
 
     def update(self, done: int, **metrics: float | str) -> None:
-        """Call `callback`; else print at intervals and at the end, and write the progress file."""
+        """Call `callback`, else print at intervals and at `total`, and write the stage's file."""
         if Progress.callback:
             Progress.callback(done, self.total)
             return
@@ -64,7 +64,7 @@ class Progress:
         print(line, file=self.console, flush=True)
 
     def _write(self, done: int, seconds: float, metrics: dict[str, float | str]) -> None:
-        """Replace the progress file atomically; it may be read at any moment."""
+        """Replace the progress file atomically, as readers poll it; ignores OSError."""
         path = PROGRESS_FOLDER / f"{self.stage}.json"
         content = {
             "pid": os.getpid(),

@@ -1,7 +1,6 @@
 """The schema of params.yaml, and the functions that read and check it.
 
-All keys are checked before any work starts. `ParamsError` lists every error with its key, the
-expected value and the nearest valid name.
+`ParamsError` lists errors with their key, the expected value and the nearest valid name.
 """
 
 from __future__ import annotations
@@ -80,7 +79,7 @@ class Params(Section):
     lessons: dict[Name, AnyLesson]
 
     def start_chain(self, name: str) -> list[str]:
-        """`name`, the experiments that it continues, and their backbone; a circle ends the list."""
+        """`name`, the experiments it continues, and a backbone or, in a circle, a repeated name."""
         chain = [name]
         while chain[-1] in self.experiments and chain[-1] not in chain[:-1]:
             chain.append(self.experiments[chain[-1]].backbone)
@@ -91,7 +90,7 @@ class Params(Section):
         return self.backbones[self.start_chain(experiment.backbone)[-1]]
 
     def processes(self, stage: str) -> int:
-        """The number of processes of a stage such as `train@NAME`."""
+        """The number of processes of a stage such as `train@NAME`; 1 for verbs without training."""
         verb, _, name = stage.partition("@")
         settings: Any = None
         if verb == "train":
@@ -115,7 +114,7 @@ class Params(Section):
 
 
 def read_yaml(path: Path) -> Any:
-    """The content of a YAML file. Raises ParamsError if it is missing or not valid YAML."""
+    """The content of a YAML file. Raises ParamsError if it is unreadable or not valid YAML."""
     try:
         return parse_yaml(path.read_bytes(), path)
     except OSError as error:
@@ -136,12 +135,12 @@ def parse_yaml(text: str | bytes, source: Path | str = PARAMS) -> Any:
 
 
 def load(path: Path = PARAMS) -> Params:
-    """Read and check the parameters. Raises ParamsError that lists all errors of the file."""
+    """Read and check the file. Raises ParamsError with all errors in blocks, else between them."""
     return check(read_yaml(path), path)
 
 
 def check(content: Any, path: Path = PARAMS) -> Params:
-    """Check the content of a parameter file and its cross references; errors as in `load`."""
+    """Check the content of a file: blocks, and if valid their references; errors as in `load`."""
     params = _validate(content, path)
     if errors := list(_errors_between_blocks(params)):
         raise ParamsError("\n  ".join([f"{path}:", *errors]))
@@ -167,7 +166,7 @@ def load_for_stage() -> Params:
     """Read params.yaml, which the stage `check` has checked, for another stage.
 
     A block of `corpora` or `experiments` is checked when it is read: else each stage would import,
-    and depend on, the methods of all experiments. Raises ParamsError as `load`, but for references.
+    and depend on, the methods of all experiments. References are not checked.
     """
     content = read_yaml(PARAMS)
     if not isinstance(content, Mapping):
@@ -228,6 +227,7 @@ def _errors_between_blocks(params: Params) -> Iterator[str]:
 
 
 def _experiment_errors(name: str, experiment: Experiment, params: Params) -> Iterator[str]:
+    """Errors for omitted groups of settings, wrong references, and lengths over the positions."""
     prefix = f"experiments.{name}"
     for key in ("encoding", "model", "prediction", "training", "tuning"):
         if key not in experiment.model_fields_set:  # which DVC reads
@@ -261,7 +261,7 @@ def _experiment_errors(name: str, experiment: Experiment, params: Params) -> Ite
 
 
 def _file_name_errors(params: Params) -> Iterator[str]:
-    """Errors for blocks whose files would have the name of another's, or the project's own."""
+    """Errors for names under which another block or the project writes files, ignoring case."""
     taken = ("all", "index", paths.LESSONS, paths.PRETRAIN)
     for sections in (("corpora",), ("backbones", "experiments"), ("studies", "lessons")):
         blocks = dict.fromkeys(taken if "studies" in sections else (), "the project")

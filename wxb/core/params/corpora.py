@@ -42,7 +42,7 @@ class Download(Section):
         return self.name or unquote((self.address.path or "").rsplit("/", 1)[-1])
 
     @model_validator(mode="after")
-    def _refuse_logins_and_paths(self) -> Self:
+    def _refuse_logins_and_paths(self) -> Self:  # and hidden, empty or unprintable file names
         if self.address.username or self.address.password:
             raise ValueError("a login in `address` would be published; put it into ~/.netrc")
         is_hidden = self.file.startswith(".")  # readers skip hidden files
@@ -126,7 +126,7 @@ class Split(Section):
         }
 
     @model_validator(mode="after")
-    def _consistent(self) -> Self:
+    def _consistent(self) -> Self:  # either files or shares, below 1 in sum; no reserved names
         if self.files:
             if (self.by, self.test, self.valid) != (None, None, None):
                 raise ValueError("`files` divide the records: leave `by`, `test` and `valid` out")

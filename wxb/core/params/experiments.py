@@ -36,7 +36,7 @@ class Tuning(Section):
     neftune_padded: bool = False  # scale noise by padded length, as the authors' code does
 
     @model_validator(mode="after")
-    def _consistent(self) -> Self:
+    def _consistent(self) -> Self:  # refuses keys without their precondition or effect
         if self.four_bit and self.lora is None:
             raise ValueError("4-bit weights cannot be trained: `four_bit` needs `lora`")
         if self.frozen and (self.lora or self.gradient_checkpointing or self.neftune_alpha):
@@ -113,7 +113,7 @@ class Network(Experiment):
     training: Training
 
     @model_validator(mode="after")
-    def _refuse_variants_of_native_implementation(self) -> Self:
+    def _refuse_lora_bidirectional_and_checkpointing_if_native(self) -> Self:
         model, tuning = self.model.model_dump(), self.tuning
         changes = model.get("bidirectional") or tuning.lora or tuning.gradient_checkpointing
         if model.get("implementation") == "native" and changes:

@@ -16,7 +16,7 @@ Seed = Annotated[int, Field(ge=0, lt=2**32)]  # NumPy's range
 JOINERS = dict.fromkeys((0x200C, 0x200D))  # zero-width characters of names, as of emoji
 
 
-def _check_name(name: str) -> str:
+def _check_name(name: str) -> str:  # 1 to 100 ASCII letters, digits, - and _, not - first
     if not re.fullmatch(r"\w[\w-]{0,99}", name, re.ASCII):  # commands read -x as an option
         raise ValueError(
             "a name is made of 1 to 100 ASCII letters, digits, '-' and '_', and does not start"
@@ -25,7 +25,7 @@ def _check_name(name: str) -> str:
     return name
 
 
-def _check_printable(label: str) -> str:
+def _check_printable(label: str) -> str:  # also refuses empty labels and outer white space
     if not label or label != label.strip() or not label.translate(JOINERS).isprintable():
         raise ValueError(f"expected a printable name without outer white space; found {label!r}")
     return label

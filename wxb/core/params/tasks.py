@@ -47,7 +47,7 @@ def method_class(task: str, name: str) -> type[Any]:
 
 @cache
 def experiment_class(task: str, method: str) -> type[Experiment]:
-    """The class of the blocks of `experiments` with this method: its annotation `experiment`."""
+    """The annotation `experiment` of a method's class, with `task` and `method` set to these."""
     annotations = (get_annotations(c, eval_str=True) for c in method_class(task, method).__mro__)
     cls = next(types["experiment"] for types in annotations if "experiment" in types)
     return _with_values(f"{task} {method}", cls, task=task, method=method)
@@ -55,7 +55,7 @@ def experiment_class(task: str, method: str) -> type[Experiment]:
 
 @cache
 def corpus_class(task: str) -> type[Corpus]:
-    """The class of the blocks of `corpora` with this task."""
+    """The class `Corpus` of a task's params.py, with `task` set to this one."""
     return _with_values(f"{task} corpus", module(task, "params").Corpus, task=task)
 
 
