@@ -32,7 +32,7 @@ def run(verb: str, main: Main, doc: str | None) -> None:
     output to `logs/<verb>@<name>.log` and the cost to `reports/cost`. Publishes nothing if an input
     changes meanwhile, and ends with the engine that runs it. Exits with 1 on failure, 130 on
     Ctrl-C, and 143 on SIGTERM. If several processes train together, all but the first only call
-    `main`.
+    `main`, and discard standard output.
     """
     if not signals.IS_FIRST_PROCESS:
         with Path(os.devnull).open("w", encoding="utf-8") as Progress.console:
@@ -67,7 +67,7 @@ def run(verb: str, main: Main, doc: str | None) -> None:
 
 
 def _run_main(verb: str, name: str, main: Main) -> Mapping[str, object]:
-    """Run a stage with its GPUs, until its engine ends; its cost, with the numbers of `main`."""
+    """Run `main` on reserved GPUs until the engine ends; write and return its cost and numbers."""
     start, stage = time.monotonic(), f"{verb}@{name}"
     folders = (paths.RAW, paths.CLEAN, paths.MODELS)
     require_valid_links([paths.page(name), *(folder / name for folder in folders)])

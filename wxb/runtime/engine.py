@@ -73,7 +73,7 @@ def terminate_after(engine: psutil.Process) -> None:
     threading.Thread(target=watch, daemon=True).start()
 
 
-def _has_ended(engine: psutil.Process) -> bool:
+def _has_ended(engine: psutil.Process) -> bool:  # also if it is a zombie
     try:
         return not engine.is_running() or engine.status() == psutil.STATUS_ZOMBIE
     except psutil.NoSuchProcess:

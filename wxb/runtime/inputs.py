@@ -22,10 +22,7 @@ Inputs = Mapping[str, Any]
 
 
 def read(stage: str) -> Inputs:
-    """The state of each input of a stage: values of parameters, fingerprints of files.
-
-    Empty for a stage that dvc.yaml does not have.
-    """
+    """Values of the parameters and fingerprints of the files of a stage; {} if not in dvc.yaml."""
     if not DVC_YAML.exists():
         return {}
     verb, _, name = stage.partition("@")
@@ -62,7 +59,10 @@ def _get(content: Any, *keys: str) -> Any:
 
 
 def _files(path: Path) -> Iterator[Path]:
-    """A file, or the files of a folder without hidden files and `__pycache__`, as in DVC."""
+    """Yield a file, which may be absent, or the files in a folder.
+
+    Skips hidden files and `__pycache__`, but not the files in hidden folders.
+    """
     if not path.is_dir():
         yield path
         return

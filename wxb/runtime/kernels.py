@@ -24,7 +24,7 @@ PORTABLE = {
 
 
 def set_environment() -> None:
-    """Set threads and kernels by params.yaml, if valid, before numerical libraries are imported."""
+    """Set threads, AVX2 kernels if `portable`, and no torch.compile, if params.yaml is valid."""
     try:
         params = load_for_stage()
     except WxbError:
@@ -50,7 +50,7 @@ def require_portable(params: Params) -> None:
 
 
 def cpu_model() -> str:
-    """The model of this machine's CPU."""
+    """The model of this machine's CPU; only its architecture if the system does not list it."""
     cpuinfo = Path("/proc/cpuinfo")  # on Linux
     text = cpuinfo.read_text(encoding="utf-8") if cpuinfo.exists() else ""
     model = re.search(r"^model name\s*: (.+)$", text, re.MULTILINE)

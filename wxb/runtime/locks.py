@@ -17,7 +17,7 @@ def hold(stage: str) -> Iterator[None]:
     """Wait until no other process runs the stage, and hold its lock file.
 
     The system releases the lock when the process ends, even if it is killed. Child processes do not
-    inherit it. Ctrl-C while waiting exits with 130.
+    inherit it. Prints a line if it has to wait; Ctrl-C then exits with 130.
     """
     path = LOCKS / f"{stage}.lock"
     path.parent.mkdir(parents=True, exist_ok=True)
