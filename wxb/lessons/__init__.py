@@ -24,7 +24,7 @@ class Lesson(NamedTuple):
 
 
 def assemble(params: Params, name: str, lesson: Lesson) -> str:
-    """The page of the lesson `name` of params.yaml as HTML."""
+    """The HTML page of the lesson `name`, with its settings and the command that makes it."""
     block = params.block("lessons", name)
     settings = {"seed": params.seed, **flatten(block.model_dump(mode="json"))}
     rows = [[key, setting(value)] for key, value in settings.items()]

@@ -96,7 +96,7 @@ def attention_by_target(weights: Floats) -> dict[str, float]:
     return {**shares, "first": first, "others": max(0.0, 1 - sum(shares.values()) - first)}
 
 
-def _answer(shares_by_head: dict[tuple[int, int], dict[str, float]]) -> str:
+def _answer(shares_by_head: dict[tuple[int, int], dict[str, float]]) -> str:  # largest share
     candidates = [(s[name], head, name) for head, s in shares_by_head.items() for name in NAMES]
     share, (layer, head), name = max(candidates, key=itemgetter(0))
     targets = {"itself": "the token itself", "first": "the first token"}
@@ -117,7 +117,7 @@ def _layer(layer: int, weights: Floats, tokens: list[str]) -> Section:
     return Section(f"layer-{layer + 1}", f"Layer {layer + 1}", [note, Charts(heads)])
 
 
-def _positions(settings: AttentionLesson) -> Section:
+def _positions(settings: AttentionLesson) -> Section:  # sinusoids and their cosines
     vectors = sinusoids(settings.positions, settings.width)
     positions = [str(position) for position in range(settings.positions)]
     entries = [str(entry) for entry in range(settings.width)]

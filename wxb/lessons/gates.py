@@ -57,7 +57,7 @@ HIDDEN = (
 
 
 def run(params: Params, name: str) -> Lesson:
-    """Train every model on every gate, and MLPs of each width on XOR from many random weights."""
+    """Train all models on all gates, and MLPs of each width on XOR; metrics are those of XOR."""
     settings: GatesLesson = params.block("lessons", name)
     trained = {gate: _train_models(np.array(y), settings, params.seed) for gate, y in GATES.items()}
     accuracy = {
@@ -154,7 +154,7 @@ def _section(title: str, text: str, model: str, trained: Mapping[str, Models]) -
     return Section(model.replace(" ", "-"), title, [text, Charts(charts)])
 
 
-def _answer(accuracy: Mapping[str, Mapping[str, float]], hidden: int) -> str:
+def _answer(accuracy: Mapping[str, Mapping[str, float]], hidden: int) -> str:  # gates of accuracy 1
     def learnable(kind: str) -> str:
         best = {g: max(row[m] for m in row if m.startswith(kind)) for g, row in accuracy.items()}
         return listed([gate for gate, value in best.items() if value == 1]) or "nothing"

@@ -125,7 +125,7 @@ def _confusion_matrix(test: Images, predicted: NDArray[np.int64]) -> Section:
     return Section("confusions", "Confusion matrix", [note, table])
 
 
-def _training(history: Sequence[dict[str, float]]) -> Section:
+def _training(history: Sequence[dict[str, float]]) -> Section:  # curves of loss and accuracy
     def curve(key: str) -> Curve:
         return [(int(row["step"]), row[key]) for row in history if key in row]
 

@@ -66,7 +66,7 @@ def cifar(path: Path) -> tuple[Images, Images]:
 
 
 def folder(path: Path) -> Images:
-    """Read colour pictures (N, 3, H, W) named <class>/<file>.png (or .jpg), all of one size.
+    """Read pictures <class>/<file>.png (or .jpg) of one size, and convert them to RGB (N, 3, H, W).
 
     Raises WxbError for fewer than two classes, and for an unreadable picture or another size.
     """
