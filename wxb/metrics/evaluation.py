@@ -98,9 +98,9 @@ def compare(
 def _test_set_comparison(
     scorer: Scorer, systems: Mapping[str, Evaluation], baselines: Collection[str]
 ) -> dict[str, Any]:
-    """`systems` with scores, `pairs` of non-baselines with differences of the headline, and facts.
+    """Collect scores, differences of non-baseline `pairs`, and the first system's facts.
 
-    Raises WxbError if systems were scored on different records.
+    P values are not corrected. Raises WxbError if systems were scored on different records.
     """
     first, *_ = systems
     scores, groups, records, facts = systems[first]

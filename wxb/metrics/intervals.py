@@ -80,8 +80,8 @@ def intervals(groups: Groups, scores: Scores, metrics: Sequence[Metric]) -> dict
     An interval is symmetric on the logit scale of a metric with two bounds, on the log scale of one
     without a largest value, and on the metric's own scale without a least value. On the log scale
     a few groups may make most of the errors, so heavy tails lower the degrees of freedom. A score
-    at a bound gets the Clopper-Pearson interval for the share of groups. One group shows nothing of
-    how groups vary, and gets the whole scale.
+    at a bound gets the Clopper-Pearson interval for the share of groups. Without spread, a score
+    above a least value counts groups as all right or all wrong. One group gets the whole scale.
     """
     values, left_out = scores(groups.total()), _left_out(groups, scores)
     return {m.key: _interval(groups, m, values[m.key], left_out[m.key]) for m in metrics}
@@ -145,8 +145,8 @@ def _standard_error(
     """Standard error and degrees of freedom of a score, or of a difference of scores.
 
     `left_out` has the score without each group (groups,), `by_seed` the scores of each system
-    (seeds,). Groups of unequal sizes count as fewer (Kish), and so do those with an
-    `excess_kurtosis` (Cramér); the variances of groups and of seeds are added (Satterthwaite).
+    (seeds,). Groups of unequal sizes or `excess_kurtosis` count as fewer (Kish, Cramér). Variances
+    of groups and of several seeds are added (Satterthwaite). A sum of rounding alone is 0.
     """
     count = len(sizes)
     kish_df = max(1.0, float(sizes.sum() ** 2 / np.square(sizes).sum()) - 1)
