@@ -11,7 +11,7 @@ from wxb.runtime.command import run
 
 
 def main(params: Params, name: str) -> None:
-    """Write a study's comparison: JSON, CSV, Markdown. WxbError if test sets or seeds differ."""
+    """Write JSON, CSV and Markdown of listed systems. WxbError if test sets or seeds differ."""
     study = params.block("studies", name)
     predictions = paths.PREDICTIONS / name
     if unlisted := sorted({p.name for p in predictions.iterdir()}.difference(study.experiments)):

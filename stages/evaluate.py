@@ -82,7 +82,7 @@ def main(params: Params, name: str) -> dict[str, float]:
 
 
 def _is_same_model(model: Path, first: Path) -> bool:
-    """Whether `first` has the same files as `model`, and perhaps more, such as other seeds."""
+    """Whether all files of `model`, perhaps none, are in `first` with the same content."""
     files = [str(file.relative_to(model)) for file in model.rglob("*") if file.is_file()]
     return filecmp.cmpfiles(first, model, files, shallow=False)[0] == files
 

@@ -23,9 +23,9 @@ def preprocess(
 ) -> None:
     """Read the raw files in `folder`, and write all splits, rejects and statistics to `out`.
 
-    These are `<split>.parquet`, `rejects.jsonl` and `profile.json`. Each raw record ends in a split
-    or in the rejects. Inputs that are files are also written to `out`, whose final path is `home`.
-    Prints progress. Raises WxbError if files cannot be read, or if a split has no labelled record.
+    Writes `<split>.parquet`, `rejects.jsonl`, `profile.json` and inputs that are files; the final
+    path of `out` is `home`. Each raw record ends in a split or in the rejects. Prints progress.
+    Raises WxbError for unreadable files and splits without labels; rejects then go to logs/.
     """
     task, labelling = tasks.get(corpus.task).reading, tasks.get(corpus.task).record
     records, rejects, unread_fields, unread_files = read_prepared(

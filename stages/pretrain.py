@@ -11,7 +11,7 @@ from wxb.training import checkpoints, processes
 
 
 def main(params: Params, name: str) -> None:
-    """Write the model of the backbone `name`, or its tokenizer if it has no weights; resumes."""
+    """Write the model (or only tokenizer), metrics and curves of the backbone `name`; resumes."""
     backbone = params.block("backbones", name)
     corpus, tokens = paths.CLEAN / backbone.corpus, paths.TOKENIZERS / name
     metrics, curves = paths.metrics(paths.PRETRAIN, name), paths.TRAINING / paths.PRETRAIN / name

@@ -19,7 +19,7 @@ from wxb.runtime.command import run
 
 
 def gather(params: Params, name: str) -> Study:
-    """Read the data for a study's page: comparison, costs, first seed's predictions and curves."""
+    """Read a study's comparison, first seed's predictions and curves, and any costs that exist."""
     study = params.block("studies", name)
     scorer = tasks.get(study.task).metrics
     stages = [s for member in study.experiments for s in costs.experiment_stages(params, member)]

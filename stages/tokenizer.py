@@ -9,7 +9,7 @@ from wxb.runtime.command import run
 
 
 def main(params: Params, name: str) -> None:
-    """Write the tokenizer of the backbone `name`."""
+    """Write the tokenizer of the backbone `name`. WxbError if its checkpoint does not fit."""
     backbone = params.block("backbones", name)
     path = paths.CLEAN / backbone.corpus / "train.parquet"
     columns = backbone.tokenizer.texts if backbone.tokenizer else []
