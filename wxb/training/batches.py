@@ -20,9 +20,9 @@ def collate(
 ) -> dict[str, torch.Tensor]:
     """Make a batch: pad each column to its longest item, and to one element at least.
 
-    Padding is `pad` for `input_ids`, 0 for segments, words and floats such as audio features, and
-    IGNORED for targets. Returns tensors (B, T, ...), or (B,) for scalars, of int64 or float32. For
-    `input_ids` it adds their `attention_mask`, 1 for tokens.
+    It pads on the `side`, with `pad` for `input_ids`, 0 for token types, words and floats such as
+    audio features, else IGNORED. Returns tensors (B, T, ...), or (B,) for scalars, of int64 or
+    float32. For `input_ids` it adds their `attention_mask`, 1 for tokens.
     """
     columns = {name: [item[name] for item in items] for name in items[0]}
     if "input_ids" in columns:
@@ -31,7 +31,7 @@ def collate(
     return {name: _padded(rows, fill.get(name, IGNORED), side) for name, rows in columns.items()}
 
 
-def _padded(rows: Sequence[NDArray[Any]], fill: int, side: str) -> torch.Tensor:
+def _padded(rows: Sequence[NDArray[Any]], fill: int, side: str) -> torch.Tensor:  # floats: fill 0
     is_float = np.issubdtype(rows[0].dtype, np.floating)
     dtype = np.float32 if is_float else np.int64
     if rows[0].ndim == 0:

@@ -24,9 +24,9 @@ SUMS = "sha256.json"  # the hashes of the other files of a checkpoint; written l
 
 
 def folder(stage: str, settings: Sequence[Any], inputs: Iterable[Path]) -> Path:
-    """The checkpoint folder of a stage, named by a hash of settings, inputs and CODE.
+    """The path of a stage's checkpoint folder, named by a hash of settings, inputs and CODE.
 
-    `settings` are values of JSON, `inputs` files or folders. All of them are read.
+    `settings` are JSON values, `inputs` files or folders. Files are hashed by name and content.
     """
     paths = [path for root in CODE for path in root.rglob("*.py")]
     for path in inputs:
@@ -47,8 +47,8 @@ def seal(checkpoint: Path) -> None:
 def last_complete(checkpoints: Path) -> Path | None:
     """The newest undamaged checkpoint of a folder, or None; deletes damaged ones after it.
 
-    Training writes those again, file by file. A deletion may be killed, too, so the hashes go
-    first. Prints a line for each deletion.
+    A checkpoint is also damaged if the best one that it names is. Prints a line for each deletion.
+    A deletion may be killed, so the hashes go first.
     """
     newest_last = sorted(checkpoints.glob("checkpoint-*"), key=lambda p: int(p.name.split("-")[1]))
     for checkpoint in reversed(newest_last):

@@ -6,7 +6,7 @@ from pathlib import Path
 
 
 def write_curves(folder: Path, history: Sequence[Mapping[str, float]]) -> None:
-    """Write a CSV file (`step`, value) for each metric of a training history, for `dvc plots`."""
+    """Write a CSV file (`step`, value) per metric of a history to a new folder, for `dvc plots`."""
     folder.mkdir(parents=True)
     for name in sorted({key for row in history for key in row} - {"step", "epoch"}):
         with (folder / f"{name}.csv").open("w", encoding="utf-8", newline="") as file:

@@ -42,7 +42,7 @@ Item = dict[str, NDArray[np.int64]]
 
 
 def sentences(text: str) -> list[str]:
-    """The non-blank sentences of a text, by its punctuation."""
+    """The stripped, non-blank sentences of a text, by its punctuation and line breaks."""
     return [s.strip() for s in _SENTENCE_END.split(text) if s.strip()]
 
 
@@ -85,7 +85,7 @@ class CausalDocuments(Stream):
 
 
 class MaskedPairs(Stream):
-    """Items for MLM + NSP: `[CLS] a [SEP] b [SEP]`, where half of the b are of other documents."""
+    """Truncated items for MLM + NSP, `[CLS] a [SEP] b [SEP]`; half of the b are of other texts."""
 
     def __init__(
         self, texts: Sequence[str], tokenizer: PreTrainedTokenizerBase, **options: Any
@@ -98,6 +98,7 @@ class MaskedPairs(Stream):
         self.plain = np.setdiff1d(np.arange(len(tokenizer)), tokenizer.all_special_ids)
 
     def _item(self, row: int, rng: np.random.Generator) -> Item:
+        """A pair with masked tokens; `next_sentence_label` is 1 if b is of another document."""
         count = len(self.documents)
         a, b = _adjacent_parts(self.documents[row], rng)
         follows = count == 1 or rng.random() >= 0.5
@@ -119,7 +120,7 @@ class MaskedPairs(Stream):
     def _mask(
         self, plain: NDArray[np.int64], rng: np.random.Generator
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Ids with some tokens masked or replaced, and labels for the selected tokens."""
+        """Ids, of which 15% are selected and most of these masked or replaced, and their labels."""
         candidates = np.flatnonzero((plain != self.cls) & (plain != self.sep))
         count = max(1, round(SELECTED * len(candidates)))
         selected = rng.permutation(candidates)[:count]
@@ -161,7 +162,7 @@ class Objective(nn.Module):
         self,
         input_ids: Tensor,  # (B, T)
         attention_mask: Tensor,  # (B, T), 1 = token, 0 = padding
-        labels: Tensor,  # (B, T), IGNORED for tokens without loss
+        labels: Tensor,  # (B, T), shifted here without NSP; IGNORED for tokens without loss
         token_type_ids: Tensor | None = None,  # (B, T), of MLM + NSP
         next_sentence_label: Tensor | None = None,  # (B,), 0 = b follows a, 1 = it does not
     ) -> dict[str, Tensor]:
@@ -184,8 +185,8 @@ class Objective(nn.Module):
 @torch.inference_mode()
 def measure(
     model: PreTrainedModel, items: Stream, *, pad: int, batch_size: int
-) -> dict[str, float]:
-    """Held-out `loss` (nats a token, NSP apart), `perplexity`, `accuracy`, any `nsp_accuracy`."""
+) -> dict[str, float]:  # the model stays in evaluation mode
+    """Held-out `loss` (nats a token, without NSP), `perplexity`, `accuracy`, any `nsp_accuracy`."""
     objective = Objective(model).eval()
     nll, hits, tokens, pairs_right, pairs = 0.0, 0, 0, 0, 0
     everything = [items[index] for index in range(len(items))]
@@ -220,8 +221,9 @@ def pretrain(
     """Pretrain a backbone; write the model with its tokenizer, and the training curves.
 
     `corpus` is the folder of clean texts; training resumes from the folder `checkpoints`. Returns
-    metrics and numbers of parameters. Without `pretraining` settings, writes the initial model. If
-    several processes train together, only the first writes, and the others return {}.
+    metrics on VALID_DOCUMENTS at most, `parameters` without heads and `trainable_parameters` with
+    them. Without `pretraining` settings, writes the initial model. If several processes train
+    together, only the first writes, and the others return {}.
     """
     tokenizer, settings = load(tokenizer_folder), backbone.pretraining
     set_seed(seed)

@@ -34,8 +34,8 @@ def count() -> int:
 def launch(processes: int) -> Iterator[None]:
     """Start the command of this process again, so that `processes` of them train together.
 
-    At the end, this process waits for the others. If one fails, all are killed and this process
-    exits with 1. Nothing is started if WORLD_SIZE is set; WxbError if it differs from `processes`.
+    At the end, this process waits for the others. If one fails, it kills them all and exits with 1,
+    without cleanup. Starts none if WORLD_SIZE is set; WxbError if it differs from `processes`.
     """
     if "WORLD_SIZE" in os.environ and count() != processes:
         raise WxbError(

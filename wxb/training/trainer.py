@@ -50,7 +50,7 @@ def fit(
     compute_metrics: Callable[[EvalPrediction], dict[str, float]] | None = None,
     summarize: Callable[[Any, Any], Any] | None = None,
 ) -> list[dict[str, float]]:
-    """Train a model in place and return its history, one row for each logged step.
+    """Train a model in place; print and return its history, one row for each logged step.
 
     `train` and `valid` are items, or datasets with a length. `collate` makes a batch of items,
     whose columns `targets` are not inputs. `summarize(logits, labels)` reduces a validation batch
@@ -139,7 +139,7 @@ def _train(trainer: "_Trainer", checkpoints: Path, metric: str | None) -> None:
         )
 
 
-def _schedule(settings: Training | Pretraining, train: Any) -> dict[str, Any]:
+def _schedule(settings: Training | Pretraining, train: Any) -> dict[str, Any]:  # errors: `fit`
     """The Trainer's arguments for the order of items, rates, evaluations, checkpoints and logs."""
     if isinstance(settings, Training):
         accumulation = settings.gradient_accumulation
@@ -172,16 +172,13 @@ def _schedule(settings: Training | Pretraining, train: Any) -> dict[str, Any]:
 
 
 class _Trainer(Trainer):
-    """A Trainer with checkpoints of trainable weights only.
-
-    Batches grouped by length are grouped by the length of labels first, if labels are sequences.
-    """
+    """A Trainer with checkpoints of trainable weights only, with the hashes of their files."""
 
     def _get_train_sampler(self, train_dataset: Any = None) -> Any:
+        """The Trainer's sampler; if it groups by length, the length of label sequences is first."""
         sampler = super()._get_train_sampler(train_dataset)
         items: Any = self.train_dataset if train_dataset is None else train_dataset
         if isinstance(sampler, LengthGroupedSampler) and np.ndim(items[0].get("labels", 0)):
-            # Sort by the length of labels, then by that of inputs.
             factor = max(sampler.lengths) + 1
             sampler.lengths = [
                 len(item["labels"]) * factor + length
@@ -216,7 +213,8 @@ class _Trainer(Trainer):
         """The loss times the number of targets, divided by its mean over the batches of an update.
 
         These are the accumulated batches of all processes; in evaluation, one of each process. So
-        the mean of their losses is that of all targets, as if they were one batch.
+        the mean of their losses is that of all targets, as if they were one batch. A single batch
+        keeps its loss. One of several that has no targets adds 0.
         """
         loss, outputs = super().compute_loss(
             model, inputs, return_outputs=True, num_items_in_batch=num_items_in_batch
@@ -235,13 +233,13 @@ class _Trainer(Trainer):
         return batches, count
 
     def _mean_targets(self, batches: Sequence[Any]) -> Any:
-        """The mean number of targets of batches, over all processes; None for a single batch."""
+        """Mean number of targets per batch, over all processes; None if they have one in total."""
         if processes.count() * len(batches) < 2:
             return None
         return self.accelerator.reduce(torch.stack([*map(self._n_targets, batches)]).mean(), "mean")
 
     def _n_targets(self, inputs: Any) -> torch.Tensor:
-        """The number of targets that the loss of a batch is a mean over: of predicted labels."""
+        """Number (float) of predicted labels in the first target column that are not IGNORED."""
         assert self.args.label_names is not None
         column: torch.Tensor = inputs[self.args.label_names[0]]
         if column.ndim > 1:
@@ -296,7 +294,7 @@ class _Parts(Sampler[list[int]]):
 
 
 class _ProgressCallback(transformers.TrainerCallback):
-    """Reports progress, prints logged metrics, logs before a checkpoint, ends diverged training."""
+    """Prints progress and logs, logs before a checkpoint, raises WxbError if training diverges."""
 
     def __init__(self, caption: str, metric: str | None) -> None:
         self.caption, self.shown = caption, {"loss", f"valid_{metric}"}

@@ -41,9 +41,9 @@ class Headed(tuning.BackboneModel):
     ) -> Self:
         """Load what `save_pretrained` wrote, for prediction, with the same logits.
 
-        `shape` are further arguments of the class; `bidirectional` and `four_bit` apply to the
-        backbone of an adapter. A full model runs in the native architecture if there is one:
-        importing transformers takes seconds.
+        `shape` are further arguments of the class. A full model runs in the native architecture if
+        there is one, as importing transformers takes seconds; `bidirectional` and `four_bit` apply
+        to other models.
         """
 
         def load(base: Path) -> Any:

@@ -40,9 +40,9 @@ class Native(nn.Module):
 
     @classmethod
     def from_transformers(cls, backbone: PreTrainedModel, *, generative: bool = False) -> Native:
-        """Copy a backbone of transformers; `generative` as for the class.
+        """Copy the weights of a backbone of transformers; `generative` as for the class.
 
-        Raises ValueError for settings that the architecture does not support.
+        Sets `architectures` in its configuration, which both share; ValueError if unsupported.
         """
         native = cls(backbone.config, generative=generative)
         native.backbone.load_state_dict(backbone.state_dict(), strict=True)
@@ -106,7 +106,7 @@ def load_trained(
 ) -> Any:
     """Load what `tuning.save` wrote, to predict: natively, else as `tuning.load` does.
 
-    Importing transformers takes seconds.
+    `load_backbone` loads the backbones of adapters, which are never native, and unsupported ones.
     """
     is_adapter = (folder / ADAPTER).exists()
     base = folder if is_adapter else tuning.base_folder(folder)

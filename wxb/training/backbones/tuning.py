@@ -58,7 +58,8 @@ def adapt(
     """Prepare a backbone in place to train all weights, LoRA matrices only, or none if `frozen`.
 
     `task_type` is peft's, or None. LoRA also trains the embeddings of `new_tokens`, ids. Seed torch
-    before: its matrices are random. Raises WxbError if the backbone lacks modules that LoRA names.
+    before: its matrices are random. Also enables gradient checkpointing, if it is set. Raises
+    WxbError if the backbone lacks modules that LoRA names.
     """
     if tuning.four_bit:
         from peft import prepare_model_for_kbit_training

@@ -34,11 +34,10 @@ SEQ2SEQ: dict[str, Any] = {"whisper": transformers.AutoModelForSpeechSeq2Seq}
 def initial_model(backbone: Backbone, tokenizer: PreTrainedTokenizerBase) -> PreTrainedModel:
     """The model before pretraining: a checkpoint, or a new model of the backbone's architecture.
 
-    It has the heads of the objective, in float32; a checkpoint without one keeps heads and type.
-    A checkpoint may be downloaded from the hub, and gets rows for added tokens of `tokenizer`. The
-    weights of a new model are random, as those of such rows: seed torch before.
-
-    Raises WxbError if the checkpoint cannot be loaded.
+    It has the heads of the objective, in float32. Without an objective, a checkpoint keeps its own
+    heads and dtype. A checkpoint may be downloaded from the hub, and gets rows for added tokens of
+    `tokenizer`, which prints a line. New weights are random, so seed torch before. Raises WxbError
+    if the checkpoint cannot be loaded.
     """
     if backbone.checkpoint:
         with hub.checkpoint(backbone.checkpoint, backbone.revision, weights=True) as folder:
@@ -90,7 +89,7 @@ def load_backbone(
     four_bit: bool = False,
     native: bool = False,
 ) -> Any:
-    """Load the backbone of a folder in float32, without the heads of pretraining.
+    """Load the backbone of a folder in float32, without heads or pooler; disables progress bars.
 
     `generative` keeps the head of a language model; `bidirectional` removes the causal mask, or
     raises WxbError; `four_bit` quantizes linear layers to 4 bits (NF4 with double quantization:
