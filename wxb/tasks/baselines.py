@@ -50,7 +50,7 @@ class Baseline(Predictor):
     def nearest(self, texts: Sequence[str], caption: str) -> list[tuple[Any, float] | None]:
         """The gold of the nearest training text of each text, and the cosine of both texts.
 
-        Of several the first; None for a text that shares no word with training. Shows progress.
+        Of several the first, by rounded cosines; None if it has no training word. Shows progress.
         """
         (vectorizer, known), gold = self._index, self.model["gold"]
         results: list[tuple[Any, float] | None] = []

@@ -77,7 +77,7 @@ def export(params: Params, name: str, split: str, format_: str | None, output: P
 def load_records(params: Params, name: str, split: str) -> Records:
     """The labelled records of a corpus's split, or an experiment's test records with predictions.
 
-    Raises WxbError for an unknown split, and if the stage that writes the records has not run.
+    `name` must be that of one of them. Raises WxbError for an unknown split or absent output.
     """
     from wxb.corpora import clean  # slow: imports pyarrow
     from wxb.metrics import TEST, evaluation

@@ -110,7 +110,7 @@ class Predictor(ABC):
         """One prediction per input, in their order; `caption` names the progress.
 
         Raises TypeError for a single input, a table or None instead of a list of inputs, and for
-        one that is no text, or no file if the model reads files.
+        one that is no text, or no file if the model reads files. Lone surrogates become `?`.
         """
         if isinstance(inputs, str | bytes | Path | Mapping | None) or hasattr(inputs, "columns"):
             raise TypeError(
@@ -160,7 +160,7 @@ class Predictor(ABC):
         return str(getattr(prediction, "text", prediction))
 
     def outputs(self, items: Items, *, caption: str) -> list[dict[str, NDArray[Any]]]:
-        """Outputs of a network by name, for each item in order; pads batches, shows progress."""
+        """Outputs of a network for each item, as float32 by name, with padding; shows progress."""
         import torch
 
         lengths = [len(item["input_ids"]) for item in items]
@@ -175,7 +175,7 @@ class Predictor(ABC):
         return outputs
 
     def text_outputs(self, texts: Sequence[str], *, caption: str) -> list[dict[str, NDArray[Any]]]:
-        """The outputs of a network for each text, truncated as the settings say."""
+        """Outputs of a network for each text, truncated by the settings `max_length` and `keep`."""
         lengths = {key: self.settings[key] for key in LENGTHS if key in self.settings}
         items = inputs(tokenizers.encode(self.tokenizer, texts), self.tokenizer, **lengths)
         return self.outputs(items, caption=caption)
@@ -227,7 +227,7 @@ class FittedModel:
 
     @classmethod
     def from_pretrained(cls, folder: Path) -> Self:
-        """Load what `save_pretrained` wrote; WxbError for missing, unknown or non-finite arrays."""
+        """Load a model; WxbError for missing, unknown or non-finite arrays (except `infinite`)."""
         file, names = folder / WEIGHTS, {field.name for field in fields(cls)}
         arrays = load_file(file)
         values = {n: read_json(path) for n in names if (path := folder / f"{n}.json").exists()}
@@ -358,13 +358,13 @@ class Network(Method):
     def summarize(outputs: Any, labels: Any) -> Any:
         """What `compute_metrics` needs of a batch; `outputs` are the model's, without the loss.
 
-        By default the class (...) with the highest of logits (..., K), else `outputs` unchanged.
+        By default the class (...) with the highest of logits (..., K); other outputs unchanged.
         """
         return outputs.argmax(-1) if outputs.ndim > labels.ndim else outputs
 
     @staticmethod
     def compute_metrics(predicted: Any, labels: Any) -> dict[str, float]:
-        """Validation metrics, including METRIC, of what `summarize` returned; default: accuracy."""
+        """Metrics of what `summarize` returned, with METRIC; default: accuracy without IGNORED."""
         counted = labels != IGNORED
         return {"accuracy": float((predicted == labels)[counted].mean())}
 

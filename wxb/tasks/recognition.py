@@ -76,9 +76,9 @@ class Files:
 
     @cached_property
     def rows(self) -> list[Row]:
-        """Valid objects of files with fields.
+        """The valid records of files with fields; others are skipped.
 
-        FlagError if --annotator is unknown, or missing where several labelled the same texts.
+        FlagError if --annotator is unknown, or missing though several labelled the same texts.
         """
         rows = [content for content in self._record_contents if isinstance(content, Mapping)]
         authors = {name for row in rows if (name := annotator_of(row))}
@@ -111,7 +111,7 @@ class Files:
         return filter(str.strip, text.split("\n"))
 
     def summary(self) -> str:
-        """The fields with some values, or else the first lines or error, for error messages."""
+        """For errors: fields with some values, or the first lines, or why the first is invalid."""
         if self.has_fields and not self.rows and self._record_contents:
             first = self._record_contents[0]
             return ": ".join(first.args) if isinstance(first, RecordError) else _repr(first)
@@ -150,8 +150,8 @@ class FieldNames(Section):
 
     def corpus_block(
         self, rows: Sequence[Row], flags: Flags, columns: Sequence[str] = ()
-    ) -> Block | None:
-        """`fields` and `split` for records; None if they lack fields, FlagError if several fit."""
+    ) -> Block | None:  # None if the records lack fields of every form
+        """`fields` (None: unused), `split`, `columns` if any; FlagError if several fields fit."""
         known = self._candidates(rows, flags)
         form = next((form for form in self.forms if all(known.get(key) for key in form)), None)
         if form is None:
@@ -172,7 +172,7 @@ class FieldNames(Section):
         return {**content, "fields": fields, "split": self._split(rows, fields, flags)}
 
     def _candidates(self, rows: Sequence[Row], flags: Flags) -> dict[str, list[str]]:
-        """Possible fields by key: of a flag, with a name as in `matching_fields`, or of `pair`."""
+        """Fields that fit by key: of a flag, of a known name, or if a key has none, of `pair`."""
         keys = {"input": self.input, "gold": self.gold}
         flags = {keys.get(flag, flag): name for flag, name in flags.items()}
         names = _other_fields(rows, flags)
@@ -299,7 +299,7 @@ def _fits(key: str, values: Sequence[Any]) -> bool:
 
 
 def escaped(text: str, width: int = 200) -> str:
-    """A text on one line without control characters, truncated."""
+    """A text on one line, truncated, with unprintable characters as escapes."""
     text = "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text[: 2 * width])
     return text if len(text) <= width else f"{text[: width - 3]}..."
 
