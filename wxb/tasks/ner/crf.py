@@ -58,7 +58,7 @@ def word_features(words: Sequence[str], settings: CrfModel) -> list[list[str]]:
     """The features of each word of a text.
 
     They are a bias, the lower-case form and shape of the word and of `window` words on either side
-    (EDGE outside the text), pairs of adjacent words, and prefixes and suffixes up to `affixes`.
+    (EDGE outside the text), pairs of adjacent forms, and its prefixes and suffixes up to `affixes`.
     """
     window, count = settings.window, len(words)
     padding = [EDGE] * window

@@ -24,7 +24,7 @@ _TOKEN = regex.compile(
 
 
 def conll(records: Records) -> Iterator[str]:
-    """Yield each record as lines `token<TAB>tag` (IOB2), with a blank line between records.
+    """Yield each record as one string of lines `token<TAB>tag` (IOB2), with a blank line between.
 
     An experiment has two columns of tags for conlleval: gold, then predicted. Raises WxbError for a
     type with white space, which ends the tag for most readers.

@@ -117,7 +117,7 @@ class GenerativeRecognizer(GeneratorPredictor, Recognizer):
     """A generator. All spans of an answer have its score: the geometric mean over its tokens."""
 
     def predict_windows(self, inputs: WindowedTexts, indices: Sequence[int]) -> list[Any]:
-        """The spans, by offsets in the texts, of the generated answers to one batch of windows."""
+        """Spans of known types, by offsets in the texts, of the answers to one batch of windows."""
         texts, encoded, windows = inputs
         instruction, examples = (self.settings.get(name) for name in ("instruction", "examples"))
         pad, end = self.tokenizer.pad_token_id, _end_id(self.tokenizer, instruction)

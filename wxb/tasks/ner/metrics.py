@@ -76,7 +76,7 @@ class Scorer(scorer.Scorer):
         }
 
     def statistics(self, rows: Sequence[PredictionRow]) -> Sums:
-        """Numbers of spans (records,), and of gold `seen` or `unseen` in training, if known."""
+        """`counts`, and `seen` and `unseen` gold spans, all and correct; 0 if that is unknown."""
         names = ("seen", "correct_seen", "unseen", "correct_unseen")
         sums = {name: np.zeros(len(rows), np.int64) for name in names}
         for index, row in enumerate(rows):

@@ -35,7 +35,7 @@ class Page(parts.Page):
     )
 
     def sections(self, study: Study) -> list[Section]:
-        """F1 by type, then errors: counts, frequent confusions and marked records."""
+        """F1 by type; errors: counts, precision-recall curves, confusions and marked records."""
         systems = study.systems
         note = (
             "Each gold and each predicted span has one outcome. Wrong type: correct offsets. Wrong"
@@ -72,7 +72,7 @@ def confusions(rows: Sequence[PredictionRow]) -> Table:
     )
 
 
-def type_matrix(rows: Sequence[PredictionRow]) -> list[Charts]:
+def type_matrix(rows: Sequence[PredictionRow]) -> list[Charts]:  # empty without spans
     """Predicted types by gold type (rows), as shares of a row; "–": missed; as row, spurious."""
     counts_by_pair = Counter(
         tuple(span.type if span else "–" for span in finding[1:])
@@ -88,8 +88,8 @@ def type_matrix(rows: Sequence[PredictionRow]) -> list[Charts]:
     return [Charts({"Confusions": chart})]
 
 
-def precision_recall_curves(study: Study) -> list[Charts]:
-    """At most one chart: precision by recall, a point per threshold; omits those of low recall."""
+def precision_recall_curves(study: Study) -> list[Charts]:  # also omits systems of one point
+    """At most one chart, a point per threshold; omits systems below half of the highest recall."""
     lines = []
     for series, (name, rows) in enumerate(study.predictions.items()):
         scores = np.array([score for row in rows for score in row.scores])

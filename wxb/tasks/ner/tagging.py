@@ -52,7 +52,7 @@ class TaggingExperiment(Experiment):
 def _inputs(
     inputs: WindowedTexts, window: int, tokenizer: Any, word_features: WordFeatures | None
 ) -> dict[str, NDArray[Any]]:
-    """The inputs of the model for a window, without padding: tokens and word features, if any."""
+    """`input_ids` with special tokens, and any word features as `words`; no padding or mask."""
     texts, encoded, windows = inputs
     before, after = special_tokens(tokenizer)
     tokens = slice(windows.reads_from[window], windows.reads_to[window])

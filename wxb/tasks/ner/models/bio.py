@@ -34,7 +34,7 @@ def tag_names(types: Sequence[str]) -> list[str]:
 
 def align(
     encoded: Encoded, windows: Windows | None, gold: Sequence[Sequence[Span]], types: Sequence[str]
-) -> tuple[Targets, NDArray[np.int8]]:
+) -> tuple[Targets, NDArray[np.int8]]:  # without windows, no span is split
     """The targets of several texts for the gold spans of each (sorted and disjoint).
 
     A target per token of the texts. Also returns the status of each span, in the order of texts and
@@ -93,8 +93,7 @@ def best_tags(
     """The valid tags (T,) with the highest sum of scores (T, K), for each text (Viterbi 1967).
 
     `I` follows only `B` or `I` of its type. A token that continues a word (T,) is inside a span or
-    outside like the token before. The best tag of each token alone would lose every span with one
-    wrong tag.
+    outside like the token before. One wrong tag would lose a span if each were chosen alone.
     """
     if not scores:
         return []

@@ -84,7 +84,7 @@ class SpanFinder(Predictor):
         return {"seqeval_f1": seqeval_f1(encoded, gold, predicted)}
 
     def output_fields(self, input_: str, prediction: Sequence[ScoredSpan]) -> dict[str, Any]:
-        """The spans of a text with their mentions and scores, as `{"spans": [...]}`."""
+        """The spans of a text with mentions and scores of 4 digits, as `{"spans": [...]}`."""
         return {
             "spans": [
                 {**span._asdict(), "text": input_[span.start : span.end], "score": round(score, 4)}
@@ -100,8 +100,7 @@ class SpanFinder(Predictor):
 class Recognizer(SpanFinder):
     """A trained model with its tokenizer. Texts are read in overlapping windows.
 
-    A method defines `predict_windows` and `merge_windows`. Calibration, evaluation and all commands
-    share this decoding.
+    A method defines `predict_windows` and `merge_windows`. All commands share this decoding.
     """
 
     @abstractmethod

@@ -43,6 +43,7 @@ def recognize(files: Files, field_names: FieldNames, flags: Flags) -> Block | No
 
 
 def _span_block(files: Files, field_names: FieldNames, flags: Flags) -> Block | None:
+    """The block of records with spans, else None; FlagError for several fields or unknown keys."""
     names = recognition.fields_of(files.rows)
     if {"text", "ents", "tokens"} <= {*names}:  # spaCy's tokens and sentences have offsets, too
         names = ["text", "ents"]
@@ -64,14 +65,14 @@ def _span_block(files: Files, field_names: FieldNames, flags: Flags) -> Block | 
     return {**content, **_offset_unit(files, content["fields"])}
 
 
-def _first_span(files: Files, name: str) -> Mapping[str, Any]:
+def _first_span(files: Files, name: str) -> Mapping[str, Any]:  # empty if it is no object
     lists = recognition.values(_rows_with_parsed_spans(files, name), name)
     spans = next((value for value in lists if isinstance(value, list)), [None])
     return spans[0] if isinstance(spans[0], Mapping) else {}
 
 
 def _rows_with_parsed_spans(files: Files, name: str) -> Sequence[Row]:
-    """The records, with a field parsed if its first cell is a list of lists or objects."""
+    """The records, with a field parsed if its first value is text of a list of lists or objects."""
     cells = [cell for cell in recognition.values(files.rows, name) if cell != "[]"]
     if not cells or not isinstance(cells[0], str) or not cells[0].startswith(("[{", "[[", "[(")):
         return files.rows
@@ -91,7 +92,7 @@ def _keys(span: Mapping[str, Any], flags: Flags) -> dict[str, str]:
 
 
 def _offset_unit(files: Files, fields: Mapping[str, str]) -> Block:
-    """`offsets` of the block if over 5% more spans fit in another unit than in characters.
+    """`offsets` of the block if spans fit clearly better in another unit than in characters.
 
     A span fits by its value, else if its ends are at edges of words. Raises FlagError if too few
     spans do in any unit.
@@ -142,6 +143,7 @@ def _fit(text: str, start: int, end: int, value: Any) -> tuple[int, int]:
 
 
 def _tag_block(files: Files, field_names: FieldNames, flags: Flags) -> Block | None:
+    """The block of records with lists of tokens and tags, else None; FlagError for unknown tags."""
     rows = [row for row in files.rows if any(isinstance(row.get(n), list) for n in conll.TOKENS)]
     lists = [name for name in recognition.fields_of(rows) if isinstance(rows[0].get(name), list)]
     known = [n for n in lists if n in conll.TAGS or n.endswith("ner_tags")] or lists
@@ -222,7 +224,7 @@ def _reject_unknown_tags(cells: Mapping[int, Counter[str]], size: int) -> None:
 
 
 def _token_column(rows: Sequence[Sequence[str]], cells: Mapping[int, Counter[str]]) -> int | None:
-    """The first column of words, None without any. Raises FlagError if another has words too."""
+    """The first column of words, or None. Raises FlagError if it may be the lemmas of another."""
     # Columns before that of tokens may number them, or repeat the name of a sentence or document.
     columns = [c for c, counts in cells.items() if not all(map(str.isdigit, counts))]
     same = {c: sum(a[c : c + 1] == b[c : c + 1] for a, b in pairwise(rows)) for c in columns}

@@ -74,8 +74,7 @@ class Reading(reading.Reading):
     def wording(self, record: Record) -> str:
         """The text that near duplicates share: as by default, with the types of mentions in braces.
 
-        Empty for unlabelled records, and if there is no letter outside mentions: lines of scores or
-        dates are no near duplicates.
+        Empty for unlabelled records, and without a letter outside mentions, as in lines of scores.
         """
         if record.gold is None:
             return ""
@@ -110,7 +109,7 @@ class Reading(reading.Reading):
 def _span(raw: Mapping[str, Any], start: int, end: int, text: str, corpus: Corpus) -> Span | None:
     """The span without outer white space; None if `labels` drops its type.
 
-    Raises RecordError for offsets out of range or reversed, and if `fields.value` differs.
+    Raises RecordError for invalid offsets or type, a blank span, and if the folded value differs.
     """
     fields = corpus.fields
     if start < 0 or end < 0 or end > len(text):

@@ -95,7 +95,7 @@ def _units(text: str, unit: str) -> Iterator[tuple[int, list[Lines]]]:
 
 
 def numbered_lines(text: str) -> list[tuple[int, str]]:
-    """The numbers and contents of lines, without comments before the first token of a sentence.
+    """The numbers and contents of lines, also blank ones, without comments before a sentence.
 
     A comment begins with #. It assigns a key, or has another number of cells than most lines. Also
     skips the contractions of CoNLL-U.
@@ -121,6 +121,7 @@ def numbered_lines(text: str) -> list[tuple[int, str]]:
 
 
 def _sentence(lines: Lines, conll: Conll) -> Sentence:
+    """Tokens (first characters if `conll.characters`) and tags; RecordError for an invalid line."""
     tokens, tags = [], []
     for number, line in lines:
         columns = cells(line)

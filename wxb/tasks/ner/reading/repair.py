@@ -24,8 +24,8 @@ AFTER = regex.compile(r"[\s、。！，：；？]")
 
 def to_characters(
     text: str, offsets: Sequence[tuple[int, int]], unit: Offsets
-) -> list[tuple[int, int]]:
-    """Offsets in characters of offsets in a unit; -1 for those inside a character."""
+) -> list[tuple[int, int]]:  # "characters" and "end-included": not checked
+    """Offsets in characters, end exclusive; -1 for those inside one or outside the text."""
     match unit:
         case "characters":
             return [*offsets]
@@ -43,7 +43,7 @@ def to_characters(
 
 
 def folded(value: Any) -> Any:
-    """A text without case, Unicode forms and white space, to compare; other values unchanged."""
+    """A text without case, Unicode forms, white space and `\\n`; other values unchanged."""
     if not isinstance(value, str):
         return value
     text = unicodedata.normalize("NFKC", value.replace("\\n", " ")).casefold()
@@ -51,9 +51,9 @@ def folded(value: Any) -> Any:
 
 
 def count_word_edges(text: str, start: int, end: int) -> tuple[int, int]:
-    """How many of both ends of a span are at the edge of a word, and how many are not.
+    """How many ends of a span are at edges of words, and how many are not; (0, 2) if out of range.
 
-    An end between two characters of a script without spaces shows nothing.
+    An unlikely first or last character is not; an end inside a script without spaces is neither.
     """
     if not 0 <= start < end <= len(text):
         return 0, 2
