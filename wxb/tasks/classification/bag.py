@@ -40,7 +40,7 @@ class Bag(nn.Module):
     def forward(
         self, input_ids: Tensor, attention_mask: Tensor, labels: Tensor | None = None
     ) -> dict[str, Tensor]:
-        """Logits (B, K) of words (B, T), and the loss of labels (B,) if given."""
+        """Logits (B, K) of words (B, T) and hashed word pairs; the loss of labels (B,) if given."""
         words = input_ids * attention_mask  # 0 is padding
         pairs = self.words + (words[:, :-1] * 1_000_003 + words[:, 1:]) % self.pairs  # by hash
         bag = torch.cat([words, pairs * attention_mask[:, 1:]], dim=1)  # (B, 2 * T - 1)

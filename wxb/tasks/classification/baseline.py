@@ -43,7 +43,7 @@ class BaselineClassifier(baselines.Baseline, Classifier):
     """
 
     def predictions(self, texts: Sequence[str], /, *, caption: str) -> list[Prediction]:
-        """A prediction for each text."""
+        """Predict each text by its nearest training text, the lexicon or the shares of classes."""
         nearest = self.nearest(texts, caption) if "texts" in self.model else [None] * len(texts)
         predictions = []
         for text, gold in zip(texts, nearest, strict=True):
@@ -65,7 +65,7 @@ class BaselineMethod(baselines.BaselineMethod):
     PREDICTOR = BaselineClassifier
 
     def values(self, records: Sequence[Record], caption: str) -> dict[str, Any]:
-        """The share of each class; by kind also texts and their classes, or weights of words."""
+        """The `shares` of classes; by kind also `texts` and `gold`, or a `lexicon` of words."""
         counts, total = Counter(record.gold for record in records), len(records)
         shares = {name: float(f"{counts[name] / total:.{PROBABILITY}g}") for name in self.labels}
         kinds = {"nearest": super().values, "lexicon": self._lexicon}
@@ -75,7 +75,8 @@ class BaselineMethod(baselines.BaselineMethod):
     def _lexicon(self, records: Sequence[Record], caption: str) -> dict[str, Any]:
         """`lexicon`: the log odds of the second of two classes, for words in GROUPS or more groups.
 
-        A negated word counts for the other class. Raises WxbError unless there are two classes.
+        Odds are of the records with a word, plus 1; a negated word counts for the other class.
+        Raises WxbError unless there are two classes.
         """
         if len(self.labels) != 2:
             raise WxbError(f"a lexicon needs two classes; found {', '.join(self.labels)}")

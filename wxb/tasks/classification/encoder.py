@@ -52,6 +52,7 @@ class EncoderExperiment(experiments.Experiment):
 
     @model_validator(mode="after")
     def _check_regression(self) -> Self:
+        """A regression needs a frozen backbone and mean pooling, and `words` need a regression."""
         if isinstance(self.training, Regression) and (
             self.tuning != Tuning(frozen=True) or self.model.pooling != "mean"
         ):
@@ -85,7 +86,7 @@ class EncoderClassifier(LogitClassifier):
         return super().size(trainable=trainable) + (words.coef.size if words else 0)
 
     def logits(self, texts: Sequence[str], *, caption: str) -> NDArray[np.float64]:
-        """Logits (N, K) of N texts."""
+        """Logits (N, K) of N texts; those of n-grams are added if the model has `words`."""
         logits = super().logits(texts, caption=caption)
         return logits + self.model.words.logits(texts) if self.model.words else logits
 
@@ -129,8 +130,8 @@ class EncoderMethod(Network):
     ) -> tuple[Any, History]:
         """Fine-tune a model, or fit its linear layer by `fit_regression` if the settings say so.
 
-        The regression reads pooled hidden states, and with `model.words` TF-IDF weights. Hidden
-        states are divided by their mean length in training, as vectors of TF-IDF have length 1.
+        The regression reads pooled hidden states, divided by their mean length in training, and
+        with `model.words` TF-IDF weights. The best factor in `states` counts; the history has all.
         """
         settings = self.experiment.training
         if not isinstance(settings, Regression):
@@ -174,7 +175,7 @@ class EncoderMethod(Network):
         return model, history
 
     def _pooled_states(self, model: Any, items: Items, caption: str) -> NDArray[np.float64]:
-        """The pooled hidden states (N, C) of N items."""
+        """Pooled hidden states (N, C) of items; leaves the model in eval mode, on a GPU if any."""
         from torch.nn import Identity
 
         encoder = EncoderClassifier(model, self.tokenizer)

@@ -40,7 +40,7 @@ class Page(parts.Page):
 
 
 def _first_errors(rows: Any) -> Iterator[Example]:
-    """Yield the first ERRORS misclassified texts, of all classes."""
+    """Yield the first ERRORS misclassified texts of any class, up to MAX_CHARACTERS of each."""
     for row in [row for row in rows if row.gold != row.predicted][:ERRORS]:
         predicted = f"{row.predicted} ({row.probabilities[row.predicted]:.2f})"
         text = ("text", row.input[:MAX_CHARACTERS])

@@ -54,7 +54,7 @@ def truncate(encoded: Any, row: int, text: str, settings: Mapping[str, Any]) -> 
 def prompt_builder(
     tokenizer: Any, encoded: Any, texts: Sequence[str], settings: Mapping[str, Any]
 ) -> Callable[[int], NDArray[np.int32]]:
-    """A function from a text's index to the tokens of its prompt, up to where classes differ."""
+    """A function from a text's index to its prompt's ids: `examples`, the text, then `begin`."""
     template = _add_template(tokenizer)
 
     def prompt(row: int) -> NDArray[np.int32]:

@@ -34,9 +34,9 @@ def fit_regression(
     """Fit a logistic regression with each C; returns the best.
 
     `features` (N, F) and `labels` (N,) are those of the splits `train` and `valid`. The score is
-    accuracy on `valid`, or with `folds` that of cross-validation on `train`; of equal ones the
-    smallest C is best. The history has a row for each C. Its steps and epochs count the solver's
-    iterations. Also prints the rows.
+    accuracy on `valid` without IGNORED labels, or with `folds` that of cross-validation on `train`;
+    of equal ones the smallest C is best. The history, also printed, has a row for each C. Its steps
+    and epochs add up the solver's iterations.
     """
     from sklearn.linear_model import LogisticRegression
     from sklearn.model_selection import StratifiedKFold, cross_val_score

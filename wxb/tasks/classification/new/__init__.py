@@ -19,8 +19,9 @@ UNLABELLED = ("unsup", "unlabeled", "unlabelled")  # names of folders of texts w
 def recognize(files: Files, field_names: FieldNames, flags: Flags) -> Block | None:
     """The block for records with a class, lines that begin with `__label__`, or a folder per class.
 
-    With the flag `class-per-file`, each file has the records of a class. None for other files.
-    Raises FlagError where a flag must decide, as for numbers or texts that hardly repeat.
+    With the flag `class-per-file`, each file has the records of a class. None for other files, and
+    for a token per row. Raises FlagError if a flag must decide, as for a row per span or for labels
+    that hardly repeat, and if the folder of a class is named as a split.
     """
     if "class-per-file" in flags:
         return _class_per_file(files, field_names, flags)

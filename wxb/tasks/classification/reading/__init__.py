@@ -36,7 +36,7 @@ class Reading(reading.Reading):
     """How texts with one class each are read."""
 
     def raw_records(self, file: Path, corpus: Corpus) -> Iterator[Raw]:
-        """The records of a file, with the class of the file, if any."""
+        """Yield a file's records, with its class if `classes` is set; WxbError if it has none."""
         if corpus.format:
             yield from _text_records(file, corpus)
             return
@@ -54,7 +54,7 @@ class Reading(reading.Reading):
     def gold_and_repairs(
         self, raw: Mapping[str, Any], text: str, corpus: Corpus
     ) -> tuple[Any, tuple[str, ...]]:
-        """The class of a raw record, None if its label is blank; and the repairs of its text.
+        """The class of a raw record, None for a blank, null, [] or NaN label; its text's repairs.
 
         `labels` maps a label, a string, a whole number or a truth value, to its class, ignoring
         case; others are their own class; 5.0 is "5". Raises RecordError if the field is missing,
@@ -123,8 +123,8 @@ def _class_of(file: Path, corpus: Corpus) -> str | None:
 def clean(text: str, *, html: bool) -> tuple[str, tuple[str, ...]]:
     """A text without what web pages left in it, and the kinds of repairs made.
 
-    With `html`, tags are removed, those of lines and paragraphs become line breaks, and entities
-    become characters. C1 control characters become the Windows-1252 characters of the same byte.
+    With `html`, known tags are removed, those of lines and paragraphs become single line breaks,
+    and entities become characters. C1 control characters become those of Windows-1252, if any.
     """
     repaired = []
     if html:
