@@ -91,7 +91,7 @@ class Scorer(scorer.Scorer):
     ROW = PredictionRow
 
     def vocabulary(self, records: Iterable[Record]) -> Words:
-        """The words of the training sources and of their references."""
+        """The words of the sources and of the references of labelled training records."""
         labelled = [record for record in records if record.gold]
         references = [reference for record in labelled for reference in record.gold]
         return Words(
@@ -157,7 +157,7 @@ class Scorer(scorer.Scorer):
 def _ter_statistics(predicted: str, references: tuple[str, ...]) -> list[float]:
     """TER's edits and mean number of reference words; cached, as TER is the slowest metric.
 
-    For references without spaces a character is a word; sacrebleu knows this of Chinese only.
+    Without spaces in references, a character is a word; sacrebleu supports this for Chinese only.
     """
     kind = bleu.tokenizer_of(references[0])
     if kind == bleu.CHARACTERS:

@@ -50,7 +50,7 @@ class Page(parts.Page):
 def select_examples(predictions: Mapping[str, Sequence[PredictionRow]]) -> dict[str, list[Example]]:
     """Sentences with the best, the worst and the most different translations, by chrF.
 
-    Among equals, longer sources come first, then earlier records. No sentence has two kinds.
+    At most EXAMPLES of each kind, no source in two; of equal ones, longer sources come first.
     """
     scorer = Scorer()
     chrf = {

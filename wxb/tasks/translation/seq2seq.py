@@ -115,7 +115,7 @@ class Seq2SeqMethod(Network):
             )
 
     def encode(self, chunks: Chunks, path: Path, *, caption: str) -> None:
-        """Write the token ids of the sources."""
+        """Write the token ids of the sources, not truncated and without special tokens."""
         texts = ([record.input for record in records] for records in chunks)
         rows = (join_rows(token_ids(self.tokenizer, chunk), np.int32) for chunk in texts)
         write_chunks(path, (({"ids": ids}, row_splits) for ids, row_splits in rows))
@@ -139,10 +139,7 @@ class Seq2SeqMethod(Network):
         return {"labels": labels}, row_splits, account
 
     def items(self, features: Path, targets: Path, records: Iterable[Record]) -> Items:
-        """One item per reference: `input_ids` of its truncated source, and its own `labels`.
-
-        The shortest come first.
-        """
+        """An item per reference not lost, shortest first: truncated `input_ids`, and `labels`."""
         max_length = self.experiment.encoding.max_length
         columns, row_splits = read_columns(features, ["ids"])
         sources = [columns["ids"][start:end] for start, end in pairwise(row_splits)]

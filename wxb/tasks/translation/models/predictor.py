@@ -85,7 +85,7 @@ class Translator(TranslationPredictor):
     def search(
         self, sources: Sequence[NDArray[np.int32]]
     ) -> tuple[list[NDArray[np.int64]], list[float]]:
-        """The best token ids for each source of a batch, without eos, and their scores."""
+        """The best token ids for each source of a batch, without eos, and their rounded scores."""
         from wxb.models.decoding import search_targets
 
         tokens, scores = search_targets(
@@ -103,7 +103,7 @@ class Translator(TranslationPredictor):
     def _attention(
         self, source: NDArray[np.int32], target: NDArray[np.int64]
     ) -> dict[str, Any] | None:
-        """The attention of target tokens and eos to source tokens; None without attention."""
+        """Attention as in Translation, with "end" for eos or blank targets; None without any."""
         weights = self.model.attention_weights(source, target)
         if weights is None:
             return None
@@ -116,7 +116,7 @@ class Translator(TranslationPredictor):
 
 
 def special_ids_and_size(tokenizer: Any) -> dict[str, int]:
-    """The ids of `pad`, `bos` and `eos`, and the `size` of the vocabulary."""
+    """The ids of `pad`, `bos` (the last one put before texts), `eos`; `size` of the vocabulary."""
     leading, _ = special_tokens(tokenizer)
     return {
         "pad": tokenizer.pad_token_id,

@@ -73,7 +73,7 @@ class Seq2SeqModel(nn.Module):
         attention_mask: Tensor,  # (B, S), 1 for tokens, 0 for padding
         labels: Tensor,  # (B, T), IGNORED after eos
     ) -> dict[str, Tensor]:
-        """The `loss`, and in evaluation mode the BLEU `statistics` (B, 10) of greedy outputs."""
+        """`loss`; in evaluation also BLEU `statistics` (B, 10) of greedy texts up to 2T + 8."""
         targets = labels.masked_fill(labels == IGNORED, self.model.config.pad)
         if self.training and (decay := self.shape.get("teacher_forcing_decay")):
             share = seq2seq.teacher_forcing(self.updates, decay=decay)

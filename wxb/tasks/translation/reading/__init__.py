@@ -77,8 +77,7 @@ class Reading(reading.Reading):
 def _parallel_lines(file: Path, languages: Sequence[str]) -> Iterator[Raw]:
     """The pairs of a file in the first language, unless both are blank; none for other files.
 
-    `languages` are the suffixes of both. Raises WxbError if the partner is missing, or has another
-    number of lines.
+    `languages` are the suffixes of both. Raises WxbError if the partner is missing or not as long.
     """
     if file.suffix != f".{languages[0]}":
         return
@@ -112,8 +111,8 @@ def _document_numbers(references: Mapping[str, Sequence[str]]) -> dict[str, int]
 def check_pair(raw: Mapping[str, Any], corpus: Corpus) -> tuple[str, str]:
     """The stripped source and target of a record.
 
-    Raises RecordError if one is missing or empty, if both are equal, and if their lengths or
-    scripts do not fit `pairs` of the corpus.
+    Raises RecordError if one is missing, blank or has a NUL, if both are equal, and if their
+    lengths or scripts do not fit `pairs` of the corpus.
     """
     source, target = (required_text(raw, f) for f in (corpus.fields.input, corpus.fields.target))
     source, target = source.strip(), target.strip()
