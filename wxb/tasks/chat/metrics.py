@@ -85,7 +85,7 @@ class Scorer(scorer.Scorer):
         }
 
     def details(self, rows: Sequence[PredictionRow]) -> dict[str, Any]:
-        """Counts of replies, scores by kind, distinct-1 and -2, and the sum of `tokens`."""
+        """Counts of checkable replies, else of all; scores by kind, distinct-1 and -2, `tokens`."""
         sums, by_kind = self.sums(rows), {}
         for kind in sorted({row.kind for row in rows if row.kind is not None}):
             members = [row for row in rows if row.kind == kind]

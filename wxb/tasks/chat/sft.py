@@ -67,7 +67,7 @@ class SftMethod(Network):
     summarize = staticmethod(summarize_tokens)
 
     def __post_init__(self) -> None:
-        """Add the chat template and its markers."""
+        """Set `template`, and add it with its markers to the tokenizer, in place."""
         super().__post_init__()
         template = Template.add(self.tokenizer, self.experiment.encoding.template)
         object.__setattr__(self, "template", template)
@@ -75,12 +75,12 @@ class SftMethod(Network):
     def encode(self, chunks: Chunks, path: Path, *, caption: str) -> None:
         """Write the tokens of each conversation with its answer, and a mask of the assistant's.
 
-        Drops the oldest turns of a long conversation; it has no tokens if its last turn is too
-        long.
+        Drops the oldest turns of a long one, which has no tokens if its last turn is too long.
         """
         write_chunks(path, map(self._ids_and_generated, chunks))
 
     def _ids_and_generated(self, records: Sequence[Record]) -> RaggedColumns:
+        """`ids` and mask `generated` of truncated conversations, empty if too long; row splits."""
         rows = []
         for record in records:
             max_length = self.experiment.encoding.max_length
@@ -93,7 +93,7 @@ class SftMethod(Network):
     def targets(self, features: Path, chunks: Chunks) -> Alignment:
         """The tokens with loss as labels, the others IGNORED, and counts of conversations.
 
-        `loss: all` is for training only. `shortened` lost their oldest turns, `lost` all of them.
+        `loss: all` is for training only. Prints how many are `shortened` (oldest turns) or `lost`.
         """
         columns, row_splits = read_columns(features, ["ids", "generated"])
         on_all = self.experiment.encoding.loss == "all" and features.stem == TRAIN
@@ -125,7 +125,7 @@ class SftMethod(Network):
         ]
 
     def model(self, backbone: Path) -> Generator:
-        """The model before training; embeddings of new tokens are random."""
+        """A new model, whose `generate` stops at `end_ids`; embeddings of new tokens are random."""
         from wxb.training.backbones.generator import Generator
 
         model = Generator.from_backbone(

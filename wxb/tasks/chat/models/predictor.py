@@ -51,7 +51,7 @@ class Replier(GeneratorPredictor, Responder):
     prediction = Prediction()
 
     def calibrate(self, records: Sequence[Record], *, caption: str) -> None:
-        """Set `examples`, by id: each kind's shortest single question; all without kind."""
+        """Set `examples`: the shortest single question of each kind, all without kind; by id."""
         single = [r for r in records if [m["role"] for m in deserialize(r.input)] == ["user"]]
         by_length = sorted(single, key=lambda r: (len(r.input) + len(r.gold["text"]), r.id))
         # Reversed, so that the shortest of a kind replaces the others.
@@ -150,7 +150,10 @@ class Replier(GeneratorPredictor, Responder):
     # Many replies
 
     def predictions(self, texts: Sequence[str], /, *, caption: str) -> list[Reply]:
-        """The reply to each conversation; empty if blank or too long. WxbError for invalid ones."""
+        """The reply to each conversation; empty for blank or too long ones.
+
+        Prints how many are too long. Raises WxbError for an invalid one.
+        """
         nonblank = {index: text for index, text in enumerate(texts) if text.strip()}
         replies = [Reply("", ended=index not in nonblank) for index in range(len(texts))]
         prompts: dict[int, NDArray[np.int32]] = {}
@@ -171,7 +174,7 @@ class Replier(GeneratorPredictor, Responder):
         return replies
 
     def _batch_replies(self, prompts: Sequence[NDArray[np.int32]]) -> list[Reply]:
-        """The reply to each prompt by greedy decoding, in one batch."""
+        """The greedy reply to each prompt, up to its end or the next question, in one batch."""
         end_ids = self.template.end_ids
         tokens = self.model.generate(
             **self.batch([{"input_ids": ids} for ids in prompts], side="left"),

@@ -31,7 +31,7 @@ class Reading(reading.Reading):
             yield raw._replace(content=content)
 
     def input_of(self, raw: Mapping[str, Any], corpus: Corpus) -> str:
-        """The conversation before the last answer, or all of it without one; else the text."""
+        """The serialized conversation without a final answer; without any, the field `text`."""
         fields = corpus.fields
         messages = raw.get(fields.messages)
         if messages is None and raw.get(fields.instruction) is None and fields.text:
@@ -44,7 +44,7 @@ class Reading(reading.Reading):
     def gold_and_repairs(
         self, raw: Mapping[str, Any], text: str, corpus: Corpus
     ) -> tuple[Any, tuple[str, ...]]:
-        """The gold, a dict of `text`, `kind` and `format`, None for pretraining; no repairs."""
+        """The gold (`text`, `kind`, a known `format`; None for pretraining), and no repairs."""
         fields = corpus.fields
         answer = raw[fields.output]
         if answer is None:
@@ -73,10 +73,7 @@ class Reading(reading.Reading):
         return " ".join(" ".join(questions).casefold().split())
 
     def statistics(self, records: Sequence[Record]) -> dict[str, Any]:
-        """Counts of kinds, formats and messages per conversation, and lengths of answers.
-
-        Lengths, in characters, are the median, the 95th percentile and the longest.
-        """
+        """Counts of kinds, formats and messages with the answer; quantiles of its `characters`."""
         golds = [record.gold for record in records]
         kinds, formats_ = (
             Counter(gold[name] for gold in golds if gold[name] is not None)
@@ -119,7 +116,7 @@ def _split_answer(content: Mapping[str, Any], corpus: Corpus) -> dict[str, Any]:
 
 
 def _question_messages(content: Mapping[str, Any], corpus: Corpus) -> list[Message]:
-    """The messages before the answer: the history, then the instruction and input in one."""
+    """Messages before the answer, without system: history, then instruction and input in one."""
     fields = corpus.fields
     material = None if fields.input == fields.instruction else content.get(fields.input)
     parts = [required_field(content, fields.instruction), material]

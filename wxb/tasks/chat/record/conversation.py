@@ -48,7 +48,7 @@ def validate(value: Any) -> list[Message]:
 
 
 def serialize(messages: Sequence[Message]) -> str:
-    """The text that `deserialize` reads: a single question as it is, else JSON."""
+    """The text that `deserialize` reads: JSON, or a single question that is no such JSON itself."""
     if len(messages) == 1 and messages[0]["role"] == "user":
         content = messages[0]["content"]
         if _parse(content) is None:
