@@ -125,7 +125,7 @@ class SftMethod(Network):
         ]
 
     def model(self, backbone: Path) -> Generator:
-        """A new model, whose `generate` stops at `end_ids`; embeddings of new tokens are random."""
+        """The model before training: new embeddings are random; `end_ids` end its generation."""
         from wxb.training.backbones.generator import Generator
 
         model = Generator.from_backbone(
