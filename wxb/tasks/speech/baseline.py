@@ -26,7 +26,7 @@ class BaselineExperiment(experiments.Nearest):
 
 
 def _statistics(features: NDArray[np.float32]) -> NDArray[np.float32]:
-    """The mean and the deviation of each band (B, 2 * bands) of windows (B, frames, bands)."""
+    """The rounded mean and deviation of each band (B, 2 * bands) of windows (B, frames, bands)."""
     moments = [features.mean(axis=1), features.std(axis=1)]
     return np.concatenate(moments, axis=1).round(DECIMALS)
 

@@ -107,7 +107,7 @@ class Scorer(scorer.Scorer):
     def _cer_by_bin(
         self, rows: Sequence[PredictionRow], field: str, edges: Sequence[float]
     ) -> list[dict[str, Any]]:
-        """CER and number of the rows whose `field` is in each bin, without empty bins."""
+        """`from`, `to` (None: open), `records`, `cer` by bin of a `field`, without empty ones."""
         bins = np.digitize([getattr(row, field) for row in rows], edges).tolist()
         bounds, table = [None, *edges, None], []
         for index in sorted({*bins}):

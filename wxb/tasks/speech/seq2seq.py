@@ -139,7 +139,7 @@ class Seq2SeqRecogniser(Recogniser):
         return Transcriber(whisper, prompt, tokenizer.pad_token_id)
 
     def save(self, folder: Path) -> None:
-        """Write the folder, with the files that transformers' speech pipeline needs."""
+        """Write the folder, with a WhisperTokenizer and feature extractor for speech pipelines."""
         from transformers import WhisperFeatureExtractor
 
         super().save(folder)
@@ -189,7 +189,7 @@ class WhisperMethod(Network):
         backend.add_special_tokens([AddedToken(t, special=True, normalized=False) for t in missing])
 
     def encode(self, chunks: Chunks, path: Path, *, caption: str) -> None:
-        """Write log-mel features as Arrow: all recordings, then all at each other speed."""
+        """Write log-mel features as Arrow: all recordings, in training also at each other speed."""
         encoding = self.experiment.encoding
         files = [record.input for records in chunks for record in records]
         jobs = [(file, speed, encoding) for speed in _speeds(path, encoding) for file in files]

@@ -66,7 +66,7 @@ class Recogniser(Predictor):
         """The transcript of each window, from log-mel features (B, frames, bands)."""
 
     def predictions(self, inputs: Sequence[str | bytes], /, *, caption: str) -> list[Transcript]:
-        """Transcripts of recordings, as paths or bytes. Raises WxbError for unreadable ones."""
+        """Transcripts of recordings (paths or bytes), empty if silent; WxbError if unreadable."""
         windows = track(self._windows(inputs), caption, unit="window")
         segments: list[list[Segment]] = [[] for _ in inputs]
         while batch := [*islice(windows, self.prediction.batch_size)]:
@@ -132,7 +132,7 @@ def windows(samples: NDArray[np.float32], seconds: int, *, pause: float) -> list
 
 
 def _utterances(loudness: NDArray[np.float64], minimum: float) -> Iterator[tuple[int, int]]:
-    """Frame ranges of speech without clicks, split at pauses, by the loudness (F,) in dB.
+    """Frame ranges of speech, split at pauses, by the loudness (F,) in dB; lone clicks are skipped.
 
     Speech is louder than `minimum` and than the noise around it: the minimum loudness within
     NOISE_SPAN frames. Rooms are never silent, and their noise changes.

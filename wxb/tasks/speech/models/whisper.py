@@ -15,10 +15,10 @@ from wxb.training.backbones import tuning, weights
 
 
 def load_whisper(folder: Path, window: int, *, four_bit: bool = False) -> Any:
-    """Load a Whisper of transformers that reads windows of `window` seconds.
+    """Load a Whisper of transformers for windows of `window` seconds, with its SpecAugment off.
 
-    `window` must not exceed its own. A shorter one keeps the first position embeddings: they are
-    sinusoids, and the encoder computes in proportion to the window.
+    A longer `window` than its own has no effect. A shorter one keeps the first position embeddings:
+    they are sinusoids, and the encoder computes in proportion to the window.
     """
     whisper: Any = weights.load_backbone(folder, generative=True, four_bit=four_bit)
     whisper.config.apply_spec_augment = False  # `model.spec_augment` is ours
@@ -55,10 +55,10 @@ class Transcriber(tuning.BackboneModel):
 
     def forward(
         self,
-        input_features: Tensor,  # (B, frames, bands)
+        input_features: Tensor,  # (B, frames, bands); SpecAugment masks them in training
         labels: Tensor,  # (B, T), IGNORED after the end
     ) -> dict[str, Tensor]:
-        """The mean loss of the labels, and their logits (B, T, V)."""
+        """The mean loss of the labels, mixed with CTC by `ctc_weight`, and logits (B, T, V)."""
         features = input_features
         if self.training and self.spec_augment:
             features = mask_features(features, self.spec_augment)
@@ -114,7 +114,7 @@ def mask_features(features: Tensor, settings: SpecAugment) -> Tensor:
 
 
 def _random_spans(batch: int, length: int, max_width: int, device: torch.device) -> Tensor:
-    """A mask (B, length) that is True in one random span of each row."""
+    """A mask (B, length) that is True in one random span of each row, which may be empty."""
     widths = (torch.rand(batch, 1, device=device) * (min(max_width, length) + 1)).long()
     starts = (torch.rand(batch, 1, device=device) * (length - widths + 1)).long()
     positions = torch.arange(length, device=device)[None]

@@ -187,7 +187,7 @@ def _recording_name(row: Any, fields: Fields) -> str | None:
 def _find_recording(
     path: Path, name: str, files: Mapping[End, Collection[Path]], counts: Mapping[End, int]
 ) -> Path:
-    """The path, or else the only file with the end of a name. Raises RecordError for several."""
+    """The path, or if no file, the one that ends as `name`, if any; RecordError for several."""
     with suppress(OSError):  # a name that is too long
         end = next((end for end in _ends(name) if end in files), None)
         if end and not path.is_file():
@@ -206,7 +206,7 @@ def _ends(name: str) -> Iterator[End]:
 
 
 def _time_fragment(row: Mapping[str, Any], fields: Fields) -> str:
-    """The fragment of a path for the seconds of a row, unchecked; empty for a whole recording."""
+    """The fragment of a path for the seconds of a row, unchecked; empty without start and end."""
     keys = (fields.start, fields.end, fields.duration)
     values = [row.get(key) if key else None for key in keys]
     try:

@@ -49,9 +49,9 @@ def read(source: Path | bytes, *, longest: float | None = None) -> NDArray[np.fl
     """The samples of an audio file, or of its bytes, in any format that libsndfile reads.
 
     A path such as a.wav#t=2,4.5 is that of the seconds from 2 to 4.5 (W3C media fragments).
-    Averages the channels, or keeps the louder one if they cancel each other out. Raises RecordError
-    for a file that is missing, unreadable, truncated or longer than `longest` seconds, or without
-    these seconds.
+    Averages the channels, or keeps the louder one if they cancel out; scales peaks above 1 to 1.
+    Raises RecordError for a file that is missing, unreadable, empty, truncated, or longer than
+    `longest` seconds, without these seconds, or with samples above LOUDEST or infinite.
     """
     name, _, part = (str(source) if isinstance(source, Path) else "").partition(TIME_FRAGMENT)
     try:
@@ -96,7 +96,7 @@ def read(source: Path | bytes, *, longest: float | None = None) -> NDArray[np.fl
 
 
 def write_flac(path: Path, samples: NDArray[np.floating[Any]]) -> str:
-    """Write samples (N,) as FLAC with 16 bits each; returns their SHA-256.
+    """Write samples (N,), clipped to 1, as FLAC; returns the SHA-256 of their 16-bit integers.
 
     FLAC is lossless, half the size of WAV, and played by every browser.
     """
@@ -167,7 +167,7 @@ def _decibels(power: NDArray[np.float64] | np.floating) -> NDArray[np.float64]:
 def map_parallel(work: Callable[[J], R], jobs: Sequence[J], caption: str) -> Iterator[R]:
     """The result of `work` for each job, in order, on all CPUs of this process; shows progress.
 
-    `work` and jobs must be picklable if there are more than MAX_SERIAL jobs.
+    Up to MAX_SERIAL jobs run in this process; of more, `work` and jobs must be picklable.
     """
     processes = len(os.sched_getaffinity(0))
     if processes == 1 or len(jobs) <= MAX_SERIAL:
