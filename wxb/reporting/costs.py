@@ -23,7 +23,7 @@ def experiment_stages(params: Params, name: str) -> list[str]:
 def cost_table(params: Params, systems: Mapping[str, Any], costs: Costs) -> Table:
     """A row for each experiment: size, backbone, the time of each stage, peak memory and speed.
 
-    The total needs all stages. Without a measurement, a cell is "–", and a column is left out.
+    The total needs all stages. A cell without a measurement is "–"; empty columns are left out.
     """
     rows = []
     for name, system in systems.items():

@@ -59,9 +59,9 @@ class Line(NamedTuple):
 
 
 def forest(metric: Metric, scores: Scores, colours: Mapping[str, Chip]) -> go.Figure:
-    """Forest plot of scores and their intervals.
+    """Forest plot of scores and intervals: a row by name of `colours`, a marker by test set.
 
-    A row by name of `colours`, the first on top; a marker by test set, an arrow if off the axis.
+    The first row is on top. Far below the best, the first test set has an arrow, others nothing.
     """
     figure = _empty_figure(height=FRAME + ROW * len(colours))
     start = None if metric.lower_is_better else _axis_start(scores)

@@ -125,7 +125,7 @@ def nearness_text(nearness: Mapping[str, float | None]) -> str:
 
 
 def origin(corpus: Corpus) -> str:
-    """Records by source: "500 generated records (en)", or "records of" a path or repository."""
+    """Labelled records, as "500 generated records (en)"; else "records of" a path or repository."""
     if corpus.generate:
         languages = ", ".join(corpus.generate.languages)
         return f"{corpus.generate.labelled:,} generated records ({languages})"

@@ -45,6 +45,7 @@ def assemble(study: Study, task: Page) -> str:
 
 
 def _results(study: Study, task: Page, sentences: Sequence[str]) -> Section:
+    """Chart, ranking, notes and `sentences`; folded the task, differences, and how to run."""
     comparison, sets = study.comparison, pairs.test_sets(study.comparison)
     metric = pairs.headline(comparison)
     scores = {name: pairs.headline_scores(results) for name, results in sets.items()}
@@ -75,7 +76,7 @@ def about(study: Study, rule: str) -> Iterator[str]:
 
 
 def _method_text(study: Study, name: str) -> str:
-    """Method, backbone and variant of an experiment: `tagging on encoder (bert), LoRA`."""
+    """`tagging on encoder (bert), LoRA`; of a baseline, `baseline without training, VARIANT`."""
     experiment = study.params.experiments[name]
     if experiment.is_baseline:
         return f"baseline without training, {variant_text(experiment)}"
@@ -86,7 +87,7 @@ def _method_text(study: Study, name: str) -> str:
 
 
 def data_text(study: Study) -> str:
-    """The labelled records of each split in numbers; further test sets with the field held out."""
+    """`Records: train 800, ...`, with the field that a further test set holds out; may be empty."""
     name = study.params.experiments[pairs.trained_names(study.comparison)[0]].corpus
     corpus, records = study.params.corpora[name], study.comparison.get("records", {})
     fields = {k: f" (each {by} is new)" for k, (by, _) in corpus.split.held_out_fields.items()}
@@ -108,7 +109,7 @@ def alignment_changes(study: Study) -> Iterator[str]:
 
 
 def ranking(study: Study) -> Table:
-    """A row for each system, best first: tier on `test`, five scores at most, training time."""
+    """A row for each system, best first: tier on `test`, 4 or 5 scores at most, training time."""
     comparison = study.comparison
     table = tables.score_table(comparison, with_counts=False)
     seconds = costs.training_seconds(comparison, study.costs)
@@ -123,7 +124,7 @@ def ranking(study: Study) -> Table:
 
 
 def downloads_and_docs(study: Study) -> Markup:
-    """Links to download the scores, and to the documentation."""
+    """Links to download all scores as CSV and JSON, links to docs, and the command `wxb card`."""
     comparison = study.comparison
     name = next(n for n in pairs.ranked(comparison) if n in pairs.trained_names(comparison))
     link = Markup('<a download="{}.{}" href="data:text/plain;base64,{}">{}</a>')
@@ -152,7 +153,7 @@ def _difference_blocks(comparison: Mapping[str, Any]) -> list[Block]:
 
 
 def differences(comparison: Mapping[str, Any]) -> Table:
-    """The triangle of leads of each trained experiment over later ones, in the study's order."""
+    """The triangle of leads of trained experiments over later ones in the study, if tested."""
     leads = pairs.pairs_by_names(pairs.tested_pairs(comparison))
     metric = pairs.headline(comparison)
     names = pairs.trained_names(comparison)
@@ -174,7 +175,7 @@ def differences(comparison: Mapping[str, Any]) -> Table:
 
 
 def languages(study: Study) -> list[Section]:
-    """Headline scores and errors of each experiment by language; none without two languages."""
+    """Headline scores, without intervals, and errors by language; none without two languages."""
     metric, everything = pairs.headline(study.comparison), study.predictions.values()
     rows, errors = [], []
     for language in sorted({row.language for rows in everything for row in rows}):
@@ -204,7 +205,7 @@ def _cost(study: Study) -> Section:
 
 
 def _training(study: Study, task: Page) -> Section:
-    """Validation scores by update, and folded the losses of experiments and backbones."""
+    """Validation scores by update; folded losses of experiments and backbones, on a log scale."""
     scores = pairs.metrics(study.comparison)
     titles = {f"valid_{key}": metric.title for key, metric in scores.items()}
     keys = {key for curves in study.curves.values() for key in curves if key.startswith("valid_")}

@@ -17,7 +17,7 @@ ALPHA = round(1 - LEVEL, 6)  # family-wise error rate of a study's tests
 
 
 def metrics(comparison: Mapping[str, Any]) -> dict[str, Metric]:
-    """The metrics of a comparison by key, in the order of tables; without their bounds."""
+    """The metrics of a comparison by key, in the order of tables; scale bounds are the defaults."""
     return {
         key: Metric(key, metric["title"], metric["lower_is_better"], decimals=metric["decimals"])
         for key, metric in comparison["metrics"].items()

@@ -17,7 +17,7 @@ INTERVAL = "(95% interval)"
 
 
 def csv_rows(comparison: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """A row for each test set and system: scores, intervals, shares, counts, sizes, unrounded."""
+    """A row for each test set and system: scores, intervals, shares, counts, errors and sizes."""
     rows = []
     for test_set, results in pairs.test_sets(comparison).items():
         counts = results["counts"]
@@ -112,7 +112,7 @@ def headline_table(comparison: Mapping[str, Any]) -> Table:
 
 
 def leads_table(comparison: Mapping[str, Any]) -> Table:
-    """The tests on `test` of leaders against others, or the only one; maybe without rows."""
+    """The tests on `test` of leaders over others, or of the only pair; may have no rows."""
     metric, best = pairs.headline(comparison), pairs.leaders(comparison)
     leads, tests = pairs.tested_pairs(comparison), pairs.number_of_tests(comparison)
     if len(leads) > 1:
