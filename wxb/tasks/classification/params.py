@@ -38,7 +38,7 @@ class Corpus(corpora.Corpus):
         return self.format == "files"
 
     @model_validator(mode="after")
-    def _check_classes(self) -> Self:
+    def _check_classes(self) -> Self:  # `label` or `classes`, not both; files need `classes`
         if (self.fields.label is None) != bool(self.classes):
             raise ValueError(
                 "give either `fields.label`, or `classes` with `fields.label: null` if each file"

@@ -59,7 +59,7 @@ class Corpus(corpora.Corpus):
         return self.parallel is None or file.suffix in [f".{suffix}" for suffix in self.parallel]
 
     @model_validator(mode="after")
-    def _check_split_and_columns(self) -> Self:
+    def _check_split_and_columns(self) -> Self:  # no `split.by`; names include the pair's fields
         if self.split.by:
             raise ValueError("`split.by` is for other tasks; pairs that share a text stay together")
         key, names = self.format_key, self.parallel or self.columns
