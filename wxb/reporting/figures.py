@@ -61,7 +61,7 @@ class Line(NamedTuple):
 def forest(metric: Metric, scores: Scores, colours: Mapping[str, Chip]) -> go.Figure:
     """Forest plot of scores and intervals: a row by name of `colours`, a marker by test set.
 
-    The first row is on top. Far below the best, the first test set has an arrow, others nothing.
+    The first row is on top. Scores far below the best are arrows, only for the first test set.
     """
     figure = _empty_figure(height=FRAME + ROW * len(colours))
     start = None if metric.lower_is_better else _axis_start(scores)
@@ -104,7 +104,7 @@ def _axis_start(scores: Scores) -> float:
 
 
 def curves(lines: Sequence[Line], *, y_title: str, x_title: str = "update") -> go.Figure:
-    """Line chart of values by update, or by another quantity."""
+    """Line chart of values by update, or by another quantity; both axes include 0."""
     figure = _empty_figure(height=280)
     for line in lines:
         figure.add_scatter(
