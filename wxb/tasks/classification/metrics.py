@@ -91,7 +91,7 @@ def classes_of(rows: Iterable[PredictionRow]) -> list[str]:
 
 
 def by_class(rows: Sequence[PredictionRow]) -> dict[str, dict[str, float]]:
-    """Precision, recall, F1 and counts of records by class, the most gold records first."""
+    """Rounded precision, recall, F1, and counts of records by class, the most gold ones first."""
     gold, predicted = Counter(r.gold for r in rows), Counter(r.predicted for r in rows)
     correct = Counter(row.gold for row in rows if row.gold == row.predicted)
     names = sorted(classes_of(rows), key=lambda name: (-gold[name], name))

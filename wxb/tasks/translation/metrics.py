@@ -65,7 +65,7 @@ def unseen(record: Record, vocabulary: Words) -> bool:
 
 
 def _signature() -> str:
-    """sacrebleu's signature of BLEU, with a variable number of references."""
+    """sacrebleu's signature of BLEU, with `nrefs:var` and the tokenizers of other scripts."""
     metric = BLEU(tokenize=bleu.SPACED)
     metric.corpus_score(["a"], [["a"]])
     signature = str(metric.get_signature()).replace("nrefs:1", "nrefs:var")

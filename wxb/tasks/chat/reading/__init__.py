@@ -73,7 +73,7 @@ class Reading(reading.Reading):
         return " ".join(" ".join(questions).casefold().split())
 
     def statistics(self, records: Sequence[Record]) -> dict[str, Any]:
-        """Counts of `kinds`, `formats`, `messages` (and answer); quantiles of its `characters`."""
+        """Counts by `kinds`, `formats` and number of `messages`; quantiles of answer lengths."""
         golds = [record.gold for record in records]
         kinds, formats_ = (
             Counter(gold[name] for gold in golds if gold[name] is not None)

@@ -50,7 +50,7 @@ def _columns_without_header(files: Files, recordings: set[str]) -> tuple[str, ..
 
 
 def _check_rows(rows: Sequence[Row], fields: Mapping[str, str], flags: Flags) -> None:
-    """Raise FlagError if paths begin with several splits without `group`, or lack seconds."""
+    """Raise FlagError if paths begin with splits without `group`, or repeat without `start`."""
     paths = {str(r.get(fields.get("input", "")) or r.get(fields.get("id", ""))) for r in rows}
     folders = {path.partition("/")[0] for path in paths if "/" in path}
     splits = sorted(filter(recognition.is_named_as_split, folders))
