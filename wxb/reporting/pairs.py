@@ -127,8 +127,7 @@ def groups_warning(comparison: Mapping[str, Any]) -> str:
 def leaders(comparison: Mapping[str, Any]) -> list[str]:
     """The trained experiments that no other beats significantly, in the study's order.
 
-    No two of them differ significantly. Their order by score may change on another machine, this
-    list rarely.
+    No two of them differ significantly. Another machine may change their ranks, rarely this list.
     """
     beaten = {pair.b for pair in tested_pairs(comparison) if pair.significant}
     return [name for name in _tested_experiments(comparison) if name not in beaten]
