@@ -82,9 +82,9 @@ def main(params: Params, name: str) -> dict[str, float]:
 
 
 def _is_same_model(model: Path, first: Path) -> bool:
-    """Whether all files of `model`, perhaps none, are in `first` with the same content."""
+    """Whether `first` has all files of `model`, one or more, with the same content."""
     files = [str(file.relative_to(model)) for file in model.rglob("*") if file.is_file()]
-    return filecmp.cmpfiles(first, model, files, shallow=False)[0] == files
+    return bool(files) and filecmp.cmpfiles(first, model, files, shallow=False)[0] == files
 
 
 if __name__ == "__main__":
