@@ -30,9 +30,9 @@ LANGUAGE = re.compile(r"[a-z]{2,3}([_-][A-Za-z]{2,4})?")  # a code such as en or
 def adapt(content: Any, annotator: str | None = None) -> Any:
     """A record, or spaCy's pair, with the fields of readers; unchanged if it is of no known tool.
 
-    Raises RecordError for a text with several classes, for one whose annotators differ if none is
-    named, and for one that only others annotated. Errors such as TypeError mean that a record is
-    not as its tool writes it.
+    Raises RecordError for several classes, spans in several texts, a yes or no to one span, and
+    annotations that differ (all, or those of `annotator`) or are all by others. Errors such as
+    TypeError mean that a record is not as its tool writes it.
     """
     match content:
         case [str(text), Mapping() as labels]:  # spaCy's `[text, {"entities": ..., "cats": ...}]`
@@ -52,10 +52,10 @@ def annotator_of(record: Content) -> str | None:
 
 
 def _label_studio(record: Content, annotator: str | None) -> Content:
-    """A task as its `data` with the spans, class and text areas of its annotations; others as is.
+    """A task as its `data` with id, spans, class and text areas of annotations; others as is.
 
-    Ignores cancelled annotations, those of others if an annotator is named, and those not marked
-    `ground_truth` if one is. Spans and class are None if nobody annotated the task.
+    Uses annotations that are not cancelled, by `annotator` if named, and `ground_truth` if one is.
+    Spans and class are None without any. Raises RecordError if they differ or all are by others.
     """
     data, annotations = record.get("data"), record.get("annotations")
     if not (isinstance(data, Mapping) and isinstance(annotations, list)):
@@ -82,7 +82,7 @@ def _label_studio(record: Content, annotator: str | None) -> Content:
 
 
 def _label_studio_result(annotation: Content) -> tuple[list[Content], list[Any], dict[str, str]]:
-    """The spans of an annotation, its classes with their controls, and its text areas by name."""
+    """Spans, pairs (control, class), text areas by name; RecordError for spans of several texts."""
     regions = annotation.get("result") or []
     marked = [region for region in regions if _is_labelled_span(region.get("value"))]
     mentions = [_with_label(region["value"]) for region in marked]
@@ -105,7 +105,7 @@ def _annotator_id(annotation: Content) -> str:
 
 
 def _label_studio_min(record: Content) -> Content:
-    """A task of JSON-MIN or CSV with parsed cells, spans (maybe none) and classes; others as is."""
+    """JSON-MIN or CSV with parsed cells, first spans or [], a class per control; others as is."""
     if not record.keys() >= MIN_KEYS:
         return record
     record = {key: parse_json_cell(value) for key, value in record.items()}
@@ -121,7 +121,7 @@ def _label_studio_min(record: Content) -> Content:
 def _prodigy(record: Content) -> Content:
     """The chosen option as the class; rejected or ignored texts get spans and class None.
 
-    Raises RecordError for a yes or no to a span, as the other spans of its text are unknown.
+    An `answer` of ignore is None, too. Raises RecordError for a yes or no to one span of a text.
     """
     if record.get("_is_binary") and record.get("spans"):
         raise RecordError("answer to one span", "list all of a text by `ner.silver-to-gold`")
@@ -134,7 +134,7 @@ def _prodigy(record: Content) -> Content:
 
 
 def _doccano(record: Content) -> Content:
-    """Lists of triples as spans; a list of classes, `labels` in old versions, as the class."""
+    """Lists of triples as spans, and the class listed in `label` or `labels`, if without tokens."""
     lists = [record.get(key) for key in ("label", "labels")]
     names = next((v for v in lists if _is_list_of(v, lambda name: isinstance(name, str))), None)
     if names is None and record.get("labels") == []:
@@ -147,7 +147,7 @@ def _doccano(record: Content) -> Content:
 
 def _datasets_spans(record: Content) -> Content:
     """The spans that `datasets` stores as an object of equally long lists, as a list of spans."""
-    lists = {key: value for key, value in record.items() if _is_object_of_span_lists(value)}
+    lists = {key: value for key, value in record.items() if _is_object_of_span_columns(value)}
     for key, value in lists.items():
         rows = zip(*value.values(), strict=True)
         lists[key] = [dict(zip(value, row, strict=True)) for row in rows]
@@ -206,7 +206,7 @@ def _begins_with_triple(mention: Any) -> bool:
     return is_list and type(mention[0]) is type(mention[1]) is int and isinstance(mention[2], str)
 
 
-def _is_object_of_span_lists(value: Any) -> bool:
+def _is_object_of_span_columns(value: Any) -> bool:
     if not isinstance(value, Mapping) or not any("start" in key for key in value):
         return False
     lengths = {len(each) if isinstance(each, list) else None for each in value.values()}

@@ -49,7 +49,7 @@ def test_set_facts(folder: Path) -> dict[str, dict[str, Any]]:
 
 
 def warnings(profile: Mapping[str, Any]) -> list[str]:
-    """What to check before trusting scores: rejects, fields not read, answers, ends of spans."""
+    """Warnings of unusual rejects, unread fields, no checkable answer, word edges below 95%."""
     raw, edges = profile["records"]["raw"], profile["splits"]["test"].get("at_word_edges", 1)
     rejects = [(reason, n) for reason, n in profile["rejects"].items() if reason not in USUAL]
     lines = [f"{n:,} of {raw:,} records rejected: {reason}" for reason, n in rejects]
@@ -61,10 +61,7 @@ def warnings(profile: Mapping[str, Any]) -> list[str]:
 
 
 def write(path: Path, records: Iterable[Record], labelling: Labelling) -> None:
-    """Write records to a Parquet file.
-
-    Arrow holds them in a tenth of the memory that Python needs, so rows are converted in chunks.
-    """
+    """Write records to a Parquet file, in chunks, as Arrow needs a tenth of Python's memory."""
     schema = pa.schema({**COLUMNS, "gold": labelling.stored})
     remaining, tables = iter(records), [schema.empty_table()]
     while chunk := [*islice(remaining, CHUNK)]:

@@ -89,7 +89,11 @@ def _unadapted(file: Path, json_column: str | None, columns: Sequence[str] | Non
 
 
 def _json(file: Path) -> Iterator[Raw]:
-    """The objects of a list, alone or under a name; of an object by ids; of lines; or just one."""
+    """The items of a list, alone or under one name; objects by id; lines; or a single object.
+
+    Objects by id get an `id` if they have none. A list of messages under a name is a part of a
+    single object. Raises WxbError for other JSON.
+    """
     text = decode(file)
     records = _json_or_error(text)
     if isinstance(records, RecordError):
@@ -126,8 +130,8 @@ def _jsonl(file: Path) -> Iterator[Raw]:
 def _table(file: Path, json_column: str | None, columns: Sequence[str] | None) -> Iterator[Raw]:
     """The rows of a table, RecordErrors for broken ones; `columns` names those without a header.
 
-    In tables with tabs or bars, quotation marks are text unless all of them enclose cells. Raises
-    WxbError if two columns have the same name, or if the file has a header despite `columns`.
+    In tables with tabs or bars, quotation marks are text if `columns` are given or if not all
+    enclose cells. Raises WxbError for two columns of a name, or for a header despite `columns`.
     """
     text, legacy = decode_legacy(file, LEGACY if file.suffix.lower() in TABLES else ())
     repaired = (f"read as {legacy}",) if legacy else ()
@@ -191,9 +195,9 @@ def _lines(text: str) -> Iterator[str]:
 
 
 def _rows_with_lines(file: Path, text: str, delimiter: str, is_quoted: bool) -> Iterator[Row]:
-    """The number of the last line of each row, its cells and its lines.
+    """The number of the last line, the cells and the lines of each row that is not empty.
 
-    Raises WxbError, which names the first line of the row.
+    Unless `is_quoted`, each line is a row. Raises WxbError with the first line of a broken row.
     """
     if not is_quoted:
         for number, line in enumerate(io.StringIO(text, newline="\n"), start=1):
@@ -213,7 +217,7 @@ def _rows_with_lines(file: Path, text: str, delimiter: str, is_quoted: bool) -> 
 
 
 def _detect_delimiter(text: str) -> str:
-    """The tab or bar that is equally often in all lines, else that with most cells in row one."""
+    """The tab or bar equally often in all lines, else the delimiter with most cells in row one."""
     first = re.split(r"[\r\n]", text.lstrip("\r\n"), maxsplit=1)[0]
     for mark in "\t|":
         if mark in first and len({x.count(mark) for x in _lines(text) if x.strip()}) == 1:
@@ -263,7 +267,7 @@ def _object_or_error(pairs: list[tuple[str, Any]]) -> Any:
 
 
 def _with_parsed_cell(row: dict[str, Any], column: str | None) -> Any:
-    """Parse a cell of JSON or a Python literal in place; the row, or a RecordError."""
+    """Parse a cell, JSON or a Python literal, in place (empty: None); the row, or a RecordError."""
     if column in row:
         cell = row[column] or "null"
         row[column] = _json_or_error(cell)
@@ -278,7 +282,7 @@ def _with_parsed_cell(row: dict[str, Any], column: str | None) -> Any:
 
 
 def _find_class_names(file: Path) -> Names:
-    """Class names by field of a file or of FEATURES near it, maybe none; WxbError if not JSON."""
+    """Class names by field, of a file or FEATURES in its folder or parent; WxbError if not JSON."""
     schema = None
     with suppress(OSError, ValueError, pa.ArrowException):  # the reader raises the error
         match file.suffix.lower():
@@ -314,7 +318,7 @@ def _names_for_numbers(content: Any, names: Names) -> Any:
 
 
 def _with_names(value: Any, names: Sequence[str]) -> Any:
-    """The name of a class number, also in text or a list; None for -1; others as they are."""
+    """Name of a class number, also in text or a list; None for -1; names and others as they are."""
     if isinstance(value, list):
         return [_with_names(item, names) for item in value]
     if value in names or not CLASS_NUMBER.fullmatch(str(value)) or int(value) >= len(names):
@@ -323,7 +327,7 @@ def _with_names(value: Any, names: Sequence[str]) -> Any:
 
 
 def _names_by_field(content: Any) -> Names:
-    """The names, maybe none, of each field in the features of a data set or a configuration."""
+    """The names, maybe none, of each field in the features of a data set or its first subset."""
     while isinstance(content, Mapping) and content:
         features = content.get("features")
         features = features if features and isinstance(features, Mapping) else content

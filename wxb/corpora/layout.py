@@ -44,7 +44,7 @@ REFUSED: dict[str | bytes, str] = {
 def data_files(folder: Path, corpus: Corpus) -> list[Path]:
     """The files with records in a raw folder and its subfolders, sorted by path.
 
-    Skips hidden files. With `fields`, files are those of `has_records`; else those of
+    Skips hidden files and folders. With `fields`, files are those of `has_records`; else those of
     `corpus.reads`, without descriptions if files are not texts. Raises WxbError if there is none.
     """
     paths = sorted(path for path in folder.rglob("*") if path.is_file())
@@ -75,7 +75,7 @@ def is_description(file: Path) -> bool:
 
 
 def unread_files(folder: Path, files: Sequence[Path]) -> list[str]:
-    """Paths of other files of a raw folder, but hidden ones and METADATA_FILES of `datasets`."""
+    """Paths inside a raw folder of its other files, without hidden ones and METADATA_FILES."""
     others = sorted(path for path in {*folder.rglob("*")} - {*files} if path.is_file())
     names = [p.relative_to(folder).as_posix() for p in others if p.name not in METADATA_FILES]
     return [name for name in names if "/." not in f"/{name}"]
@@ -86,8 +86,8 @@ def files_by_split(
 ) -> dict[str | None, list[Path]]:
     """The files of each split, by the patterns that their paths inside `folder` match.
 
-    If only further test sets have patterns, the key None has all other files. Raises WxbError if a
-    split has no files, or if a file does not match the patterns of exactly one split.
+    If `split.files` is None, files that match no pattern have the key None. Raises WxbError if a
+    split or this key has no files, and for any other file that is not in exactly one split.
     """
     patterns, splits = split.file_patterns, defaultdict[str | None, list[Path]](list)
     misplaced = []

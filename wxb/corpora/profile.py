@@ -41,8 +41,8 @@ def profile(
 def nearness(test: Sequence[Record], train: Sequence[Record], task: Reading) -> Shares:
     """How many labelled test records nearly repeat a labelled training record.
 
-    `records` is the number of those with a `leakage_text`. The others are the shares of them that
-    are within one and two words of a training one; None if there are no records.
+    `records` is the number of those with a `leakage_text`. The others are the shares of them, to 4
+    decimals, that are within one and two words of a training one; None if there are no records.
     """
     words = distances(_leakage_texts(test, task), _leakage_texts(train, task))
     return {
@@ -55,7 +55,7 @@ def nearness(test: Sequence[Record], train: Sequence[Record], task: Reading) -> 
 def verbatim(test: Sequence[Record], train: Sequence[Record], task: Reading) -> Shares:
     """The shares of sentences, and of runs of five words, of test records that training has.
 
-    Compares `sentence_text` of labelled records; None if there is no sentence or no run.
+    Compares `sentence_text` of labelled records. To 4 decimals; None without sentences or runs.
     """
     texts, others = (
         [task.sentence_text(record) for record in records if record.gold is not None]

@@ -92,10 +92,7 @@ class Reading(ABC):
         return " ".join(re.sub(r"\d+", "0", record.input).casefold().split())
 
     def leakage_text(self, record: Record) -> str:
-        """The text of a record that must not be in training; by default its wording.
-
-        Empty if it cannot be compared, as with a recording without a transcript.
-        """
+        """The text that must not be in training, "" if not comparable; by default the wording."""
         return self.wording(record)
 
     def sentence_text(self, record: Record) -> str:
@@ -182,8 +179,8 @@ def read_folder(
     """Yield the checked records and the rejects of a raw folder, in the order of paths.
 
     Adds the fields that have a value to `fields`, if given. If files define splits, test sets come
-    first and training comes last, and the first record with an id keeps it. Raises WxbError if a
-    file cannot be read as its format, or if the files do not match the splits.
+    first and training last, and repeated ids are replaced; else their records are rejected. Raises
+    WxbError if a file cannot be read as its format, or if the files do not match the splits.
     """
     splits = files_by_split(data_files(folder, corpus), folder, corpus.split)
     seen_ids: set[str] = set()
@@ -203,7 +200,7 @@ def read_folder(
 def _record_or_reject(
     raw: Raw, corpus: Corpus, task: Reading, path: str, split: str | None, seen_ids: Set[str]
 ) -> Record | Reject:
-    """A record or a reject; ids in `seen_ids` are rejected, or replaced if files define splits."""
+    """A record, grouped by any document, or reject; seen ids are renamed if files define splits."""
     content = raw.content
     origin = f"{path}:{raw.place}"  # unique, as it may become the id
     try:
@@ -225,6 +222,7 @@ def _record_or_reject(
 
 
 def _record(raw: Any, corpus: Corpus, task: Reading, origin: str) -> Record:
+    """A checked record; its id is `origin` if missing, its group its text without `split.by`."""
     if not isinstance(raw, Mapping):
         raise RecordError("not a record", f"found a JSON {type(raw).__name__}, expected an object")
     fields = corpus.fields

@@ -35,8 +35,8 @@ MIB = 2**20
 def fetch(download: Download, folder: Path, *, caption: str) -> None:
     """Copy a file of the web into a folder: from WXB_DOWNLOADS, from the cache, or downloaded.
 
-    Raises WxbError if the download fails, or if the hash of the file is not `sha256`, also if that
-    is None; the file is then cached by its hash, so that it can be pinned.
+    Raises WxbError if the download fails, or if the hash of the file is not `sha256`, as always if
+    that is None. The file is then cached by its hash, so that it can be pinned.
     """
     mirror = os.environ.get(MIRROR)
     for path in sorted(Path(mirror).rglob("*")) if mirror else ():
@@ -65,7 +65,7 @@ def fetch(download: Download, folder: Path, *, caption: str) -> None:
 
 
 def _download(download: Download, part: Path, caption: str) -> None:
-    """Download the rest of a file; resumes a broken transfer."""
+    """Download what `part` lacks; up to RETRIES retries after temporary errors, else WxbError."""
     for attempt in count():
         try:
             _request(download, part, caption)
@@ -83,7 +83,7 @@ def _download(download: Download, part: Path, caption: str) -> None:
 
 
 def _request(download: Download, part: Path, caption: str) -> None:
-    """Append the bytes that `part` lacks. Raises the errors of requests and urllib3."""
+    """Append what `part` lacks, or rewrite it if all is sent. Raises errors of the libraries."""
     start = part.stat().st_size if part.exists() else 0
     headers = {"Accept-Encoding": "identity"}  # the hash is of the bytes as sent
     headers |= {"Range": f"bytes={start}-"} if start else {}

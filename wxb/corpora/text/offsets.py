@@ -100,7 +100,7 @@ def _uncovered(starts: Ints, ends: Ints, visible: NDArray[np.bool_]) -> list[int
 
 
 def _is_dropped(backend: Tokenizer, character: str) -> bool:
-    """Whether the tokenizer has no token for a character but SentencePiece's space."""
+    """Whether the tokenizer has no token for a character, or only SentencePiece's space."""
     ids = backend.encode(character, add_special_tokens=False).ids
     return bool(_is_blank(backend, np.array(ids, np.int32)).all())
 

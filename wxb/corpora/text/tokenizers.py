@@ -52,10 +52,10 @@ WORD = rf"[{_NO_SPACES}]|[\w\p{{N}}&&[^{_NO_SPACES}]]+|[^\w\p{{N}}\s]"
 def train(
     kind: str, vocabulary: int, texts: Sequence[str]
 ) -> PreTrainedTokenizerFast | BareTokenizer:
-    """Train a tokenizer of `vocabulary` tokens; the same texts give the same bytes.
+    """Train a tokenizer of up to `vocabulary` tokens; the same texts give the same bytes.
 
-    `kind` is "wordpiece" (`[CLS] text [SEP]`), "byte-level-bpe" (`<s> text`) or "words". The first
-    two split numbers into digits.
+    `kind` is "wordpiece" (`[CLS] text [SEP]`), "byte-level-bpe" (`<s> text`) or "words" (in lower
+    case, as a BareTokenizer). The first two keep case and split numbers into digits.
     """
     special = SPECIAL_TOKENS[kind]
     trainer = {"wordpiece": _wordpiece, "byte-level-bpe": _byte_level_bpe, "words": _words}[kind]
@@ -80,6 +80,7 @@ def _words(vocabulary: int, texts: Sequence[str], special: list[str]) -> Tokeniz
 
 
 def _wordpiece(vocabulary: int, texts: Sequence[str], special: list[str]) -> Tokenizer:
+    """Train a WordPiece that keeps case, splits numbers, and has each character of the texts."""
     tokenizer = Tokenizer(models.WordPiece(unk_token="[UNK]"))
     tokenizer.normalizer = normalizers.BertNormalizer(lowercase=False, strip_accents=False)
     words, digits = pre_tokenizers.BertPreTokenizer(), pre_tokenizers.Digits(individual_digits=True)
@@ -190,8 +191,8 @@ class SavedTokenizer:
 def load(folder: str | Path) -> Any:
     """Load the fast tokenizer of a checkpoint, as transformers' class.
 
-    Returns a SavedTokenizer if a BareTokenizer was saved in the folder. The end token pads if there
-    is no padding token. Raises WxbError if both are missing, or a tokenizer or character offsets.
+    Returns a SavedTokenizer if a BareTokenizer was saved. Keeps only the default chat template. The
+    end token pads if there is no padding token. Raises WxbError without both, or without offsets.
     """
     config = Path(folder, CONFIG)
     if config.is_file() and read_json(config).get("tokenizer_class") == BareTokenizer.__name__:
@@ -221,7 +222,7 @@ def encode(tokenizer: AnyTokenizer, texts: Sequence[str]) -> Encoded:
 
 def _encode_chunk(
     tokenizer: AnyTokenizer, texts: Sequence[str]
-) -> tuple[dict[str, NDArray[Any]], NDArray[np.int64]]:
+) -> tuple[dict[str, NDArray[Any]], NDArray[np.int64]]:  # ids, starts, ends; row splits (N + 1)
     backend = backend_of(tokenizer)
     encodings = backend.encode_batch(list(texts), add_special_tokens=False)
     lengths = np.fromiter(map(len, encodings), np.int64, len(encodings))
@@ -271,7 +272,7 @@ def text_of(tokenizer: AnyTokenizer, ids: Sequence[int] | NDArray[Any]) -> str:
 
 
 def backend_of(tokenizer: AnyTokenizer, *, parse_special: bool = False) -> Tokenizer:
-    """The library's tokenizer, set in place to no padding or truncation; see `token_ids`."""
+    """The library's tokenizer, set in place to `parse_special`, no padding and no truncation."""
     backend: Tokenizer = tokenizer.backend_tokenizer
     backend.no_padding()
     backend.no_truncation()

@@ -55,7 +55,7 @@ def sliding_windows(row_splits: Ints, *, size: int, stride: int) -> Windows:
 def text_windows(
     encoded: Encoded, tokenizer: AnyTokenizer, *, max_length: int, stride: int
 ) -> Windows:
-    """Windows of at most `max_length` tokens with special ones; neighbours share `stride`."""
+    """Windows of at most `max_length` tokens with special ones; else as `sliding_windows`."""
     size = max_text_tokens(tokenizer, max_length)
     return sliding_windows(encoded.row_splits, size=size, stride=stride)
 
