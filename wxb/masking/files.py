@@ -67,7 +67,7 @@ class Source:
         return WxbError(f"{self.name}: line {line}: {fault}")
 
     def blocks(self) -> Iterator[Block]:
-        """Blocks: any byte order mark, then texts. Raises WxbError if not UTF-8 in its format."""
+        """Blocks: a byte order mark or nothing, then texts. WxbError if not UTF-8 in its format."""
         blocks = self._decoded_blocks()
         first = next(blocks, Block("", 1))
         mark = first.content[: first.content.startswith("\ufeff")]
@@ -107,7 +107,7 @@ class Source:
             raise WxbError(f"{self.name}: cannot be read ({error.strerror})") from None
 
     def edited(self, block: Block, rows: Iterable[list[Edit]], brackets: str | None = None) -> str:
-        """The content of a block with the edits of each text, in brackets that its format keeps."""
+        """The content with the edits of each text, in quotes and default brackets of its format."""
         brackets, edits = brackets or BRACKETS[self.format == "markup"], []
         for (start, end, text), row in zip(block.texts, rows, strict=True):
             if row:
@@ -115,7 +115,7 @@ class Source:
                 edits.append(Edit(start, end, self._written(new, block.content[start])))
         return apply_edits(block.content, edits)
 
-    def _written(self, text: str, quote: str) -> str:
+    def _written(self, text: str, quote: str) -> str:  # quote: first character of the old cell
         if self.format in ("json", "jsonl"):
             return json.dumps(text, ensure_ascii=False)
         if self.format == "csv" and (quote == '"' or {*text} & {*'"\r\n', self.delimiter}):
@@ -132,7 +132,7 @@ def format_of(path: Path, default: Format | None = None) -> Format | None:
 
 
 def _line_blocks(file: Any, is_live: bool) -> Iterator[bytes]:
-    """Whole lines: those that can be read now, or at least about BLOCK bytes."""
+    """Whole lines, maybe none: those that can be read now if `is_live`, else about BLOCK bytes."""
     rest = b""
     while part := file.read1(BLOCK) if is_live else file.read(BLOCK):
         rest += part
@@ -191,7 +191,7 @@ def _json_texts(source: Source, block: Block) -> Iterator[tuple[int, int, str]]:
 
 
 def _csv_blocks(source: Source, blocks: Iterable[Block]) -> Iterator[Block]:
-    """Whole rows (RFC 4180), with the cells of named columns as texts; sets `source.delimiter`."""
+    """Whole rows (RFC 4180, else WxbError), cells of named columns as texts; sets `delimiter`."""
     header: list[str] = []
     rest = Block("", 1)  # a row without its end
     for block in blocks:
@@ -235,7 +235,7 @@ def rewrite(
     """Write each input to its output, with the edits of its texts. Shows progress on a terminal.
 
     For each block, `find_edits` gets its texts, `check` also their edits; then `save` is called,
-    and the output gets visible. Raises WxbError for outputs that cannot be written.
+    and the block is written. Files are replaced once complete. Raises WxbError if writing fails.
     """
     for source in sources:
         with _opened(source.target) as file:

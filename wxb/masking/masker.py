@@ -82,7 +82,7 @@ class Masker:
         ]
 
     def edits(self, texts: Iterable[str]) -> Iterator[list[Edit]]:
-        """Yield the edits of each text."""
+        """Yield the edits of each text, in batches of TEXTS; adds values to `mapping`, unsaved."""
         rest = iter(texts)
         for batch in iter(lambda: [*islice(rest, TEXTS)], []):
             with progress_callback(lambda done, total: None):
@@ -92,7 +92,7 @@ class Masker:
                 yield self._edits(text, [span for span in spans if span[2] in self.only])
 
     def _edits(self, text: str, spans: Iterable[Range]) -> list[Edit]:
-        """Replacements for spans and denied values, grown to whole values and cut at lines."""
+        """Edits of denied values and unallowed spans, widened and cut at lines, and `escape`'s."""
         ranges = [span for span in spans if text[slice(*span[:2])] not in self.allowed]
         ranges += [(*span, DENIED) for span in self.denied.find(text)]
         masked = [  # each line of a range by itself
@@ -109,9 +109,9 @@ class Masker:
         return sorted(edits)
 
     def _cover_whole_values(self, text: str, spans: Iterable[Range]) -> Iterator[Range]:
-        """Disjoint ranges of spans, and of whole known values with a span in them, if not allowed.
+        """Disjoint ranges of spans, grown to whole values; skips allowed texts except DENIED ones.
 
-        Those that overlap, and adjacent ones of a type, are one range of the type of the first.
+        Ranges that overlap, or are adjacent and of a type, are one range of the type of the first.
         """
         values = (*find_values(text), *self.mapping.known.find(text))
         parts = [(start, -end, "") for start, end, _ in values]
@@ -155,7 +155,7 @@ class Check:
         self.file.write(json.dumps([source.name, block.line, clear]) + "\n")
 
     def report(self) -> Iterator[str]:
-        """Yield the number of values in clear, if any, and lines by file and kind. Call once."""
+        """Yield the number of values in clear, if any, and lines; skips allowed ones. Call once."""
         left: defaultdict[str, list[str]] = defaultdict(list)
         self.file.seek(0)
         for name, line, content in map(json.loads, self.file):

@@ -50,8 +50,7 @@ class Operator(BaseModel, extra="forbid", frozen=True):
     - replace: by `<TYPE>` or `new_value`; redact: by nothing; keep: not at all.
     - mask: all characters, or some at the start or the end, by `masking_char`.
     - hash: by the SHA-256 of value and salt; number: by placeholders such as `<EMAIL_1>`.
-    - fake: by Faker's method for its type, the same for a value and salt; by a placeholder if there
-      is none, or no fake is left.
+    - fake: by Faker's method for its type, the same for a value and salt; else by a placeholder.
     """
 
     operator: Name
@@ -80,6 +79,7 @@ class Operator(BaseModel, extra="forbid", frozen=True):
         return self.new_value or f"<{type_}>"  # keep, too: what --deny finds
 
     def _fake_or_placeholder(self, value: str, type_: str, placeholders: Placeholders) -> str:
+        """A fake that no other value has, or a placeholder; adds either to `placeholders`."""
         method = FAKER_METHODS.get("".join(filter(str.isalnum, type_)).upper(), "")
         for attempt in range(ATTEMPTS if method else 0):
             key = "\0".join([self.salt.get_secret_value(), type_, value, str(attempt)])

@@ -34,7 +34,7 @@ class Edit(NamedTuple):
 
 
 def apply_edits(text: str, edits: Iterable[Edit], brackets: str = BRACKETS[0]) -> str:
-    """The text with its sorted, disjoint edits; `brackets` replace the `<>` of types."""
+    """The text with sorted, disjoint edits; `brackets` replace `<` and `>` around a new text."""
     parts, end = [], 0
     for edit in edits:
         is_type = edit.new[:1] + edit.new[-1:] == BRACKETS[0]
@@ -78,7 +78,7 @@ class Placeholders:
         self._saved = len(self.values) + len(self.fakes) if path and path.exists() else -1
 
     def add_types(self, types: Iterable[str]) -> None:
-        """Find placeholders of these types, too: call it before `escape`."""
+        """Let `escape` and `restore` find placeholders of these types, too."""
         self._labels.update(map(_label, types))
         labels = map(re.escape, sorted(self._labels, key=len, reverse=True))
         label = f"({'|'.join(labels)})".replace("_", r"\\?[_ -]")
@@ -103,7 +103,7 @@ class Placeholders:
         return known or self._add(label, self._last.get(_label_key(label), 0) + 1, value)
 
     def escape(self, text: str, spans: Iterable[tuple[int, int, str]]) -> Iterator[Edit]:
-        """Yield edits that replace strings like placeholders outside of spans by LITERAL ones."""
+        """Yield edits of strings like placeholders outside of sorted spans; adds LITERAL ones."""
         edges = [0, *(edge for span in spans for edge in span[:2]), len(text)]
         narrow = _narrow(text)
         for gap in zip(edges[::2], edges[1::2], strict=True):
@@ -112,7 +112,7 @@ class Placeholders:
                 yield Edit(start, end, self.placeholder(LITERAL, text[start:end]))
 
     def restore(self, texts: Iterable[str]) -> Iterator[list[Edit]]:
-        """Yield edits by text that restore placeholders, not fakes; count `restored`, `altered`."""
+        """Yield edits to restore placeholders, not fakes; counts unknown or broken as `altered`."""
         for text in texts:
             edits, narrow = [], _narrow(text)
             for match in self._whole.finditer(narrow):
@@ -129,7 +129,7 @@ class Placeholders:
         return self._by_name.get((_label_key(label), int(number)))
 
     def save(self) -> None:
-        """Write the file atomically, if it or a value is new; only its owner may read it."""
+        """Write `path`, if any, atomically if it or a value is new; only its owner may read it."""
         size = len(self.values) + len(self.fakes)
         if self.path and self._saved != size:
             with publish(self.path) as (draft,):
