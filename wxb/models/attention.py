@@ -40,7 +40,7 @@ class Dropout(nn.Dropout):
     """
 
     def forward(self, inputs: Tensor) -> Tensor:
-        """Inputs with random zeros and the rest scaled up; unchanged in evaluation."""
+        """Zero random inputs and scale up the rest, if training. CPUs round `p` to 1/256."""
         threshold = round(self.p * 256)
         if not self.training or inputs.device.type != "cpu" or not 0 < threshold < 256:
             return super().forward(inputs)
@@ -78,7 +78,7 @@ class MultiHeadAttention(nn.Module):
         inputs: Tensor,  # (B, T, C)
         keys: Tensor,  # (B, h, S, d)
         values: Tensor,  # (B, h, S, d)
-        mask: Tensor | None = None,  # (B, h, T, S)
+        mask: Tensor | None = None,  # (B, h, T, S); None: all queries attend to all keys
     ) -> Tensor:
         """Attention output (B, T, C)."""
         context = self.dropout(self.weights(inputs, keys, mask)) @ values  # (B, h, T, d)

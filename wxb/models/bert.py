@@ -36,7 +36,7 @@ class Config:
     def from_hf(cls, config: Any) -> Self:
         """The shape of a `transformers.BertConfig`.
 
-        Raises ValueError for unsupported settings: decoders, relative positions and an untied head.
+        Raises ValueError for unsupported settings, such as decoders and relative positions.
         """
         return configuration.from_hf(
             cls,
@@ -73,7 +73,7 @@ class _Embeddings(nn.Module):
 
 
 class _SelfAttention(nn.Module):
-    """Multi-head attention of every token to every token (Vaswani et al. 2017, section 3.2.2)."""
+    """Multi-head attention of each token to unmasked ones (Vaswani et al. 2017, section 3.2.2)."""
 
     def __init__(self, config: Config) -> None:
         super().__init__()
@@ -196,8 +196,8 @@ class BertModel(nn.Module):
     def forward(
         self,
         input_ids: Tensor | None = None,  # (B, T)
-        attention_mask: Tensor | None = None,  # (B, T), 1 = token, 0 = padding
-        token_type_ids: Tensor | None = None,  # (B, T), the segment of each token
+        attention_mask: Tensor | None = None,  # (B, T), 1 = token, 0 = padding; None: no padding
+        token_type_ids: Tensor | None = None,  # (B, T), the segment of each token; None: all 0
         inputs_embeds: Tensor | None = None,  # (B, T, C), instead of `input_ids`
     ) -> EncoderOutput:
         """Hidden states of ids or embeddings, and their pooled output: None without a pooler."""

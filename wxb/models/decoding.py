@@ -86,7 +86,7 @@ def beam_search(
     A finished sequence takes one of the `beams` places (Sutskever et al. 2014, section 3.2). The
     score is the sum of log probabilities / length ** length_penalty (Wu et al. 2016, section 7,
     without its constant); the end token counts. One beam finds the sequence of `greedy_search`.
-    Fewer than `beams` sequences are returned if no more exist; impossible ones score -inf.
+    Returns only the new tokens, and fewer sequences if no more exist; impossible ones score -inf.
     """
     ends = torch.tensor(eos, dtype=torch.long, device=tokens.device)
     row = torch.arange(len(tokens), device=tokens.device)[:, None]  # (B, 1)
@@ -210,9 +210,9 @@ def decoder_step(forward: Callable[..., Any]) -> Step[DecoderState]:
 
 
 def decoder_forward(model: Callable[..., Any], encoded: Any, **options: Any) -> Callable[..., Any]:
-    """Make a `forward` for `decoder_step` from a model with an encoder, as in transformers.
+    """Make a `forward` for `decoder_step` that returns the output of a transformers model.
 
-    `encoded`, the encoder's output, and `options` go to each step; only the cache is reordered.
+    Each call passes `encoded` and `options`, inputs as `decoder_*`. Only the cache is reordered.
     """
 
     def forward(past_key_values: Any, **inputs: Tensor) -> Any:
@@ -229,10 +229,10 @@ def decoder_forward(model: Callable[..., Any], encoded: Any, **options: Any) -> 
 def complete(
     forward: Callable[..., Any],
     input_ids: Tensor,  # (B, T), padded on the left
-    attention_mask: Tensor | None = None,  # (B, T), 1 = token, 0 = padding
+    attention_mask: Tensor | None = None,  # (B, T), 1 = token, 0 = padding; None: all 1
     *,
     max_new_tokens: int,
-    eos_token_id: int | Sequence[int] = (),
+    eos_token_id: int | Sequence[int] = (),  # (): none ends a row
     pad_token_id: int = 0,
 ) -> Continuation:
     """Complete prompts by `greedy_search`; `forward` is that of `decoder_step`."""
@@ -287,7 +287,7 @@ class CausalLM(nn.Module):
         input_ids: Tensor | None = None,  # (B, T)
         *,
         labels: Tensor | None = None,  # (B, T), usually `input_ids`, shifted here; -100 is ignored
-        logits_to_keep: int = 0,  # of the last tokens, if there are no labels; 0: of all
+        logits_to_keep: int = 0,  # of the last tokens, only without labels; 0: of all
         **inputs: Any,
     ) -> CausalLMOutput:
         """Logits after each token, and the loss if labels are given; `inputs` as in the decoder."""

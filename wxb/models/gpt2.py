@@ -39,8 +39,7 @@ class Config:
     def from_hf(cls, config: Any) -> Self:
         """The shape of a `transformers.GPT2Config`.
 
-        Raises ValueError for unsupported settings: cross-attention, an untied head and other scales
-        of attention.
+        Raises ValueError for unsupported settings, such as cross-attention and an untied head.
         """
         return configuration.from_hf(
             cls,
@@ -86,7 +85,7 @@ class _Attention(nn.Module):
 
     def forward(
         self, hidden: Tensor, mask: Tensor | None, past: KeysValues | None
-    ) -> tuple[Tensor, KeysValues]:  # hidden (B, T, C)
+    ) -> tuple[Tensor, KeysValues]:  # (B, T, C), as `hidden`, and `past` with the new tokens
         query, key, value = (
             masks.split_heads(part, self.size)  # (B, H, T, D)
             for part in self.c_attn(hidden).chunk(3, dim=-1)  # (B, T, C)
@@ -126,7 +125,7 @@ class _Block(nn.Module):
 
     def forward(
         self, hidden: Tensor, mask: Tensor | None, past: KeysValues | None
-    ) -> tuple[Tensor, KeysValues]:  # hidden (B, T, C)
+    ) -> tuple[Tensor, KeysValues]:  # (B, T, C), as `hidden`, and `past` with the new tokens
         attended, past = self.attn(self.ln_1(hidden), mask, past)
         hidden = hidden + attended
         hidden = hidden + self.mlp(self.ln_2(hidden))

@@ -51,8 +51,7 @@ class Config:
     def from_hf(cls, config: Any) -> Self:
         """The shape of a `transformers.LlamaConfig`.
 
-        Raises ValueError for unsupported settings: biases, other activations, other types of RoPE,
-        and RoPE in the format of older versions.
+        Raises ValueError for unsupported settings, such as biases and RoPE in an older format.
         """
         if not hasattr(config, "rope_parameters"):
             raise ValueError("rope_parameters: found none; expected the format of transformers 5")
@@ -125,7 +124,7 @@ def rotate(vectors: Tensor, cos: Tensor, sin: Tensor) -> Tensor:  # (B, H, T, D)
 
 
 class _Attention(nn.Module):
-    """Grouped-query attention (Ainslie et al. 2023) with rotary positions."""
+    """Grouped-query attention (Ainslie et al. 2023) with rotary positions; caches rotated keys."""
 
     def __init__(self, config: Config) -> None:
         super().__init__()
@@ -142,9 +141,9 @@ class _Attention(nn.Module):
         self,
         hidden: Tensor,  # (B, T, C)
         rotation: tuple[Tensor, Tensor],  # cosines and sines
-        mask: Tensor | None,
-        past: KeysValues | None,
-    ) -> tuple[Tensor, KeysValues]:
+        mask: Tensor | None,  # adds causality and padding; None: all tokens attend to each other
+        past: KeysValues | None,  # of the cached tokens, (B, G, S - T, D)
+    ) -> tuple[Tensor, KeysValues]:  # (B, T, C), and `past` with the new tokens
         query = rotate(masks.split_heads(self.q_proj(hidden), self.size), *rotation)  # (B, H, T, D)
         key = rotate(masks.split_heads(self.k_proj(hidden), self.size), *rotation)  # (B, G, T, D)
         value = masks.split_heads(self.v_proj(hidden), self.size)  # (B, G, T, D)
@@ -183,9 +182,9 @@ class _Layer(nn.Module):
         self,
         hidden: Tensor,  # (B, T, C)
         rotation: tuple[Tensor, Tensor],  # cosines and sines
-        mask: Tensor | None,
+        mask: Tensor | None,  # as in `_Attention`
         past: KeysValues | None,
-    ) -> tuple[Tensor, KeysValues]:
+    ) -> tuple[Tensor, KeysValues]:  # (B, T, C), and `past` with the new tokens
         attended, past = self.self_attn(self.input_layernorm(hidden), rotation, mask, past)
         hidden = hidden + attended
         hidden = hidden + self.mlp(self.post_attention_layernorm(hidden))

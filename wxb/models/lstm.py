@@ -14,8 +14,7 @@ from wxb.models.rnn import RNN
 class LSTM(RNN):
     """Layers of LSTM cells, in one direction or both; same parameters and outputs as `nn.LSTM`.
 
-    The state of a cell is its output and its memory (2, B, H). It has the forget gate of Gers et
-    al. 2000.
+    The state of a cell is its output and memory (2, B, H), with a forget gate (Gers et al. 2000).
     """
 
     gates = 4

@@ -30,8 +30,7 @@ def decoder(
     """Mask of a decoder, True for the keys that are no padding and, if `is_causal`, not later.
 
     (B, 1, 1, S), or (B, 1, T, S) if causal; (T, S) without `attention_mask`. The queries are the
-    last T of the S tokens. None if every query may attend to every key: without padding,
-    for a single query or if not causal.
+    last T of the S tokens. None without `attention_mask` for a single query or if not causal.
     """
     mask = causal(queries, keys, device) if is_causal and queries > 1 else None
     if attention_mask is None:
@@ -49,7 +48,7 @@ def attend(
     query: Tensor,  # (B, H, T, D)
     key: Tensor,  # (B, G, S, D), where G divides H
     value: Tensor,  # (B, G, S, D)
-    mask: Tensor | None = None,
+    mask: Tensor | None = None,  # broadcasts to (B, H, T, S), True: may attend; None: to all
     *,
     dropout: float = 0.0,
 ) -> Tensor:

@@ -117,7 +117,7 @@ class DecoderLayer(FeedForward):
     ) -> tuple[Tensor, Cache]:
         """Hidden states (B, T, C) of the new tokens (B, T, C), and the cache with these appended.
 
-        The masks are of the target so far (B, 1, T, cached + T) and of the source (B, 1, 1, S).
+        The masks are of the source (B, 1, 1, S) and target (B, 1, T, cached + T; None: no mask).
         """
         inputs = self.pre_norm(self.norm1, hidden)
         keys, values = self.self_attn.keys_values(inputs)

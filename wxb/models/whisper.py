@@ -42,7 +42,7 @@ class Config:
     def from_hf(cls, config: Any) -> Self:
         """The shape of a `transformers.WhisperConfig`.
 
-        Raises ValueError for unsupported settings: LayerDrop, SpecAugment and an untied head.
+        Raises ValueError for unsupported settings, such as LayerDrop and SpecAugment.
         """
         return configuration.from_hf(
             cls,
@@ -86,7 +86,7 @@ class _Attention(nn.Module):
 
     def forward(
         self, hidden: Tensor, keys_values: KeysValues, mask: Tensor | None = None
-    ) -> Tensor:
+    ) -> Tensor:  # (B, T, C), as `hidden`; mask None: all queries attend to all keys
         query = masks.split_heads(self.q_proj(hidden), self.size)  # (B, H, T, D)
         dropout = self.dropout if self.training else 0.0
         attended = masks.attend(query, *keys_values, mask, dropout=dropout)  # (B, H, T, D)
@@ -136,11 +136,11 @@ class _DecoderLayer(_Layer):
     def forward(
         self,
         hidden: Tensor,  # (B, T, C)
-        mask: Tensor | None,
+        mask: Tensor | None,  # of the text; None: all tokens attend to each other
         encoded: Tensor,  # (B, F, C)
         text: KeysValues | None,  # of the cached tokens, (B, H, S - T, D)
         audio: KeysValues | None,  # of the recording, (B, H, F, D); None: to be computed
-    ) -> tuple[Tensor, KeysValues, KeysValues]:
+    ) -> tuple[Tensor, KeysValues, KeysValues]:  # hidden, `text` with the new tokens, `audio`
         normal = self.self_attn_layer_norm(hidden)
         text = extend(text, *self.self_attn.keys_values(normal))
         hidden = hidden + self.dropout(self.self_attn(normal, text, mask))
