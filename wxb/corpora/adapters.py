@@ -105,11 +105,11 @@ def _annotator_id(annotation: Content) -> str:
 
 
 def _label_studio_min(record: Content) -> Content:
-    """JSON-MIN or CSV with parsed cells, first spans or [], a class per control; others as is."""
+    """JSON-MIN or CSV with parsed cells, all spans, and a class per control; others as is."""
     if not record.keys() >= MIN_KEYS:
         return record
     record = {key: parse_json_cell(value) for key, value in record.items()}
-    mentions: Any = next((v for v in record.values() if _is_list_of(v, _is_labelled_span)), [])
+    mentions = [m for v in record.values() if _is_list_of(v, _is_labelled_span) for m in v]
     choices = {
         key: _at_most_one(value["choices"])
         for key, value in record.items()

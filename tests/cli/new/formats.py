@@ -153,8 +153,8 @@ CASES = [
     file("Label Studio JSON, choices", "classification", [*CLASSIFIED, NO_ONE], "own.json",
          studio(lambda name: {"choices": [name]})),
     file("Label Studio JSON-MIN", "ner", [*NER, NO_NAME], "own.json",
-         as_json([*({"id": n, "text": t, "label": keyed(s, t), "annotator": 1, "annotation_id": n}
-                    for n, (t, s) in NUMBERED),
+         as_json([*({"id": n, "text": t, "label": keyed(s[:1], t), "other": keyed(s[1:], t),
+                     "annotator": 1, "annotation_id": n} for n, (t, s) in NUMBERED),
                   {"id": 99, "text": "No name.", "annotator": 1, "annotation_id": 99}])),
     file("Label Studio JSON-MIN, choices", "classification", CLASSIFIED, "own.json",
          as_json([{"id": n, "text": t, "sentiment": c, "annotator": 1, "annotation_id": n}
