@@ -23,7 +23,7 @@ NO_INPUT = 2  # exit code of a benchmark without its input, as of wrong argument
 
 
 def run(app: typer.Typer) -> None:
-    """Run a script of benchmarks/; a WxbError or an absent file ends it with exit code 2."""
+    """Run a script; for a WxbError or an absent file, print a line to stderr and exit with 2."""
     try:
         app()
     except WxbError as error:
@@ -43,7 +43,7 @@ def report(
     formats: Mapping[str, str] | None = None,
     **settings: Any,
 ) -> None:
-    """Print rows as a Markdown table; write them, `settings` and machine to `output` as JSON."""
+    """Print rows as a Markdown table; write all, with machine and date, to `output` as JSON."""
     content = {**settings, "rows": rows, "formats": formats or {}}
     sys.stdout.write("".join(f"{line}\n" for line in table(content)))
     if output:
@@ -66,7 +66,7 @@ def table(content: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _cell_text(cell: Any, specification: str | None) -> str:
-    """Format a text, None (empty), a number, a pair, or a value with its interval."""
+    """Format a cell; see the module. Floats have three decimals by default, integers commas."""
     if cell is None:
         return ""
     if isinstance(cell, str):

@@ -99,7 +99,7 @@ class Results:
 
     @cached_property
     def metrics_files(self) -> dict[str, list[PurePath]]:
-        """The metrics files of each result, in the order of a study and without removed ones."""
+        """The metrics files of each result; of a compared study, those of its systems in order."""
         metrics_files = defaultdict[str, list[PurePath]](list)
         for file in map(PurePath, self.tree.files(paths.METRICS.as_posix())):
             if file.suffix == ".json":
@@ -122,18 +122,18 @@ class Results:
         return read_json(self.tree, paths.study(name))
 
     def records_fingerprint(self, result: str) -> tuple[Any, ...]:
-        """(records, units, hash or 0) of a study's test set, (items,) of a lesson, () of others."""
+        """(records, units, hash or 0) of a study's test set, (items,) of a lesson, else empty."""
         if study := self.study(result):
             return study["documents"], study["support"], study.get("records_sha256", 0)
         support = self.metrics_by_member(result).get(result, {}).get("support")
         return () if support is None else (support,)
 
     def seed_scores(self, study: str) -> Runs:
-        """The scores of every seed by metric and experiment; empty if only one seed is known.
+        """The headline scores of every seed by metric and experiment; empty without several seeds.
 
-        They come from the study, or from the same study in reports/seeds. That file may be older
-        than the study, or lack an experiment: it counts only if the study's scores are within the
-        ranges of its seeds.
+        Metrics of further test sets have the prefix `NAME_`. Scores come from the study, else from
+        reports/seeds. That file may be older, or lack an experiment: so the result is empty if the
+        study's scores are not within the ranges of the seeds.
         """
         contents = (self.study(study), read_json(self.tree, paths.seeds(study)))
         content = next((each for each in contents if len(each.get("seeds", [])) > 1), None)
@@ -203,7 +203,7 @@ class Score(NamedTuple):
 
 
 def judged_scores(result: str, before: Results, after: Results) -> Iterator[Score]:
-    """A score for each member of either version and metric: `_compared_keys` chooses them."""
+    """Yield a score for each member and metric (`_compared_keys`), with the range of `before`."""
     first, second = before.metrics_by_member(result), after.metrics_by_member(result)
     records = before.records_fingerprint(result), after.records_fingerprint(result)
     has_same_records = all(a == b for a, b in zip(*records, strict=False) if a and b)
@@ -243,14 +243,14 @@ def worst_verdicts(scores: Iterable[Score]) -> dict[tuple[str, str], Verdict]:
 
 
 def _compared_keys(before: Metrics, after: Metrics) -> Sequence[str]:
-    """The metrics with an interval, else those that differ, else the first."""
+    """Metrics of `before` (or `after`) with an interval, else those that differ, else the first."""
     keys = [*{**before, **after}]
     differing = [key for key in keys if before.get(key) != after.get(key)]
     return headline_keys(before or after) or (before and after and differing) or keys[:1]
 
 
 def _range_verdict(before: float | None, after: float | None, limits: Range | None) -> Verdict:
-    """ROUNDING if equal, else WITHIN the limits or OUTSIDE (also None), DIFFERS without limits."""
+    """ROUNDING if nearly equal, DIFFERS without limits, else whether `after` is WITHIN them."""
     if before is not None and after is not None and abs(after - before) <= ROUNDING:
         return Verdict.ROUNDING
     if limits is None:
@@ -309,7 +309,7 @@ def compare_command(
 
 
 def _verdict_counts(scores: Sequence[Score]) -> str:
-    """How many results by verdict: "3 of 4 have the same bytes, 1 differs, 2 not run here"."""
+    """Count members by worst verdict: "2 of 3 have the same bytes, 1 within (ranges: 3 seeds)"."""
     counts = Counter(worst_verdicts(scores).values())
     not_run, equal = counts.pop(Verdict.NOT_RUN, 0), counts.pop(Verdict.EQUAL, 0)
     reruns = equal + counts.total()

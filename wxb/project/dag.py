@@ -67,7 +67,7 @@ class Step(NamedTuple):
 
     @property
     def is_due(self) -> bool:
-        """Whether it is running, or changed since it ran; without its sources, no change counts."""
+        """Whether it is running, or changed and has its sources; NOT_IN_CACHE does not count."""
         is_changed = any(how != NOT_IN_CACHE for how in self.changes.values())
         return self.is_running or (not self.absent and (is_changed or self.before != self.after))
 
@@ -94,7 +94,7 @@ class Staleness(NamedTuple):
         return None if self.why_unknown else any(self.reasons(stage))
 
     def reasons(self, stage: str) -> Iterator[tuple[str, Change]]:
-        """Yield stage and change for each reason, upstream first; absent outputs are no reason."""
+        """Yield stage and change for each reason, upstream first; absent files are no reason."""
         for origin in [*self.upstream.get(stage, ()), stage]:
             for change in self.changes.get(origin, ()):
                 if change.how not in ABSENT:
@@ -107,7 +107,7 @@ def last_stage(name: str, lessons: Collection[str]) -> str:
 
 
 def print_stale(names: Iterable[str], lessons: Collection[str]) -> None:
-    """Print to stderr which of these studies and lessons are stale, one reason, and the cure."""
+    """Print to stderr each stale name with one reason and the cure, or why staleness is unknown."""
     status = staleness()
     if status.why_unknown:
         print(f"wxb: staleness is unknown: {status.why_unknown}", file=sys.stderr)
@@ -122,7 +122,7 @@ def steps() -> list[Step]:
     """All stages that `dvc repro` visits, upstream first, each with what changed since it ran.
 
     Takes a second and no lock of DVC. Reads again while DVC is writing dvc.lock. Raises WxbError
-    for a merge conflict and for linked folders, and PlanError if DVC cannot read the project.
+    as `require_no_braces_or_conflicts` and `require_valid_links` do, and PlanError if DVC fails.
     """
     from dvc.exceptions import DvcException
 
@@ -173,7 +173,7 @@ def require_valid_links(stages: Iterable[Any], *, folders_only: bool = False) ->
 
 
 def paths_in_use() -> dict[str, int]:
-    """The absolute paths that runs of DVC are writing now, each with the PID of the process."""
+    """The absolute paths that live runs of DVC write, with PIDs; empty if its rwlock is damaged."""
     for _ in range(ATTEMPTS):
         with suppress(ValueError):
             return {path: pid for path, pid in writer_pids().items() if psutil.pid_exists(pid)}
@@ -201,7 +201,7 @@ def _changes(step: Step) -> Iterator[Change]:
 
 
 def _steps() -> list[Step]:
-    """All stages in the order of `dvc repro`, each with what changed since it ran."""
+    """All stages in the order of `dvc repro`, with changes: "dvc.yaml" if the command changed."""
     from dvc.dependency import ParamsDependency
     from dvc.fs import localfs
     from dvc.repo import Repo
@@ -257,7 +257,7 @@ def _steps() -> list[Step]:
 def _absent_sources(
     changes: Mapping[str, str], products: Collection[str], stage: Any
 ) -> tuple[str, ...]:
-    """The sources of a stage that do not exist, if all its outputs are unchanged."""
+    """The absent inputs in dvc.lock that no stage writes; empty if an output of it changed."""
     from dvc.fs import localfs
 
     if any(changes.get(str(out), NOT_IN_CACHE) != NOT_IN_CACHE for out in stage.outs):

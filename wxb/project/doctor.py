@@ -47,7 +47,7 @@ def examine() -> Iterator[Finding]:
 
 
 def python() -> Iterator[Finding]:
-    """The interpreter, and whether `python` on the PATH is the same one."""
+    """The interpreter, and a problem if `python` on the PATH is in another folder."""
     yield Finding("Python", "ok", f"{platform.python_version()} at {sys.executable}")
     folder, on_path = Path(sys.executable).parent, shutil.which("python")
     if on_path is None or Path(on_path).parent.resolve() != folder.resolve():
@@ -74,7 +74,7 @@ def packages() -> Iterator[Finding]:
 
 
 def torch() -> Iterator[Finding]:
-    """The version of torch, and each GPU that it can use, with its memory."""
+    """The version of torch and each usable GPU; without one, a note if there is nvidia-smi."""
     module = importlib.import_module("torch")
     yield Finding("torch", "ok", module.__version__)
     for index in range(module.cuda.device_count()):
@@ -105,7 +105,7 @@ def repair_dvc() -> Iterator[Finding]:
 
 
 def disk() -> Iterator[Finding]:
-    """Free space for the project."""
+    """Free space for the project; less than DISK bytes is a problem."""
     free = shutil.disk_usage(".").free
     remedy = "wxb clean, then dvc gc --workspace" if free < DISK else ""
     message = f"{size(free)} free for {Path.cwd()}"

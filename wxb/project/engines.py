@@ -79,7 +79,7 @@ def plan() -> list[Stage]:
     """All stages that `dvc repro` in the working folder visits, in its order: upstream first.
 
     Leaves out `check`, which runs before planning (see `repair_and_run_check`). Changes nothing,
-    and does not disturb a run. Raises PlanError if DVC cannot read the project.
+    and does not disturb a run. Raises WxbError as `dag.steps` does.
     """
     stages: dict[str, Stage] = {}
     for step in dag.steps():
@@ -101,7 +101,7 @@ def is_read_only(arguments: Namespace) -> bool:
 
 
 def require_supported(arguments: Namespace, config: Iterable[str]) -> None:
-    """Raise PlanError if an argument or a key of Snakemake's configuration has no effect here."""
+    """Raise PlanError for an argument in UNSUPPORTED, or any key of `config` except `handover`."""
     keys = {*config} - {"handover"}
     for name, command in UNSUPPORTED.items():
         if keys if name == "config" else getattr(arguments, name, None):
@@ -112,8 +112,8 @@ def require_supported(arguments: Namespace, config: Iterable[str]) -> None:
 def repair_and_run_check() -> None:
     """Check that a run may start, repair what a killed one left, and run `check` if it is due.
 
-    `check` runs first because all other stages depend on it: Snakemake would plan them all. Raises
-    PlanError if another run is active in the project, or if `check` fails.
+    `check` runs first because all other stages depend on it: Snakemake would plan them all. Prints
+    each repair to stderr. Raises WxbError as `repaired` does, and PlanError if `check` fails.
     """
     from dvc.stage.exceptions import StageNotFound
 
@@ -130,7 +130,7 @@ def repaired(report: Callable[[str], object], consequence: str = "no run started
     """Repair what a killed run left, and yield DVC's view of the project, as in `exclude_runs`.
 
     Calls `report` with a sentence for each repair. Raises PlanError if there is no DVC project,
-    and WxbError for a merge conflict and for linked folders.
+    and WxbError for a merge conflict, braces in the path, linked folders and broken links.
     """
     require_no_braces_or_conflicts()
     for sentence in repair.release_rwlock():
@@ -151,8 +151,8 @@ def exclude_runs(consequence: str) -> Iterator[Any]:
     """Hold DVC's lock so that no run starts meanwhile, and yield DVC's view of the project.
 
     Yields None if the working folder has no DVC project. A `dvc` that starts meanwhile retries for
-    3 seconds. Raises ActiveRunError, which begins with `consequence`, if DVC, Snakemake or a stage
-    runs, and PlanError if DVC cannot read the project.
+    3 seconds. Calls `patch_writes` and `remove_plain_locks`. Raises ActiveRunError, which begins
+    with `consequence`, if DVC, Snakemake or a stage runs, and PlanError for other errors of DVC.
     """
     stages = (process.pid for process in locks.running_stages().values())
     if processes := {*dag.paths_in_use().values(), *_snakemake_pids(), *stages}:
@@ -179,15 +179,14 @@ def exclude_runs(consequence: str) -> Iterator[Any]:
 def run_folder(kind: str) -> "tempfile.TemporaryDirectory[str]":
     """Create the temporary folder of a Snakemake process, in .snakemake.
 
-    `kind` is `run`, which makes `exclude_runs` fail until this process ends, or `read`, for a dry
-    run.
+    `kind`: `run` makes `exclude_runs` fail until this process ends; `read` is for a dry run.
     """
     SNAKEMAKE.mkdir(exist_ok=True)
     return tempfile.TemporaryDirectory(prefix=f"{kind}-{os.getpid()}-", dir=SNAKEMAKE.absolute())
 
 
 def _snakemake_pids() -> Iterator[int]:
-    """PIDs of Snakemake's runs here, also this one. Between two jobs, DVC's rwlock has none."""
+    """PIDs of live Snakemake runs here, also this one; between two jobs, DVC's rwlock has none."""
     for folder in SNAKEMAKE.glob("run-[0-9]*-*"):
         pid = int(folder.name.split("-")[1])
         with suppress(psutil.Error):
@@ -196,7 +195,7 @@ def _snakemake_pids() -> Iterator[int]:
 
 
 def _pid_and_command(pid: int) -> str:
-    """The PID and command of a process."""
+    """The PID and command of a process; only the PID if it has ended."""
     try:
         return f"PID {pid}: {shlex.join(psutil.Process(pid).cmdline())}"
     except psutil.Error:

@@ -53,7 +53,7 @@ class Inventory(NamedTuple):
         }
 
     def _facts(self, section: str, name: str) -> Facts:
-        """The facts that `overview` has of a block; without outputs, it is not stale."""
+        """The facts that `overview` has of a block; only outputs that exist can make it stale."""
         block = getattr(self.params, section)[name]
         description, outputs = _facts_and_outputs(name, block)
         # A trained model without metrics is stale only if training is.
@@ -68,7 +68,7 @@ class Inventory(NamedTuple):
         }
 
     def _changes_and_settings(self, section: str, name: str) -> Facts:
-        """The facts that only `details` has: also users, members, profile and alignment."""
+        """The facts that `details` adds: changes, users, members, profile, alignment, settings."""
         block = getattr(self.params, section)[name]
         corpus = name if section == "corpora" else getattr(block, "corpus", "")
         reasons = self.staleness.reasons(f"{LAST_STAGES[section]}@{name}")

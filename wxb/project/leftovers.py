@@ -33,7 +33,7 @@ def find_leftovers(params: Params) -> Iterator[Path]:
 
 
 def _obsolete_outputs(params: Params, tracked: Iterable[Path]) -> Iterator[Path]:
-    """Untracked outputs of blocks not in params.yaml, and unfinished drafts of any block."""
+    """Untracked outputs of blocks not in params.yaml, except paths that it names; and drafts."""
     experiments, corpora, backbones = params.experiments, params.corpora, params.backbones
     known: dict[Path, Collection[str]] = {
         paths.RAW: corpora,
@@ -74,14 +74,14 @@ def _is_result(path: Path) -> bool:
 
 
 def _user_paths(params: Params) -> list[Path]:
-    """The files and folders that params.yaml names."""
+    """The files and folders that `path` and `checkpoint` of blocks name."""
     blocks = [*params.corpora.values(), *params.backbones.values(), *params.lessons.values()]
     names = [getattr(block, key, None) for block in blocks for key in ("path", "checkpoint")]
     return [Path(name) for name in names if name]
 
 
 def _obsolete_checkpoints(params: Params) -> Iterator[Path]:
-    """All checkpoints but the newest of each stage in params.yaml, one for each of its seeds."""
+    """All checkpoints except the newest of each stage in params.yaml, one for each of its seeds."""
     needed = {f"pretrain@{name}": 1 for name in params.backbones}
     needed |= {f"lesson@{name}": 1 for name in params.lessons}
     for name, experiment in params.experiments.items():

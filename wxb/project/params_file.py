@@ -69,7 +69,7 @@ def update(text: str, content: Mapping[str, Any]) -> str:
 
 
 def _with_content(lines: Sequence[str], values: Mapping[str, Any]) -> str:
-    """The text of a block, whose content becomes `values`; comments stay."""
+    """A key's lines with its value in `values`; comments stay. ParamsError for outer aliases."""
     margin = lines[0][: len(lines[0]) - len(lines[0].lstrip())]
     try:
         node = _yaml().load("".join(line.removeprefix(margin) for line in lines))
@@ -87,7 +87,7 @@ def _shared_values_error() -> ParamsError:
 
 
 def _set_content(node: CommentedMap, values: Mapping[str, Any]) -> None:
-    """Make a node equal `values` in place; comments at the other keys stay."""
+    """Make a node equal `values` in place; comments at keys that remain stay."""
     for key in node.keys() - values.keys():
         del node[key]
     for key, value in values.items():
@@ -102,7 +102,7 @@ def _set_content(node: CommentedMap, values: Mapping[str, Any]) -> None:
 
 
 def _node(value: Any, depth: int = 0) -> Any:
-    """A value to dump in the style of params.yaml: lists, and mappings below two, in flow style."""
+    """A node for params.yaml: flow style for lists and mappings below two, quotes unless PLAIN."""
     if isinstance(value, Mapping):
         node = CommentedMap({_node(key): _node(inner, depth + 1) for key, inner in value.items()})
         if depth > 1:

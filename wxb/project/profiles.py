@@ -32,7 +32,7 @@ def switch(profile: str) -> Switch:
     Blocks of the demo that the user removed stay removed. Blocks of another profile are removed,
     unless one of them was changed.
 
-    Raises ParamsError if there is no such profile, or if the result would be invalid.
+    Raises ParamsError for an unknown profile or invalid result, and PlanError if a run is active.
     """
     content, profiles = read_yaml(PARAMS), contents()
     if profile not in profiles:

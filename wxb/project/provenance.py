@@ -73,7 +73,7 @@ def write(params: Params, index: Tree) -> None:
 
 
 def from_costs(params: Params, study: str) -> dict[str, Any]:
-    """`machines` of a study's stages and when the last `finished`, from reports/cost.
+    """The distinct `machines` of a study's stages and when the last `finished`, from reports/cost.
 
     Also `trained_on`, the number of training records, from the profile of the corpus if it exists.
     Empty if params.yaml lacks the study, or a stage has no cost.

@@ -39,7 +39,7 @@ def current_texts() -> dict[Path, str]:
 def refresh_blocks(text: str) -> str:
     """A page with new text between `<!-- generated: NAME -->` and `<!-- end -->`.
 
-    Its sources are dvc.yaml and the studies in git's index: others may come from another machine.
+    Reads dvc.yaml, the code, and results in git's index: others may come from another machine.
     Raises WxbError for a study without provenance, and KeyError for an unknown NAME.
     """
     return BLOCK.sub(lambda match: f"{match[1]}{_block_text(match['name'])}{match[4]}", text)
@@ -71,7 +71,7 @@ Study = Mapping[str, Any]  # a table as JSON: reports/studies or reports/seeds
 
 
 def _results(index: Tree) -> Iterator[str]:
-    """Conclusion and table, on `test`, of PRETRAINED, then of the demo's study; both must exist."""
+    """Conclusion and `test` table, without baselines, of PRETRAINED, then of the demo's study."""
     for study in [_study(PRETRAINED, index), _study("ner", index)]:
         yield f"**{study['title']}** {conclusion(study)}\n"
         systems = {name: study["systems"][name] for name in trained_names(study)}
@@ -80,7 +80,7 @@ def _results(index: Tree) -> Iterator[str]:
 
 
 def _tables(block: str, index: Tree) -> Iterator[str]:
-    """Table and conclusion of a block's studies in `index`, origins; times of a sole study."""
+    """Tables and conclusions of a block's studies in `index`, times of a sole study, origins."""
     studies = [study for name in TABLES[block] if (study := _study(name, index))]
     for study in studies:
         name, table = study["study"], score_table(study, with_counts=False)
@@ -120,7 +120,8 @@ def _curve(curve: str, index: Tree) -> Iterator[str]:
 def _curve_scores(name: str, index: Tree) -> tuple[dict[int, Study], dict[str, dict[int, Any]]]:
     """The studies of a curve by number; the F1 with its interval by experiment and number.
 
-    Experiments are named without their study; those with a single number are left out.
+    Experiments are named without their study; those with a single number are left out. The first
+    of CURVES also has PRETRAINED, with 1,300 texts.
     """
     points = [(1300, PRETRAINED)] if name == CURVES[0] else []
     for study in provenance.studies(index):
@@ -136,7 +137,7 @@ def _curve_scores(name: str, index: Tree) -> tuple[dict[int, Study], dict[str, d
 
 
 def _curve_figure(index: Tree, text: str, rule: str) -> str:
-    """The curve as an SVG with intervals; `text` and `rule` are the colours of text and rules."""
+    """The first of CURVES as an SVG with intervals, baselines in grey; SCHEMES has the colours."""
     studies, scores = _curve_scores(CURVES[0], index)
     place = {
         size: (log(size) - log(min(studies))) / log(max(studies) / min(studies)) for size in studies
@@ -154,7 +155,7 @@ def _curve_figure(index: Tree, text: str, rule: str) -> str:
 
 
 def _artifacts_table(_: Tree) -> Iterator[str]:
-    """The stages of dvc.yaml as a Markdown table with the files that each writes."""
+    """The stages of dvc.yaml as a Markdown table with the files that each writes, except costs."""
     yield "| stage | for each of | what it does | writes |\n|---|---|---|---|"
     for verb, section, block in stages():
         files = [

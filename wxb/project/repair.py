@@ -1,4 +1,4 @@
-"""Repair what a killed run left in DVC's records. Each function returns what it repaired."""
+"""Repair what a killed run left in DVC's records; generators yield a sentence for each repair."""
 
 import json
 import os
@@ -71,7 +71,7 @@ def clean_run_cache(repo: Any) -> Iterator[str]:
 
 
 def restore_lockfile() -> Iterator[str]:
-    """Replace a damaged dvc.lock by that of the commit HEAD; remove it if HEAD has none.
+    """Replace a damaged dvc.lock by that of the commit HEAD; remove it if HEAD has no valid one.
 
     Other records come back from DVC's run cache in the next run. An old record does no harm: DVC
     compares its hashes with the files.

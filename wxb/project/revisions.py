@@ -38,7 +38,7 @@ class GitTree(NamedTuple):
         return _git_output("cat-file", "blob", f"{self.sha}:./{path}")
 
     def files(self, folder: str) -> list[str]:
-        """As in WorkingTree."""
+        """As in WorkingTree; for the path of a file, this path."""
         command = ("ls-tree", "-r", "--name-only", self.sha) if self.sha else ("ls-files",)
         return _names(_git_output(*command, "-z", "--", folder))
 

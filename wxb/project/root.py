@@ -52,8 +52,8 @@ def require_no_braces_or_conflicts() -> None:
 def at_root(command: Callable[..., Any]) -> Callable[..., Any]:
     """Make a command change to the project's root before it runs, if there is one.
 
-    Arguments that are paths still refer to the folder from which the command was called. The
-    command raises WxbError as `require_no_braces_or_conflicts` does.
+    Arguments of type Path, not str, still refer to the folder from which the command was called. In
+    a project, it raises WxbError as `require_no_braces_or_conflicts` does.
     """
 
     @functools.wraps(command)

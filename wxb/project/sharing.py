@@ -22,7 +22,7 @@ def card(params: Params, name: str, folder: Path | None = None) -> str:
     """The card of a scored experiment, as Markdown.
 
     Its example loads the name of `folder`, or the path of the trained model without one. Raises
-    WxbError if the experiment is unknown, a baseline, few-shot, not trained or not scored.
+    WxbError for a baseline, a few-shot experiment, or one without a model, scores or clean corpus.
     """
     from huggingface_hub import EvalResult, ModelCard, ModelCardData
 
@@ -83,11 +83,11 @@ def card(params: Params, name: str, folder: Path | None = None) -> str:
 
 
 def share(params: Params, name: str, folder: Path) -> None:
-    """Copy a trained experiment to a new folder, with its card as README.md.
+    """Copy a trained experiment to a new folder outside the pipeline, with its card as README.md.
 
     Only the model of the first seed is copied. An adapter gets its base model in a folder inside.
-
-    Raises WxbError as in `card`, for stale results, and if the folder exists or cannot be written.
+    Raises WxbError as in `card`, if the results are known to be stale, and if the folder exists or
+    cannot be written.
     """
     from wxb.training.backbones import tuning
 
@@ -114,7 +114,7 @@ def share(params: Params, name: str, folder: Path) -> None:
 
 
 def merge(experiment: str | Path, output: Path) -> None:
-    """Merge a trained adapter, and write the full model to a new folder.
+    """Merge a trained adapter, and write the full model to a new folder outside the pipeline.
 
     Its logits are those of the adapter except for rounding. A backbone in 4 bits is dequantized to
     float32. Raises WxbError if the model is not an adapter, or if `output` exists.

@@ -31,7 +31,7 @@ def load(experiment: str | Path, **prediction: Any) -> Predictor:
     path of a folder that a train stage wrote. `prediction` overrides settings of the block
     `prediction`, such as `batch_size`, with values or text. Other settings come from params.yaml
     for a name, and are the defaults for a folder; those that only reports use are off. Raises
-    WxbError if the experiment is unknown or not trained, and for unknown settings.
+    WxbError if the experiment is unknown, not trained or damaged, and for invalid settings.
     """
     folder = find(experiment)
     with _load_errors(folder):
@@ -61,7 +61,7 @@ def names() -> list[str]:
 
 @contextmanager
 def _load_errors(folder: Path) -> Iterator[None]:
-    """Turn errors of a damaged model folder into a WxbError with the command that trains again."""
+    """Turn errors, except DEFECTS and a GPU's, into a WxbError with the command to train again."""
     try:
         yield
     except Exception as error:  # libraries raise any other for damaged files
@@ -85,7 +85,7 @@ def _from_params(experiment: str | Path, form: type[Prediction]) -> dict[str, An
 
 
 def corpus_of(experiment: str) -> Corpus | None:
-    """The corpus of an experiment in params.yaml; None for a folder."""
+    """The corpus of an experiment in params.yaml; None for a folder or an unknown name."""
     params = _params()
     block = params.experiments.get(experiment) if params else None
     return params.corpora[block.corpus] if params and block else None
@@ -116,7 +116,7 @@ def _validate(form: type[Prediction], values: Mapping[str, Any]) -> Prediction:
 
 
 def find(experiment: str | Path) -> Path:
-    """The folder of a trained experiment, by name if this project has it; errors as in `load`."""
+    """The folder of a trained experiment, first by name, then as a path; errors as in `load`."""
     folder, root = Path(experiment), find_root()
     own = None  # comes first: a folder of the same name may be an older copy
     if root and isinstance(experiment, str) and len(folder.parts) == 1:

@@ -104,7 +104,7 @@ class _Verification:
                 self.copies.setdefault(str(tree.oid), tree.as_bytes())
 
     def faults(self) -> Iterator[Fault]:
-        """Yield each fault; if `repairs`, after its repair. Sources have none."""
+        """Yield each fault; if `repairs`, after its repair. Sources are not repaired."""
         for oid, path in self.objects.items():
             if self._hash(path) != oid.removesuffix(DIRECTORY):
                 yield self._repair("altered", path, oid)
@@ -121,7 +121,7 @@ class _Verification:
                     yield Fault("altered", _relative(path), SOURCE * self.repairs)
 
     def _check_output(self, out: Any) -> Iterator[Fault]:
-        """Yield the faults of an output's files and cache objects; if `repairs`, repairs each."""
+        """Yield the faults of an output that is here or in the cache; if `repairs`, repair each."""
         path, oid = Path(out.fs_path), str(out.hash_info.value)
         if not os.path.lexists(path) and oid not in self.objects:
             return
@@ -147,7 +147,7 @@ class _Verification:
                 yield Fault("unexpected", _relative(file), "kept" * self.repairs)
 
     def _repair(self, kind: str, path: Path, oid: str) -> Fault:
-        """The fault of a file; if `repairs`, restores the file, or touches or deletes it."""
+        """The fault of a file. If `repairs`, restore it, or without a copy, touch or delete it."""
         if not self.repairs:
             return Fault(kind, _relative(path))
         is_object = self.objects.get(oid) == path  # git has none, and refuses other folders
@@ -172,7 +172,7 @@ class _Verification:
         return Fault(kind, _relative(path), "no copy; its stage is stale now")
 
     def _current_files(self, entry: Any) -> list[Path]:
-        """The files of an output or dependency that DVC does not ignore."""
+        """The existing files of an output or dependency that DVC does not ignore."""
         path = entry.fs_path
         files = self.repo.dvcignore.find(entry.fs, path) if Path(path).is_dir() else [path]
         return [Path(file) for file in files if Path(file).exists()]  # no link without a target

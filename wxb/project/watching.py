@@ -65,7 +65,7 @@ class Watch:
         self.planned, self.version = -PAUSE, (-1, -1)
 
     def refresh(self, *, has_ended: bool = False) -> State:
-        """Read the state now; queries DVC if dvc.lock changed, every 10 s at most, or at the end.
+        """Read the state now; query DVC if dvc.lock changed, every 10 s at most, or if `has_ended`.
 
         The first call raises WxbError if DVC cannot read the project.
         """
@@ -101,7 +101,7 @@ class Watch:
         self.planned = time.monotonic()
 
     def _is_finished(self, stage: str) -> bool:
-        """Whether a stage has written its cost, which is the last that it does, in this run."""
+        """Whether a stage has written its cost, which is the last that it does, since `begun`."""
         modified, _ = dag.file_version(paths.cost(*stage.split("@")))
         return modified >= self.begun * 1e9
 
