@@ -274,7 +274,7 @@ def refresh_readme() -> None:
 
 
 def _check_sources() -> None:
-    """Check params.yaml and existing local checkpoints; print corpora without their `path`."""
+    """Check params.yaml and local checkpoints; print to stderr corpora without their `path`."""
     content = load()
     compatibility.require_checkpoints(content)
     for name, corpus in content.corpora.items():
@@ -288,7 +288,7 @@ def _project() -> inventory.Inventory:
 
 
 def _add_commands(group: typer.Typer, panel: str, **commands: Callable[..., None]) -> None:
-    """Add commands to a panel of the help. They run in the root, unless their inputs are paths."""
+    """Add commands to a panel; all run in the root, except predict, chat, mask and unmask."""
     for name, command in commands.items():
         has_settings = command in (predict, chat)  # further options: of the experiment
         has_paths = has_settings or command in (mask, unmask)
@@ -313,7 +313,7 @@ _add_commands(app, "Contribute", readme=refresh_readme)
 
 
 def main() -> None:
-    """Run the command line. A WxbError, and a full or forbidden disk, exit with 1 and one line."""
+    """Run the command line without torch.compile. WxbError and an unusable disk exit with 1."""
     # As in stages: importing torch's compiler takes half as long as torch, and nothing uses it.
     os.environ.setdefault("TORCHDYNAMO_DISABLE", "1")
     try:

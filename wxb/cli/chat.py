@@ -101,7 +101,7 @@ class Conversation:
         self.note(f"wxb: {text}")
 
     def run(self) -> None:
-        """Answer each input line; one that begins with / is a command, also in a pipe."""
+        """Answer each nonblank line; one that begins with / is a command, also in a pipe."""
         for line in self.lines():
             text = line.strip()
             if text.startswith("/"):
@@ -111,7 +111,7 @@ class Conversation:
                 self._answer(text)
 
     def _answer(self, text: str) -> None:
-        """Stream an answer; add `text` and its pieces to `messages`, unless empty or failed."""
+        """Stream an answer, then append it and `text`, even if stopped, unless empty or failed."""
         messages = [*self.messages, {"role": "user", "content": text}]
         pieces: list[str] = []
         try:
@@ -139,6 +139,7 @@ class Conversation:
             self.note("(cut at the maximum length: increase --max-new-tokens)")
 
     def _run_command(self, name: str, argument: str) -> None:
+        """Run /reset, which keeps the system prompt, or /system TEXT; others are errors."""
         match name:
             case "/reset":
                 self.messages = [m for m in self.messages if m["role"] == "system"]

@@ -87,7 +87,7 @@ class TextReader:
     def _corpus_settings(self, file: Path) -> Corpus | None:
         """The settings to read a file that is no JSON or table; None if its lines are texts.
 
-        They are those of the experiment's corpus if they fit, else recognized in the file.
+        They are those of the experiment's corpus if they fit, else recognized; None if ambiguous.
         """
         columns = getattr(self.corpus, "columns", None)
         if self.corpus and (self.corpus.has_text_per_file or _has_cell_per_column(file, columns)):
@@ -118,7 +118,7 @@ class TextReader:
                 yield Item(where, None, f"{file}: {place}: {error.reason}: {error.detail}")
 
     def _text(self, content: Any, corpus: Corpus | None) -> str:
-        """The text in `field`, the corpus's input field or one of FIELDS; else RecordError."""
+        """A text itself, or that of `field`, the corpus's fields or FIELDS; else RecordError."""
         if isinstance(content, str):
             return content
         fields = content if isinstance(content, Mapping) else {}
@@ -142,7 +142,7 @@ class TextReader:
 
 
 def _has_cell_per_column(file: Path, columns: Sequence[str] | None) -> bool:
-    """Whether each line of a file has a cell for each of some columns, separated by tabs."""
+    """Whether each nonblank line has a tab-separated cell per column; False without columns."""
     lines = [line for line in layout.decode(file).split("\n") if line.strip()]
     return bool(columns) and all(line.count("\t") == len(columns or ()) - 1 for line in lines)
 
@@ -164,7 +164,10 @@ def read_files(sources: Sources, suffixes: Sequence[str]) -> Iterator[Item]:
 
 
 def read_texts(sources: Sources, reader: TextReader) -> Iterator[Item]:
-    """Items of arguments that are texts, of files and folders, or of standard input (-)."""
+    """Items of arguments that are texts, of files and folders, or of standard input (-).
+
+    A file that cannot be read is an item with an error, or raises WxbError if it is the only one.
+    """
     for number, (source, path) in enumerate(sources, start=1):
         if source == "-":
             yield from standard_input()
@@ -181,7 +184,7 @@ def read_texts(sources: Sources, reader: TextReader) -> Iterator[Item]:
 
 
 def _text_files(path: Path) -> list[Path]:
-    """A file, or those of a folder, without descriptions. Raises WxbError if it has none."""
+    """A file, or those of a folder except hidden, metadata and descriptions; WxbError if none."""
     if not path.is_dir():
         return [path]
     files = [file for file in visible_files(path) if file.name not in layout.METADATA_FILES]
@@ -191,7 +194,7 @@ def _text_files(path: Path) -> list[Path]:
 
 
 def predictions(predictor: Any, items: list[Item]) -> Iterator[tuple[Item, Any]]:
-    """Items with their predictions; one that the model cannot read becomes an error."""
+    """Items with predictions, None for errors; if the model rejects one, predicts each alone."""
     try:
         inputs = [item.input for item in items if not item.error]
         outputs = iter(predictor.predict(inputs, caption="predict"))

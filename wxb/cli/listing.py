@@ -97,7 +97,7 @@ def _profile_tables(profile: Facts, grouped_by: str | None) -> Iterator[Renderab
 
 
 def _by_test_set(metrics: Mapping[str, float]) -> dict[str, dict[str, float]]:
-    """The metrics of each test set; those of the first are under the empty name."""
+    """The metrics by test set, whose name is removed from keys; the first has the empty name."""
     first, *others = headline_keys(metrics) or [""]
     names = [key.removesuffix(f"_{first}") for key in others if key.endswith(f"_{first}")]
     groups: dict[str, dict[str, float]] = {}
@@ -123,7 +123,7 @@ def metrics_table(title: str, metrics: Mapping[str, float]) -> RenderableType:
 
 
 def state(facts: Facts) -> str:
-    """`running:` and stages; not run; missing outputs and `stale`; stale; up to date; or exists."""
+    """`running: ...`, not run, missing outputs, stale or both, up to date, or exists if unknown."""
     if facts["running"]:
         return f"running: {', '.join(stage.partition('@')[0] for stage in facts['running'])}"
     outputs = {key: facts[key] for key in ("cleaned", *MISSING) if key in facts}
@@ -169,7 +169,7 @@ def _counts_table(title: str, rows: Mapping[str, Mapping[str, float | None]]) ->
 
 
 def _description(facts: Facts) -> str:
-    """The title of a study, the method and backbone of an experiment, or the origin of others."""
+    """The title of a study or lesson, method and backbone of an experiment, or origin of others."""
     if "title" in facts:
         return str(facts["title"])
     if "task" in facts:

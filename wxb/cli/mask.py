@@ -151,7 +151,7 @@ def unmask(
 
 
 def _sources(context: typer.Context, option_files: list[Any]) -> list[Source]:
-    """The inputs of a text, file, folder or standard input, each with its output file.
+    """The inputs of a text, file, folder or standard input, with output, format and field names.
 
     Files of a folder have the same relative path in the output. Raises typer's usage error for
     options that no input uses, and if input, output or one of `option_files` is in another one.

@@ -101,7 +101,7 @@ def usage_error(option: str, fault: str) -> NoReturn:
 
 
 def split_options(arguments: Iterable[str]) -> tuple[list[str], dict[str, str]]:
-    """Positional arguments, and options by name (`--max-length 9`: `max_length`). Refuses `-x`."""
+    """Inputs, and options by name (`--max-length 9`: `max_length`); `-x` and "" are errors."""
     inputs: list[str] = []
     options: dict[str, str] = {}
     rest = iter(arguments)

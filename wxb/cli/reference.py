@@ -32,7 +32,7 @@ def unwrap_help(command: Callable[..., Any] | None) -> str:
 
 
 def page(app: typer.Typer) -> str:
-    """The help of an application and all its commands, in Markdown."""
+    """The page of commands in Markdown: HEAD and the help of each, without the option `--help`."""
     command = typer.main.get_command(app)
     context = typer.Context(command, info_name="wxb")
     _, _, commands = get_docs_for_click(obj=command, ctx=context, name="wxb").partition("\n## ")

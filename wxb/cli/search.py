@@ -93,7 +93,7 @@ def search(
 
 
 def embed(backbone: Any, tokenizer: Any, texts: list[str]) -> Tensor:
-    """Unit vectors (N, H): means over the tokens of each text, special ones included.
+    """Unit vectors (N, H): means over at most MAX_LENGTH tokens of each text, with special ones.
 
     Reimers and Gurevych 2019 (Sentence-BERT, section 3). Shows progress.
     """
@@ -119,7 +119,7 @@ def embed(backbone: Any, tokenizer: Any, texts: list[str]) -> Tensor:
 
 
 def encoder_folder(encoder: str) -> Path:
-    """The folder of a path, a package, a backbone or an experiment. Raises WxbError for others."""
+    """The folder of SENTENCE_ENCODER, a path, a backbone or an experiment. WxbError for others."""
     if encoder == SENTENCE_ENCODER:
         return verified_files(encoder)[0].parent
     if Path(encoder).is_dir():
@@ -133,7 +133,7 @@ def encoder_folder(encoder: str) -> Path:
     return folder
 
 
-def _unique_test_texts(corpus: str | None) -> list[str]:
+def _unique_test_texts(corpus: str | None) -> list[str]:  # None: the first of params.yaml
     from wxb.corpora import clean
 
     params = load()

@@ -64,10 +64,10 @@ def watch(
 
 
 def _run(command: list[str], watcher: Watch, console: Console) -> int:
-    """Run a command with a live table, and return its exit code.
+    """Run a command with a live table and a log; return its exit code, or 128 plus its signal.
 
     Without a terminal, replaces this process by the command. Ctrl-C goes to the command; this waits
-    until it has ended.
+    until it has ended. Prints the end of the log if the command failed, but no stage did.
     """
     log = paths.log("run")
     log.parent.mkdir(exist_ok=True)
@@ -115,7 +115,7 @@ def _live(console: Console) -> Live:
 
 
 def _states(watcher: Watch) -> Iterator[State]:
-    """The state every second, until no stage is left, IDLE_SECONDS after the last, or Ctrl-C."""
+    """The state every second, until all stages are done, IDLE_SECONDS after one ran, or Ctrl-C."""
     last_active = None
     with suppress(KeyboardInterrupt):
         while True:
@@ -129,7 +129,7 @@ def _states(watcher: Watch) -> Iterator[State]:
 
 
 def render_state(state: State) -> RenderableType:
-    """A state for a terminal of 80 columns or more; failed stages are last."""
+    """A state for 80 columns or more; failed stages are last, each with its log's last line."""
     parts: list[RenderableType] = [Text(status_line(state), style="bold")]
     for stage in state.running:
         share = stage.done / stage.total if stage.total else None

@@ -41,7 +41,7 @@ def new_corpus(
     """The block of a file or folder, and the records that it reads.
 
     `task`: by default the only one that fits. `flags`: what the user named. Raises FlagError if a
-    flag is lacking, and WxbError if nothing can be read, or the reader rejects all records.
+    flag is lacking or does not fit, and WxbError if nothing is read, or every record is rejected.
     """
     flags = dict(flags or {})
     columns, annotator = flags.pop("columns", ""), flags.pop("annotator", None)
@@ -149,10 +149,10 @@ def corpus_name(path: Path) -> str:
 
 
 def _with_published_splits(split: Block, folder: Path, files: Sequence[Path]) -> Block:
-    """`split`, by names of files or folders: {"files": all three}, or with test as `further`.
+    """`split`, changed for files named by split: {"files": all three}, or with test as `further`.
 
     Without training files, or with these alone, `split`. Raises FlagError for training files
-    without a test set, and for other files beside them, which may repeat their records.
+    with validation but no test files, or with unnamed ones, which may repeat their records.
     """
     patterns: dict[str, list[str]] = {}
     others = []
@@ -181,10 +181,7 @@ def _with_published_splits(split: Block, folder: Path, files: Sequence[Path]) ->
 
 
 def read_records(path: Path, corpus: Corpus) -> Contents:
-    """Read and prepare the records at a path by the block `corpus`; shows progress.
-
-    Prepared files go to a temporary folder. Raises WxbError if the reader cannot read the path.
-    """
+    """Read and prepare the records at a path by `corpus`, with progress; WxbError if unreadable."""
     task, caption = tasks.get(corpus.task).reading, f"read {path.name}"
     with tempfile.TemporaryDirectory() as raw, tempfile.TemporaryDirectory() as temporary:
         folder, out = path, Path(temporary)

@@ -1,7 +1,6 @@
 """Experiments, their backbones, studies and sweeps for params.yaml, from a template or a copy.
 
-The functions that add blocks change the content of params.yaml in place. They raise WxbError if a
-name is taken.
+Functions that add blocks change the content in place. They raise WxbError if a name is taken.
 """
 
 import re
@@ -73,7 +72,7 @@ def read_corpus(name: str, corpus: Corpus) -> Contents | None:
 
 
 def count_training_records(name: str, corpus: Corpus, trial: Contents | None) -> int | None:
-    """Count the labelled training records in the profile of a corpus, or estimate by raw ones."""
+    """Labelled training records by a corpus's profile, else an estimate by `trial`, or None."""
     profile = paths.CLEAN / name / paths.PROFILE
     if profile.is_file():
         return int(read_json(profile)["splits"]["train"]["labelled"])
@@ -124,7 +123,7 @@ def add_or_extend_study(
 ) -> None:
     """Add the first study of a corpus, its experiments and their backbones.
 
-    If the study `name` exists, it gets the experiments that params.yaml lacks; existing backbones
+    If the study `name` exists, it gets the experiments that params.yaml lacks; title and backbones
     stay. Pretrained weights need the `language`; the number of training `records` sets epochs.
     Raises WxbError if the study lacks none or has another corpus, or if blocks of a new one exist.
     """
@@ -166,7 +165,7 @@ def add_experiment(
     """Add an experiment to a study: a copy of `like` on the study's corpus, with `changes`.
 
     `like` is by default the study's first experiment; for changes with a `backbone`, the first that
-    trains a model, or that of the task's template. Another method gets the settings that it has.
+    trains a model, or that of the task's template. Settings that another method lacks are dropped.
     """
     experiments, members = content["experiments"], content["studies"][study]["experiments"]
     first, backbones = experiments[members[0]], content["backbones"]
@@ -214,7 +213,7 @@ def parse_grid(settings: Sequence[str]) -> dict[str, list[Any]]:
 def add_sweep(
     content: Content, name: str, like: str, grid: Grid, seeds: Sequence[int], title: str
 ) -> None:
-    """Add a study, and a copy of the experiment `like` for each combination of values."""
+    """Add a study, and a copy of `like` per combination of values, named `NAME-VALUE-VALUE`."""
     copied = content["experiments"][like]
     seed = seeds[0] if len(seeds) == 1 else [*seeds]
     study = {"task": copied["task"], "title": title, "seed": seed, "experiments": []}
