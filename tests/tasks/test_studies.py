@@ -162,6 +162,7 @@ def test_files_folders_and_standard_input_are_transcribed(project):
     shutil.copy(source, folder / "一 二.flac")
     samples, rate = soundfile.read(source)
     soundfile.write(folder / "two.wav", [*samples] * 4, rate, subtype="PCM_24")
+    (folder / "._two.wav").touch()  # as macOS writes beside each file
     (folder / "notes.txt").write_text("not a recording")
     command = ["wxb", "predict", "-e", "speech-whisper", "--json"]
     lines = project.run(*command, "录音").splitlines()

@@ -148,7 +148,7 @@ def _has_cell_per_column(file: Path, columns: Sequence[str] | None) -> bool:
 
 
 def read_files(sources: Sources, suffixes: Sequence[str]) -> Iterator[Item]:
-    """Items with paths, of folders those with `suffixes`, or the bytes of standard input (-)."""
+    """Paths, of folders those of visible files with `suffixes`, or the bytes of standard input."""
     for source, path in sources:
         if source == "-":
             yield Item({}, sys.stdin.buffer.read())
@@ -157,8 +157,8 @@ def read_files(sources: Sources, suffixes: Sequence[str]) -> Iterator[Item]:
         elif path.is_file():
             yield Item({}, str(path))
         else:
-            names = (file for file in sorted(path.rglob("*")) if file.suffix.lower() in suffixes)
-            if not (files := [*filter(Path.is_file, names)]):
+            files = [file for file in visible_files(path) if file.suffix.lower() in suffixes]
+            if not files:
                 raise WxbError(f"{path}: found no file in it that ends in {', '.join(suffixes)}")
             yield from (Item({}, str(file)) for file in files)
 
