@@ -7,11 +7,11 @@ import pytest
 from typer.testing import CliRunner
 
 from tests.commands import sleeping_process
+from tests.project.test_profiles import edit
 from tests.repository import git
 from wxb.cli.app import app
-from wxb.core.params import read_yaml
+from wxb.core.params import PARAMS
 from wxb.project.engines import PlanError
-from wxb.project.params_file import to_yaml
 
 pytestmark = pytest.mark.usefixtures("params")
 
@@ -26,12 +26,6 @@ def clean(*options):
     result = CliRunner().invoke(app, ["clean", *options], catch_exceptions=False)
     assert result.exit_code == 0
     return result.stdout
-
-
-def edit(change):
-    content = read_yaml(Path("params.yaml"))
-    change(content)
-    Path("params.yaml").write_text(to_yaml(content))
 
 
 CHECKPOINTS = ".wxb/checkpoints"
@@ -66,10 +60,10 @@ def test_checkpoints_of_stopped_runs_are_kept():
 def test_inputs_in_output_folders_are_kept():
     """Users may put raw records and checkpoints into the folders that stages write to."""
     pinned = {"corpus": "pii", "objective": "none", "checkpoint": "models/b/c"}
-    edit(lambda content: content["lessons"]["attention"].update(path="models/mine"))
-    edit(lambda content: content["backbones"].update(pinned=pinned))
+    edit(Path(PARAMS), lambda content: content["lessons"]["attention"].update(path="models/mine"))
+    edit(Path(PARAMS), lambda content: content["backbones"].update(pinned=pinned))
     mine = {"generate": None, "path": "data/raw/mine.jsonl"}
-    edit(lambda content: content["corpora"]["pii"].update(mine))
+    edit(Path(PARAMS), lambda content: content["corpora"]["pii"].update(mine))
     make("models/mine", "models/b/c", "models/other", "data/raw/mine.jsonl")
     assert clean() == "models/other\n1 removed\n"
 
