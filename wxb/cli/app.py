@@ -288,7 +288,7 @@ def _project() -> inventory.Inventory:
 
 
 def _add_commands(group: typer.Typer, panel: str, **commands: Callable[..., None]) -> None:
-    """Add commands to a panel; all run in the root, except predict, chat, mask and unmask."""
+    """Add commands to a panel; all but predict, chat, mask and unmask run in the project root."""
     for name, command in commands.items():
         has_settings = command in (predict, chat)  # further options: of the experiment
         has_paths = has_settings or command in (mask, unmask)

@@ -52,9 +52,9 @@ def chat(
 
 
 class Conversation:
-    """The messages so far; `run` answers new ones: answers on stdout, notes on stderr.
+    """The messages so far; `run` answers new ones on stdout, and prints notes on stderr.
 
-    In a terminal, or a pipe, where errors end it. Earlier messages that no longer fit are dropped.
+    Errors end it in a pipe. The model does not read earlier messages that no longer fit.
     """
 
     def __init__(self, predictor: Replier, *, is_terminal: bool) -> None:
@@ -65,7 +65,7 @@ class Conversation:
                 import readline  # noqa: F401
 
     def lines(self) -> Iterator[str]:
-        """Input lines up to Ctrl-D or a pipe's end. Raises WxbError if a pipe is not UTF-8."""
+        """Yield lines up to Ctrl-D, not Ctrl-C, or a pipe's end; WxbError if that is not UTF-8."""
         if not self.is_terminal:
             from wxb.cli.inputs import standard_input
 
@@ -111,7 +111,10 @@ class Conversation:
                 self._answer(text)
 
     def _answer(self, text: str) -> None:
-        """Stream an answer, then append it and `text`, even if stopped, unless empty or failed."""
+        """Stream the answer to a message, and append both unless it is empty or fails.
+
+        Ctrl-C ends the answer early in a terminal, and raises KeyboardInterrupt in a pipe.
+        """
         messages = [*self.messages, {"role": "user", "content": text}]
         pieces: list[str] = []
         try:
@@ -132,14 +135,14 @@ class Conversation:
             self.messages = [*messages, {"role": "assistant", "content": answer}]
 
     def _stream(self, messages: Sequence[Message]) -> Iterator[str]:
-        """The pieces of an answer; then ends its line, and notes if it was cut."""
+        """Yield the pieces of an answer, then end its line and print a note if it was cut short."""
         is_complete = yield from self.predictor.reply(messages)
         print(flush=True)
         if not is_complete:
             self.note("(cut at the maximum length: increase --max-new-tokens)")
 
     def _run_command(self, name: str, argument: str) -> None:
-        """Run /reset, which keeps the system prompt, or /system TEXT; others are errors."""
+        """Clear the messages: /reset keeps the system prompt, /system TEXT sets it. Others fail."""
         match name:
             case "/reset":
                 self.messages = [m for m in self.messages if m["role"] == "system"]

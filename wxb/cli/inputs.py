@@ -31,13 +31,13 @@ Sources = Sequence[tuple[str, Path | None]]  # arguments; with the path that one
 class Item(NamedTuple):
     """An input, with its file, and its id or line; or the reason why it cannot be read."""
 
-    place: dict[str, Any]
-    input: str | bytes | None
+    place: dict[str, Any]  # such as file, line and id; empty for files that a model reads
+    input: str | bytes | None  # a text, the path or bytes of a file; None: unreadable
     error: str = ""
 
 
 def standard_input() -> Iterator[Item]:
-    """The lines of standard input; one that is not UTF-8 is an item with an error."""
+    """Yield the lines of standard input, also blank ones; one that is not UTF-8 has an error."""
     for number, line in enumerate(sys.stdin.buffer, start=1):
         try:
             text = line.decode("utf-8-sig" if number == 1 else "utf-8")
@@ -87,7 +87,8 @@ class TextReader:
     def _corpus_settings(self, file: Path) -> Corpus | None:
         """The settings to read a file that is no JSON or table; None if its lines are texts.
 
-        They are those of the experiment's corpus if they fit, else recognized; None if ambiguous.
+        They are the corpus's if it has a text per file, or if the file has its columns. Otherwise
+        they are recognized; if the format is ambiguous, lines are texts.
         """
         columns = getattr(self.corpus, "columns", None)
         if self.corpus and (self.corpus.has_text_per_file or _has_cell_per_column(file, columns)):
@@ -102,7 +103,7 @@ class TextReader:
         return corpus_class(self.task).model_validate(block)
 
     def _items(self, file: Path, raws: Iterator[Raw], corpus: Corpus | None) -> Iterator[Item]:
-        """An item per raw record: its text, or the reason why it cannot be read."""
+        """Yield an item per raw record: its text, or the reason why it cannot be read."""
         for place, content, *_ in raws:
             kind, _, number = place.rpartition(" ")
             where = {"file": str(file), kind or "place": int(number) if kind else place}
@@ -148,7 +149,7 @@ def _has_cell_per_column(file: Path, columns: Sequence[str] | None) -> bool:
 
 
 def read_files(sources: Sources, suffixes: Sequence[str]) -> Iterator[Item]:
-    """Paths, of folders those of visible files with `suffixes`, or the bytes of standard input."""
+    """Yield paths, in folders those with `suffixes`, or the bytes of stdin. WxbError for texts."""
     for source, path in sources:
         if source == "-":
             yield Item({}, sys.stdin.buffer.read())
@@ -164,9 +165,9 @@ def read_files(sources: Sources, suffixes: Sequence[str]) -> Iterator[Item]:
 
 
 def read_texts(sources: Sources, reader: TextReader) -> Iterator[Item]:
-    """Items of arguments that are texts, of files and folders, or of standard input (-).
+    """Yield items of arguments that are texts, of files and folders, or of standard input (-).
 
-    A file that cannot be read is an item with an error, or raises WxbError if it is the only one.
+    An unreadable file is an item with an error; if it is the only argument, it raises WxbError.
     """
     for number, (source, path) in enumerate(sources, start=1):
         if source == "-":
@@ -194,7 +195,7 @@ def _text_files(path: Path) -> list[Path]:
 
 
 def predictions(predictor: Any, items: list[Item]) -> Iterator[tuple[Item, Any]]:
-    """Items with predictions, None for errors; if the model rejects one, predicts each alone."""
+    """Yield items with predictions, None for errors. Inputs that a model rejects get an error."""
     try:
         inputs = [item.input for item in items if not item.error]
         outputs = iter(predictor.predict(inputs, caption="predict"))

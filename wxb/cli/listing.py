@@ -135,7 +135,7 @@ def state(facts: Facts) -> str:
     return ", ".join([*missing, *(["stale"] if facts["stale"] else [])])
 
 
-def _experiment_table(members: Mapping[str, Facts]) -> RenderableType:
+def _experiment_table(members: Mapping[str, Facts]) -> RenderableType:  # headline metrics
     keys = dict.fromkeys(key for m in members.values() for key in headline_keys(m["metrics"]))
     return _block_table(
         ["experiment", *(f"{formatting.words(key)} (95%)" for key in keys or ["metric"]), "state"],
@@ -147,7 +147,7 @@ def _experiment_table(members: Mapping[str, Facts]) -> RenderableType:
 
 
 def _block_table(header: Sequence[str], rows: Iterable[tuple[Any, ...]]) -> RenderableType:
-    """A table of blocks, each with its name, facts and further cells; the state is last."""
+    """A table from rows of name, facts and cells: columns of name and description, cells, state."""
     cells = []
     for name, facts, *others in rows:
         description = indent(fill(_description(facts), NAME_WIDTH), "  ")
@@ -182,7 +182,7 @@ def _description(facts: Facts) -> str:
     return f"{facts['origin']}, {facts['objective']}; {facts['corpus']}"
 
 
-def _perplexity_and_size(backbone: Facts) -> str:
+def _perplexity_and_size(backbone: Facts) -> str:  # "–" without metrics
     metrics = backbone["metrics"]
     if not metrics:
         return "–"
@@ -194,7 +194,7 @@ def _labelled_records(corpus: Facts) -> str:
     return ", ".join(f"{name} {count:,}" for name, count in corpus["labelled"].items()) or "–"
 
 
-def _with_interval(metrics: Mapping[str, float], key: str) -> str:
+def _with_interval(metrics: Mapping[str, float], key: str) -> str:  # "–" without the metric
     if not key or key not in metrics:
         return "–"
     return formatting.with_interval(
@@ -212,7 +212,7 @@ def _headline_metrics(lesson: Facts) -> str:
 
 
 def _by_first_stage(changes: Sequence[Mapping[str, str]]) -> list[tuple[str, str]]:
-    """A pair per stage: the changes (`what`, `how`) that it is the first to have, with commas."""
+    """Pairs of a stage and its changes as text; a change is listed at its first stage alone."""
     by_stage: dict[str, list[str]] = {}
     for what, how in dict.fromkeys((change["what"], change["how"]) for change in changes):
         stage = next(c["stage"] for c in changes if (c["what"], c["how"]) == (what, how))

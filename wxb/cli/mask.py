@@ -154,7 +154,7 @@ def _sources(context: typer.Context, option_files: list[Any]) -> list[Source]:
     """The inputs of a text, file, folder or standard input, with output, format and field names.
 
     Files of a folder have the same relative path in the output. Raises typer's usage error for
-    options that no input uses, and if input, output or one of `option_files` is in another one.
+    unused options, a folder without --output, and input, output or `option_files` that overlap.
     """
     options = context.params
     argument, output, format_ = options["source"], options["output"], options["format_"]
@@ -190,7 +190,7 @@ def _sources(context: typer.Context, option_files: list[Any]) -> list[Source]:
 
 
 def _require_separate(written: list[Path], inputs: list[Path]) -> None:
-    """Raise typer's usage error if a file to write is the same as another, or inside it."""
+    """Raise typer's usage error if a path to write equals, contains or is inside another path."""
     own, others = ([path.resolve() for path in paths] for paths in (written, inputs))
     for one, other in (*combinations(own, 2), *product(own, others)):
         if one.is_relative_to(other) or other.is_relative_to(one):

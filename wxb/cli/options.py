@@ -15,8 +15,7 @@ from wxb.project import trained
 AsJson = Annotated[bool, typer.Option("--json", help="as JSON, for other programs")]
 ARGUMENT = "TEXT | FILE | FOLDER | -"
 EMPTY = "found an empty argument (a shell variable that is not set?)"
-# An argument without blanks that has a folder or a suffix. If it is mistyped, it must not become a
-# text that is masked and reported as a success.
+# Without blanks, and with a folder or a suffix. If it is mistyped, it must not be masked as a text.
 LIKE_A_PATH = re.compile(r"~\S*|\S*[/\\]\S*|\S*\.[A-Za-z]\w{0,7}")
 
 
@@ -101,7 +100,10 @@ def usage_error(option: str, fault: str) -> NoReturn:
 
 
 def split_options(arguments: Iterable[str]) -> tuple[list[str], dict[str, str]]:
-    """Inputs, and options by name (`--max-length 9`: `max_length`); `-x` and "" are errors."""
+    """Inputs, and options by name (`--max-length 9`: `max_length`), which all have a value.
+
+    A text with blanks may begin with dashes. Raises typer's usage error for `-x`, "" and no value.
+    """
     inputs: list[str] = []
     options: dict[str, str] = {}
     rest = iter(arguments)
@@ -110,7 +112,6 @@ def split_options(arguments: Iterable[str]) -> tuple[list[str], dict[str, str]]:
             usage_error("INPUT", EMPTY)
         if re.fullmatch(r"-[A-Za-z]", argument):
             usage_error(argument, "no such option")
-        # A text may begin with dashes.
         if not argument.startswith("--") or " " in argument.partition("=")[0]:
             inputs.append(argument)
             continue

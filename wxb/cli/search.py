@@ -119,7 +119,7 @@ def embed(backbone: Any, tokenizer: Any, texts: list[str]) -> Tensor:
 
 
 def encoder_folder(encoder: str) -> Path:
-    """The folder of SENTENCE_ENCODER, a path, a backbone or an experiment. WxbError for others."""
+    """The folder of SENTENCE_ENCODER, a path, a trained backbone or experiment; else WxbError."""
     if encoder == SENTENCE_ENCODER:
         return verified_files(encoder)[0].parent
     if Path(encoder).is_dir():

@@ -102,7 +102,7 @@ def _run(command: list[str], watcher: Watch, console: Console) -> int:
     return process.returncode if process.returncode >= 0 else 128 - process.returncode
 
 
-def _live(console: Console) -> Live:
+def _live(console: Console) -> Live:  # transient; the caller refreshes it
     # DVC imports colorama, which would write a reset at exit into Rich's stdout, as visible text.
     return Live(
         Text("DVC finds out which stages are stale"),
@@ -115,7 +115,7 @@ def _live(console: Console) -> Live:
 
 
 def _states(watcher: Watch) -> Iterator[State]:
-    """The state every second, until all stages are done, IDLE_SECONDS after one ran, or Ctrl-C."""
+    """Yield the state every second, until all are done, IDLE_SECONDS after one ran, or Ctrl-C."""
     last_active = None
     with suppress(KeyboardInterrupt):
         while True:
@@ -149,7 +149,7 @@ def render_state(state: State) -> RenderableType:
 
 
 def _cause(stage: str) -> str:
-    """A failed stage with the last line of its log, which has the reason."""
+    """A failed stage, the last line of its log or else SILENT, and the path of the log."""
     log = paths.log(stage)
     text = log.read_text(encoding="utf-8", errors="replace") if log.exists() else ""
     last = [SILENT, *(line.strip() for line in text.splitlines() if line.strip())][-1]
@@ -157,14 +157,14 @@ def _cause(stage: str) -> str:
 
 
 def status_line(state: State) -> str:
-    """The number of stages by state, and the time since the watch began, in a line."""
+    """The number of stages in each state that has any, and the time since the watch began."""
     by_state = zip(State._fields, state[:4], strict=False)
     counts = ", ".join(f"{len(stages)} {name}" for name, stages in by_state if stages)
     return f"{counts or 'every stage is up to date'}; {duration(state.elapsed)}"
 
 
 def describe_progress(stage: Running) -> str:
-    """Epoch, steps or batches done, and metrics of a running stage."""
+    """The epoch or the name of a step, units done, and metrics of a running stage, as text."""
     if not stage.caption:
         return "no progress reported yet"
     parts = []

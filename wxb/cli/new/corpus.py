@@ -28,8 +28,7 @@ MAX_FILES = 5  # of a message
 MAX_COUNTS = 12  # of one row of the summary
 EXAMPLES = 3  # records in the summary
 MISSING = ("nan", "none", "null", "n/a", "#n/a", "na", "<na>", "-")  # how programs write it
-# The tasks of flags that others have no use for.
-OWN_FLAGS = dict.fromkeys(("tag", "offsets", "repair"), "ner") | {
+OWN_FLAGS = dict.fromkeys(("tag", "offsets", "repair"), "ner") | {  # the only tasks that use a flag
     **dict.fromkeys(("start", "end"), "ner speech"),
     **{"speaker": "speech", "class-per-file": "classification"},
 }
@@ -40,8 +39,8 @@ def new_corpus(
 ) -> tuple[Block, Contents]:
     """The block of a file or folder, and the records that it reads.
 
-    `task`: by default the only one that fits. `flags`: what the user named. Raises FlagError if a
-    flag is lacking or does not fit, and WxbError if nothing is read, or every record is rejected.
+    `task`: by default the only one that fits. `flags`: what the user named. Files named by split
+    set `split`. Raises FlagError for missing or unfit flags, and WxbError if no record is kept.
     """
     flags = dict(flags or {})
     columns, annotator = flags.pop("columns", ""), flags.pop("annotator", None)
@@ -73,7 +72,7 @@ def new_corpus(
 
 
 def _recognize(files: Files, task: str | None, flags: Flags) -> tuple[str, Block]:
-    """The only task that fits files, and their block; else FlagError, or WxbError if unreadable."""
+    """The task that alone fits files, or alone has all flags, and the block; else FlagError."""
     known = recognition.supported_tasks()
     if task is not None and task not in known:
         raise WxbError(f"--task: found {task!r}{choices(task, known)}")
@@ -106,7 +105,6 @@ def _recognize(files: Files, task: str | None, flags: Flags) -> tuple[str, Block
             "Name the task and its fields: --task, --input, --gold (for spans also --start, --end"
             " and --tag); or the columns of a table without a header: --columns text,label"
         )
-    # Tasks that have all flags: --speaker chooses speech.
     with_flags = [n for n in fits if all(n in OWN_FLAGS.get(f, n).split() for f in flags)]
     name, *others = with_flags if len(with_flags) == 1 else [*fits]
     if others:
@@ -149,10 +147,10 @@ def corpus_name(path: Path) -> str:
 
 
 def _with_published_splits(split: Block, folder: Path, files: Sequence[Path]) -> Block:
-    """`split`, changed for files named by split: {"files": all three}, or with test as `further`.
+    """`split`, changed if files or folders are named by split, such as train.csv and test.csv.
 
-    Without training files, or with these alone, `split`. Raises FlagError for training files
-    with validation but no test files, or with unnamed ones, which may repeat their records.
+    All three give {"files": patterns}, train and test add `further`, others change nothing. Raises
+    FlagError for train and valid without test, and for train with files of no split.
     """
     patterns: dict[str, list[str]] = {}
     others = []
@@ -196,8 +194,7 @@ def summary_table(trial: Contents, corpus: Corpus, seed: int) -> RenderableType:
     records, rejects, unread_fields, unread_files = trial
     reading = tasks.get(corpus.task).reading
     rows = [("read", f"{len(records):,} of {len(records) + len(rejects):,} records")]
-    # Records that the stage preprocess would reject are counted apart.
-    unique, duplicates = drop_duplicates(records)
+    unique, duplicates = drop_duplicates(records)  # rejected by preprocess, counted apart
     conflicts = [reject for reject in duplicates if reject.reason == CONFLICT]
     for reason, count in Counter(reject.reason for reject in rejects).most_common():
         example = next(f"{r.origin}: {r.detail}" for r in rejects if r.reason == reason)

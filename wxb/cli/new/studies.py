@@ -23,19 +23,18 @@ from wxb.corpora.reading import Contents
 from wxb.project import profiles
 from wxb.tasks import recognition
 
-# Settings of every experiment; those that its template lacks are empty.
-GROUPS = ("encoding", "model", "tuning", "training", "prediction")
+GROUPS = ("encoding", "model", "tuning", "training", "prediction")  # settings of every experiment
 Content = dict[str, Any]  # of params.yaml
 Grid = Mapping[str, Sequence[Any]]  # values by dotted key, such as training.learning_rate
 
 
 def first_study(task: str, study: str, corpus: str, language: str | None = None) -> Content:
-    """The template of a task's first study: its blocks, and what each experiment is for.
+    """The template of a task's first study: its blocks, and the purpose of each experiment.
 
-    `language` is set where a pretrained model must know it.
-    Keys are `title`; `rows`, with `purpose`, `seconds` and `epochs` of experiments, see
-    `epochs_for`; `advice`, if any; `backbones`; and `experiments`. `seconds` are those of training
-    1,000 records in one thread, for one epoch if it has any. Raises WxbError if the task has none.
+    `language` is that of Whisper's encoding, null if None; other tasks ignore it. Keys are `title`;
+    `rows`, with `purpose`, `seconds` and `epochs` of each experiment; `advice`, if any; `backbones`
+    and `experiments`. `seconds` is the time to train on 1,000 records in one thread, for an epoch
+    if the experiment has any. `epochs_for` reads `epochs`. Raises WxbError without a template.
     """
     if task not in recognition.supported_tasks():
         known = ", ".join(recognition.supported_tasks())
@@ -72,7 +71,7 @@ def read_corpus(name: str, corpus: Corpus) -> Contents | None:
 
 
 def count_training_records(name: str, corpus: Corpus, trial: Contents | None) -> int | None:
-    """Labelled training records by a corpus's profile, else an estimate by `trial`, or None."""
+    """Labelled training records in the corpus's profile, else estimated from `trial`, else None."""
     profile = paths.CLEAN / name / paths.PROFILE
     if profile.is_file():
         return int(read_json(profile)["splits"]["train"]["labelled"])
@@ -195,7 +194,7 @@ def _trains_model(experiment: Mapping[str, Any], backbones: Content) -> bool:
 
 
 def parse_grid(settings: Sequence[str]) -> dict[str, list[Any]]:
-    """Values by key from `KEY=VALUE,VALUE`. Keys may repeat; WxbError for a value that does."""
+    """Values of YAML by key from `KEY=VALUE,VALUE`; keys may repeat, values may not (WxbError)."""
     grid: dict[str, list[Any]] = {}
     for setting in settings:
         key, equals, values = setting.partition("=")
@@ -213,7 +212,7 @@ def parse_grid(settings: Sequence[str]) -> dict[str, list[Any]]:
 def add_sweep(
     content: Content, name: str, like: str, grid: Grid, seeds: Sequence[int], title: str
 ) -> None:
-    """Add a study, and a copy of `like` per combination of values, named `NAME-VALUE-VALUE`."""
+    """Add a study and a copy of `like` per combination, such as `NAME-0_01-8` for 0.01 and 8."""
     copied = content["experiments"][like]
     seed = seeds[0] if len(seeds) == 1 else [*seeds]
     study = {"task": copied["task"], "title": title, "seed": seed, "experiments": []}
