@@ -20,8 +20,7 @@ from wxb.reporting.parts import Charts, Section
 
 Floats = NDArray[np.float64]
 
-# Offsets of attended tokens that have a name.
-OFFSETS = {"before": -1, "itself": 0, "after": 1}
+OFFSETS = {"before": -1, "itself": 0, "after": 1}  # of attended tokens that have a name
 NAMES = (*OFFSETS, "first")
 SUMMARY = (
     "The share of a head's attention to each kind of token. The metrics are the maxima of all"
