@@ -22,7 +22,7 @@ from wxb.metrics.scorer import Scorer
 
 PREDICTIONS, SCORES, SUMS = "predictions.jsonl", "scores.json", "sums.json"
 
-Run = Sequence[Any]  # rows: the test records with the predictions of the model of one seed
+Run = Sequence[Any]  # rows of one seed's model: the test records in one order, with predictions
 
 
 class Evaluation(NamedTuple):
@@ -38,7 +38,7 @@ def evaluate(
     scorer: Scorer,
     runs: Sequence[Run],
     model_metrics: Sequence[Mapping[str, float]] = (),
-    facts: Mapping[str, Any] | None = None,
+    facts: Mapping[str, Any] | None = None,  # of the test set
 ) -> Evaluation:
     """Score the runs of a system; `model_metrics` of each run join the scorer's details."""
     statistics = [scorer.statistics(run) for run in runs]
@@ -61,7 +61,7 @@ def evaluate(
 
 
 def metrics(scorer: Scorer, evaluation: Evaluation) -> dict[str, float]:
-    """The flat metrics of reports/metrics: scores, and the numbers of the details.
+    """The flat metrics of reports/metrics: scores, and those details that are single numbers.
 
     The headline has the interval `_low` to `_high`, and with several runs the deviation `_sd`.
     """
@@ -80,9 +80,8 @@ def compare(
 ) -> dict[str, Any]:
     """Scores of systems and tests of their pairs on `test`, and by further test set as `further`.
 
-    `systems` has the results of each on the same test sets. `baselines` are marked, and in no
-    pair. P values are of the headline, corrected for the pairs of all test sets. Raises WxbError
-    unless all systems were scored on the same records.
+    `systems` has results of each on the same test sets. Baselines are marked, in no pair. P values
+    are of the headline, corrected for pairs of all test sets. Raises WxbError if records differ.
     """
     by_set = {}
     for test_set in next(iter(systems.values())):

@@ -25,8 +25,7 @@ from wxb.metrics import LEVEL, Metric
 Sums = Mapping[str, NDArray[Any]]  # by name: (...), or (..., K) if a statistic has K numbers
 Scores = Callable[[Sums], Mapping[str, NDArray[Any]]]  # (...) by the key of a metric
 
-# Numbers of statistics in memory at once, over groups and seeds: 32 MiB of int64.
-_BLOCK_CELLS = 2**22
+_BLOCK_CELLS = 2**22  # numbers in memory at once, over groups and seeds: 32 MiB of int64
 
 
 class Interval(NamedTuple):

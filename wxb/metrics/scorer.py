@@ -1,8 +1,7 @@
 """The base class of scorers. Each task has one; intervals, tests and tables are the same for all.
 
 A metric is a function of statistics that sum over records, such as three counts for F1, n-gram
-counts for BLEU, edits and lengths for CER: see `metrics.py` of a task. Other numbers and tables are
-`details`.
+counts for BLEU, edits and lengths for CER: see a task's `metrics.py`. Other results are `details`.
 """
 
 from abc import ABC, abstractmethod
