@@ -67,7 +67,11 @@ class Source:
         return WxbError(f"{self.name}: line {line}: {fault}")
 
     def blocks(self) -> Iterator[Block]:
-        """Blocks: a byte order mark or nothing, then texts. WxbError if not UTF-8 in its format."""
+        """Yield a block with the byte order mark or nothing, then blocks with their texts.
+
+        Raises WxbError if a file is not UTF-8 or not in its format and, without a `format` and
+        `by_line`, if it looks like JSON, CSV, HTML or XML.
+        """
         blocks = self._decoded_blocks()
         first = next(blocks, Block("", 1))
         mark = first.content[: first.content.startswith("\ufeff")]
@@ -89,7 +93,7 @@ class Source:
                 texts = [(0, len(text), text)] if text else []
             yield block._replace(texts=texts)
 
-    def _decoded_blocks(self) -> Iterator[Block]:
+    def _decoded_blocks(self) -> Iterator[Block]:  # of whole lines; JSON as one block
         content, line = self.content, 1
         try:
             with content.open("rb") if isinstance(content, Path) else content as file:
@@ -132,7 +136,7 @@ def format_of(path: Path, default: Format | None = None) -> Format | None:
 
 
 def _line_blocks(file: Any, is_live: bool) -> Iterator[bytes]:
-    """Whole lines, maybe none: those that can be read now if `is_live`, else about BLOCK bytes."""
+    """Yield whole lines, or b"": those readable now if `is_live`, else about BLOCK bytes."""
     rest = b""
     while part := file.read1(BLOCK) if is_live else file.read(BLOCK):
         rest += part
@@ -145,7 +149,7 @@ def _line_blocks(file: Any, is_live: bool) -> Iterator[bytes]:
 
 
 def _leaves(tokens: Iterable[re.Match[str]]) -> Iterator[tuple[str, re.Match[str]]]:
-    """Paths of keys, such as `meta.text`, and tokens of the innermost values of JSON."""
+    """Yield paths, such as `meta.text`, and tokens of JSON's scalars, empty lists and objects."""
     path, parents = "", [""]
     for token in tokens:
         if token[2]:
@@ -159,7 +163,7 @@ def _leaves(tokens: Iterable[re.Match[str]]) -> Iterator[tuple[str, re.Match[str
 
 
 def _json_texts(source: Source, block: Block) -> Iterator[tuple[int, int, str]]:
-    """Start, end and text of each string of JSON values, or strings and numbers of named fields.
+    """Yield start, end and text of JSON's string values, or of strings and numbers of named fields.
 
     Raises WxbError for invalid JSON and for a value without a named field. An empty list or null
     may stand instead of a text, or of an object with texts.
@@ -191,7 +195,7 @@ def _json_texts(source: Source, block: Block) -> Iterator[tuple[int, int, str]]:
 
 
 def _csv_blocks(source: Source, blocks: Iterable[Block]) -> Iterator[Block]:
-    """Whole rows (RFC 4180, else WxbError), cells of named columns as texts; sets `delimiter`."""
+    """Yield whole rows (RFC 4180) with named columns as texts, else WxbError; set `delimiter`."""
     header: list[str] = []
     rest = Block("", 1)  # a row without its end
     for block in blocks:
@@ -249,7 +253,7 @@ def rewrite(
 
 @contextmanager
 def _opened(target: Path | None) -> Iterator[IO[bytes]]:
-    """Standard output, or a draft that replaces a file at the end."""
+    """Yield standard output, or a draft that replaces a file at the end; WxbError if unwritable."""
     try:
         if target is None:
             yield sys.stdout.buffer

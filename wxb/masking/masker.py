@@ -92,7 +92,10 @@ class Masker:
                 yield self._edits(text, [span for span in spans if span[2] in self.only])
 
     def _edits(self, text: str, spans: Iterable[Range]) -> list[Edit]:
-        """Edits of denied values and unallowed spans, widened and cut at lines, and `escape`'s."""
+        """Sorted edits of spans, denied values and, with a mapping, of strings like placeholders.
+
+        Allowed spans are skipped, others grow to whole values. Each line of a range is an edit.
+        """
         ranges = [span for span in spans if text[slice(*span[:2])] not in self.allowed]
         ranges += [(*span, DENIED) for span in self.denied.find(text)]
         masked = [  # each line of a range by itself
@@ -109,9 +112,9 @@ class Masker:
         return sorted(edits)
 
     def _cover_whole_values(self, text: str, spans: Iterable[Range]) -> Iterator[Range]:
-        """Disjoint ranges of spans, grown to whole values; skips allowed texts except DENIED ones.
+        """Yield disjoint ranges of spans grown to whole values, except allowed texts unless DENIED.
 
-        Ranges that overlap, or are adjacent and of a type, are one range of the type of the first.
+        Ranges that overlap, or are adjacent and of one type, are merged; the first type stays.
         """
         values = (*find_values(text), *self.mapping.known.find(text))
         parts = [(start, -end, "") for start, end, _ in values]
@@ -127,10 +130,7 @@ class Masker:
 
 
 class Check:
-    """Finds values in clear: those of rules, denied ones, and values masked elsewhere.
-
-    Masked files are kept in a temporary file until `report`.
-    """
+    """Finds values in clear: those of rules, denied ones, and values masked elsewhere."""
 
     def __init__(self, masker: Masker) -> None:
         self.masker, self.values, self.words = masker, CaselessSet(), set[str]()
@@ -138,14 +138,14 @@ class Check:
         self.file = TemporaryFile("w+", encoding="utf-8")  # noqa: SIM115
 
     def _add_values(self, values: Iterable[str]) -> None:
-        """Add values to search for, without short ASCII ones, and their capitalized words."""
+        """Add values, unless short ASCII, to `values`, and their capitalized words to `words`."""
         for value in (v for v in values if len(v) > 2 or not v.isascii()):
             self.values.add(value)
             words = (w for w in WORD.findall(value) if len(w) > 2 and w[0].isupper())
             self.words.update(map(folded, words))
 
     def add(self, source: Source, block: Block, rows: Sequence[list[Edit]]) -> None:
-        """Keep a masked block for `report`, which also searches for the values that it masks."""
+        """Keep a masked block in a file until `report`, which also searches for what it masks."""
         for (_, _, text), row in zip(block.texts, rows, strict=True):
             self._add_values(text[edit.start : edit.end] for edit in row)
         hidden = ([edit._replace(new=HIDDEN) for edit in row] for row in rows)

@@ -1,8 +1,7 @@
 """Numbered placeholders, such as `<EMAIL_1>`, each of which stands for one value.
 
 If a text already contains a string of this form, a placeholder of type LITERAL replaces it, so that
-unmasking restores every text. Other brackets, case, width, blanks and escapes are understood, as
-language models change them.
+unmasking restores every text. It also reads other brackets, case, width, blanks and escapes.
 """
 
 import re
@@ -88,7 +87,7 @@ class Placeholders:
         bare = rf"(?<![^\W_]){label}[\s\\]*[_#-]\s*{_NUMBER}(?![^\W_])"
         self._bare = re.compile(bare, re.IGNORECASE)
 
-    def _add(self, label: str, number: int, value: str) -> str:
+    def _add(self, label: str, number: int, value: str) -> str:  # the placeholder
         placeholder, folded = f"<{label}_{number}>", _label_key(label)
         self._by_value[label, value], self.values[placeholder] = placeholder, value
         self._by_name[folded, number] = value

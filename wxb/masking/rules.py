@@ -24,8 +24,7 @@ def has_iban_checksum(text: str) -> bool:
 
 INVISIBLE = "\u00ad\u200b\u200c\u200d\u2060\ufeff"  # soft hyphens, characters without width
 _MAIL = rf"[\w.+{INVISIBLE}-]"
-# Patterns and checks by kind. Each match begins where no earlier one could, so that the search is
-# linear. Phone numbers have a country code.
+# Patterns and checks by kind. Lookbehinds keep the search linear. Phone numbers begin with +.
 RULES: dict[str, tuple[re.Pattern[str], Callable[[str], bool]]] = {
     "e-mail address": (re.compile(rf"(?<!{_MAIL}){_MAIL}+@[\w-]+(?:\.[\w-]+)+"), bool),
     "card number": (re.compile(r"(?<!\w)\d(?:[ -]?\d){12,18}(?!\w)"), has_card_checksum),
@@ -66,7 +65,7 @@ def folded(word: str) -> str:
 
 
 def find_values(text: str) -> Iterator[tuple[int, int, str]]:
-    """Yield start, end (code points) and kind of the values in a text that RULES find."""
+    """Yield start, end (code points) and kind of values, rule by rule; they may overlap."""
     for kind, (pattern, is_valid) in RULES.items():
         for match in pattern.finditer(text):
             start, end = match.span()
