@@ -32,7 +32,7 @@ NOTES = {
 def overview(
     blocks: Mapping[str, Mapping[str, Facts]], why_unknown: str
 ) -> Iterator[RenderableType]:
-    """The tables of `wxb list`: experiments by study, then lessons, backbones, corpora; notes."""
+    """Yield tables and notes of `wxb list`: experiments by study, lessons, backbones, corpora."""
     for name, study in blocks["studies"].items():
         members = {member: blocks["experiments"][member] for member in study["experiments"]}
         corpus = next(iter(members.values()))["corpus"]
@@ -57,7 +57,7 @@ def overview(
 
 
 def details(name: str, section: str, facts: Facts, why_unknown: str) -> Iterator[RenderableType]:
-    """The parts of `wxb show` for one block of a section, such as corpora, without empty ones."""
+    """Yield the parts of `wxb show` for one block of a section, such as corpora; no empty ones."""
     title = Text(f"{name} ({section}): {_description(facts)}\n", style="bold")
     users = f"\nused by {formatting.listed(facts['users'])}" if facts["users"] else ""
     text = state(facts) + (f" ({why_unknown})" if why_unknown else "") + users
@@ -123,7 +123,7 @@ def metrics_table(title: str, metrics: Mapping[str, float]) -> RenderableType:
 
 
 def state(facts: Facts) -> str:
-    """`running: ...`, not run, missing outputs, stale or both, up to date, or exists if unknown."""
+    """The state as text, such as `no model, stale`, `not run`, or `exists` if stale is unknown."""
     if facts["running"]:
         return f"running: {', '.join(stage.partition('@')[0] for stage in facts['running'])}"
     outputs = {key: facts[key] for key in ("cleaned", *MISSING) if key in facts}

@@ -219,7 +219,7 @@ def sweep(
 
 
 def _edit_params(edit: Callable[[dict[str, Any]], Any], dry_run: bool) -> Params:
-    """Edit params.yaml, or only check the edit; prints what it adds, returns all parameters."""
+    """Edit params.yaml, or only check the edit. Prints what it adds, returns all parameters."""
     before, content = read_yaml(PARAMS), read_yaml(PARAMS)
     edit(content)
     if not dry_run:
