@@ -43,7 +43,7 @@ def report(
     formats: Mapping[str, str] | None = None,
     **settings: Any,
 ) -> None:
-    """Print rows as a Markdown table; write all, with machine and date, to `output` as JSON."""
+    """Print rows as a Markdown table; save rows, settings, machine and date as JSON in `output`."""
     content = {**settings, "rows": rows, "formats": formats or {}}
     sys.stdout.write("".join(f"{line}\n" for line in table(content)))
     if output:
@@ -66,7 +66,7 @@ def table(content: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _cell_text(cell: Any, specification: str | None) -> str:
-    """Format a cell; see the module. Floats have three decimals by default, integers commas."""
+    """Format a cell (see the module) with "−" for minus; by default `.3f`, or `,` for integers."""
     if cell is None:
         return ""
     if isinstance(cell, str):

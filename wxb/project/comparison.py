@@ -55,10 +55,10 @@ class Range(NamedTuple):
 
 
 def ranges(runs: Runs, trainings: int = 1) -> dict[str, dict[str, Range]]:
-    """The ranges of a rerun's scores by metric and experiment; see the module.
+    """The ranges that hold all scores of a rerun with probability LEVEL, by metric and experiment.
 
     `runs` are the known trainings, two or more of each experiment. A score of the rerun is the mean
-    of `trainings` new ones. If all are equal, the range is ± ROUNDING.
+    of `trainings` new ones. Equal known scores have the range ± ROUNDING. See the module.
     """
     spreads = {
         metric: {n: (len(s) - 1, variance(s)) for n, s in members.items() if len({*s}) > 1}
@@ -203,7 +203,10 @@ class Score(NamedTuple):
 
 
 def judged_scores(result: str, before: Results, after: Results) -> Iterator[Score]:
-    """Yield a score for each member and metric (`_compared_keys`), with the range of `before`."""
+    """Yield a score for each member and each metric in `_compared_keys`.
+
+    Its range comes from the seeds of `before`; with one seed, it is the 95% interval in `before`.
+    """
     first, second = before.metrics_by_member(result), after.metrics_by_member(result)
     records = before.records_fingerprint(result), after.records_fingerprint(result)
     has_same_records = all(a == b for a, b in zip(*records, strict=False) if a and b)

@@ -39,7 +39,7 @@ class PlanError(WxbError):
 
 
 def unreadable_error(reason: object) -> PlanError:
-    """The error for a project that DVC cannot read."""
+    """The error for a project that DVC cannot read; without a git repository, it names the cure."""
     text = " ".join(str(reason).split())
     cure = "; run `git init` in it" if text.endswith("is not a git repository") else ""
     return PlanError(f"DVC cannot read this project: {text}{cure}")
@@ -201,7 +201,10 @@ def _changes(step: Step) -> Iterator[Change]:
 
 
 def _steps() -> list[Step]:
-    """All stages in the order of `dvc repro`, with changes: "dvc.yaml" if the command changed."""
+    """All stages in the order of `dvc repro`. Raises WxbError for outputs with bad links.
+
+    A new command is a change of "dvc.yaml". Files in use or yet to be written by `check` are none.
+    """
     from dvc.dependency import ParamsDependency
     from dvc.fs import localfs
     from dvc.repo import Repo
@@ -257,7 +260,7 @@ def _steps() -> list[Step]:
 def _absent_sources(
     changes: Mapping[str, str], products: Collection[str], stage: Any
 ) -> tuple[str, ...]:
-    """The absent inputs in dvc.lock that no stage writes; empty if an output of it changed."""
+    """The absent inputs in dvc.lock that no stage writes; empty if an output of `stage` changed."""
     from dvc.fs import localfs
 
     if any(changes.get(str(out), NOT_IN_CACHE) != NOT_IN_CACHE for out in stage.outs):

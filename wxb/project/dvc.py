@@ -18,7 +18,7 @@ from wxb.runtime.engine import RWLOCK
 
 
 def patch_writes() -> None:
-    """Make DVC write its rwlock and dvc.lock atomically in this process."""
+    """Make DVC write its rwlock and dvc.lock atomically in this process; later calls do nothing."""
     from dvc_objects.fs.local import FsspecLocalFileSystem
 
     open_in_place = FsspecLocalFileSystem.open

@@ -176,11 +176,8 @@ def exclude_runs(consequence: str) -> Iterator[Any]:
             raise unreadable_error(error) from error
 
 
-def run_folder(kind: str) -> "tempfile.TemporaryDirectory[str]":
-    """Create the temporary folder of a Snakemake process, in .snakemake.
-
-    `kind`: `run` makes `exclude_runs` fail until this process ends; `read` is for a dry run.
-    """
+def run_folder(kind: str) -> "tempfile.TemporaryDirectory[str]":  # "run" or, if dry, "read"
+    """Create a temporary folder in .snakemake; one of kind `run` makes `exclude_runs` fail."""
     SNAKEMAKE.mkdir(exist_ok=True)
     return tempfile.TemporaryDirectory(prefix=f"{kind}-{os.getpid()}-", dir=SNAKEMAKE.absolute())
 
@@ -203,13 +200,13 @@ def _pid_and_command(pid: int) -> str:
 
 
 def stage_by_target(stages: Iterable[Stage]) -> dict[str, str]:
-    """The last stage of each study and lesson of a plan, by its name."""
+    """The names of the stages `report@NAME` and `lesson@NAME` of a plan, by NAME."""
     parts = [(stage.name, *stage.name.partition("@")) for stage in stages]
     return {name: stage for stage, verb, _, name in parts if verb in ("report", "lesson")}
 
 
 def write_stamps(stages: Iterable[Stage], folder: Path) -> None:
-    """Write an empty file to `folder` for each stage that is not due; upstream ones are older."""
+    """Write an empty file to `folder` for each stage that is not due, older than those after it."""
     for timestamp, stage in enumerate(stages, start=1):  # Snakemake takes 0 for no date
         if not stage.is_due:
             stamp = folder / stage.name

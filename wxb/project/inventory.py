@@ -68,7 +68,7 @@ class Inventory(NamedTuple):
         }
 
     def _changes_and_settings(self, section: str, name: str) -> Facts:
-        """The facts that `details` adds: changes, users, members, profile, alignment, settings."""
+        """Changes, users, members, profile, alignment, settings and the keys that are defaults."""
         block = getattr(self.params, section)[name]
         corpus = name if section == "corpora" else getattr(block, "corpus", "")
         reasons = self.staleness.reasons(f"{LAST_STAGES[section]}@{name}")

@@ -21,8 +21,8 @@ RESULT_FOLDERS = (paths.METRICS, paths.STUDIES, paths.HEADLINES, paths.SEEDS, pa
 def find_leftovers(params: Params) -> Iterator[Path]:
     """Yield what `wxb clean` removes.
 
-    Outputs of blocks that params.yaml no longer has (results only if git tracks some), unfinished
-    drafts, and checkpoints from which no run would resume. Raises WxbError if git fails.
+    These are outputs of blocks that params.yaml no longer has, unfinished drafts, and checkpoints
+    from which no run would resume. Tracked files are kept, and all results if none is tracked.
     """
     tracked = [Path(file) for file in revisions.tracked("data", "models", "reports")]
     has_results = any(map(_is_result, tracked))
@@ -33,7 +33,7 @@ def find_leftovers(params: Params) -> Iterator[Path]:
 
 
 def _obsolete_outputs(params: Params, tracked: Iterable[Path]) -> Iterator[Path]:
-    """Untracked outputs of blocks not in params.yaml, except paths that it names; and drafts."""
+    """Untracked outputs and pages of blocks not in params.yaml, except paths in it; and drafts."""
     experiments, corpora, backbones = params.experiments, params.corpora, params.backbones
     known: dict[Path, Collection[str]] = {
         paths.RAW: corpora,

@@ -41,7 +41,7 @@ def to_yaml(content: Mapping[str, Any]) -> str:
 
 
 def update(text: str, content: Mapping[str, Any]) -> str:
-    """Change a text so that it parses as `content`; return the new text.
+    """Change a text so that it parses as `content`; new blocks come last in their section.
 
     Comments stay, except those in removed blocks and keys. Raises ParamsError if a value to change
     has anchors, aliases or merged keys.
@@ -69,7 +69,7 @@ def update(text: str, content: Mapping[str, Any]) -> str:
 
 
 def _with_content(lines: Sequence[str], values: Mapping[str, Any]) -> str:
-    """A key's lines with its value in `values`; comments stay. ParamsError for outer aliases."""
+    """A key's lines with its new value; comments stay. ParamsError for aliases to other blocks."""
     margin = lines[0][: len(lines[0]) - len(lines[0].lstrip())]
     try:
         node = _yaml().load("".join(line.removeprefix(margin) for line in lines))
@@ -102,7 +102,7 @@ def _set_content(node: CommentedMap, values: Mapping[str, Any]) -> None:
 
 
 def _node(value: Any, depth: int = 0) -> Any:
-    """A node for params.yaml: flow style for lists and mappings below two, quotes unless PLAIN."""
+    """A YAML node. Lists, and mappings from depth 2, have flow style; text not PLAIN has quotes."""
     if isinstance(value, Mapping):
         node = CommentedMap({_node(key): _node(inner, depth + 1) for key, inner in value.items()})
         if depth > 1:

@@ -30,9 +30,8 @@ def switch(profile: str) -> Switch:
     """Write the demo and a profile over params.yaml; all else, comments included, stays.
 
     Blocks of the demo that the user removed stay removed. Blocks of another profile are removed,
-    unless one of them was changed.
-
-    Raises ParamsError for an unknown profile or invalid result, and PlanError if a run is active.
+    but all of them stay if one was changed. Raises ParamsError for an unknown profile or invalid
+    result, and PlanError if a run is active.
     """
     content, profiles = read_yaml(PARAMS), contents()
     if profile not in profiles:

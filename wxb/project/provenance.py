@@ -53,7 +53,7 @@ def find(study: str, tree: Tree) -> Provenance:
 
 
 def write(params: Params, index: Tree) -> None:
-    """Write reports/provenance.json for all studies in git's index.
+    """Write reports/provenance.json, with an entry for each study in git's index and no other.
 
     An entry of the same table is kept. Another is made if the working tree has the same table with
     the costs of its stages. Raises WxbError for a study that has neither.

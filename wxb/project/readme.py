@@ -46,7 +46,7 @@ def refresh_blocks(text: str) -> str:
 
 
 def _block_text(name: str) -> str:
-    """The text of a block by git's index: of a benchmark of this name, or of TABLES or WRITERS."""
+    """The text of a block from git's index: a benchmark of this name, else by TABLES or WRITERS."""
     index = revisions.index()
     if benchmark := read_json(index, paths.BENCHMARKS / f"{name}.json"):
         made = provenance.sentence(benchmark["made"])
@@ -71,7 +71,7 @@ Study = Mapping[str, Any]  # a table as JSON: reports/studies or reports/seeds
 
 
 def _results(index: Tree) -> Iterator[str]:
-    """Conclusion and `test` table, without baselines, of PRETRAINED, then of the demo's study."""
+    """Conclusions and `test` tables of PRETRAINED and the demo, without baselines; then notes."""
     for study in [_study(PRETRAINED, index), _study("ner", index)]:
         yield f"**{study['title']}** {conclusion(study)}\n"
         systems = {name: study["systems"][name] for name in trained_names(study)}
@@ -80,7 +80,7 @@ def _results(index: Tree) -> Iterator[str]:
 
 
 def _tables(block: str, index: Tree) -> Iterator[str]:
-    """Tables and conclusions of a block's studies in `index`, times of a sole study, origins."""
+    """Tables, conclusions and origins of a block's studies in `index`; times of a sole study."""
     studies = [study for name in TABLES[block] if (study := _study(name, index))]
     for study in studies:
         name, table = study["study"], score_table(study, with_counts=False)
@@ -106,7 +106,7 @@ def _origins(studies: Iterable[Study], index: Tree) -> Iterator[str]:
 
 
 def _curve(curve: str, index: Tree) -> Iterator[str]:
-    """Scores of the studies `<curve>-<number>` by number of texts, the conclusions, and origins."""
+    """A table of F1 by number of texts in the studies of a curve; their conclusions and origins."""
     studies, scores = _curve_scores(curve, index)
     yield f"| labelled texts | {' | '.join(scores)} |\n| ---: |{' ---: |' * len(scores)}"
     for size in studies:
@@ -190,14 +190,14 @@ def _settings_tables() -> Iterator[str]:
 
 
 def _title(name: str) -> str:
-    """The class of a name in the schema, after its task if several tasks have such a class."""
+    """A heading for a class of the schema, after its task if several tasks have such a class."""
     task = re.match("wxb__tasks__([a-z]+)__", name)
     own = name.rpartition("__params__")[2].rpartition("__")[2] if name.startswith("wxb") else name
     return f"{task[1]} {own}" if task else re.sub("_+", " ", own.replace("_Literal", "")).strip()
 
 
 def _allowed_values(schema: Mapping[str, Any]) -> str:
-    """The values that a key may have, by its JSON schema."""
+    """The values that a key may have, as Markdown with links, by its JSON schema."""
     match schema:
         case {"$ref": ref}:
             title = _title(ref.rpartition("/")[2])

@@ -92,17 +92,14 @@ def restore_lockfile() -> Iterator[str]:
 
 
 def refill_cache(repo: Any) -> Iterator[str]:
-    """Put outputs back into DVC's cache from the workspace if their hashes are those of dvc.lock.
-
-    Without this, DVC would run their stages again.
-    """
+    """Put outputs that are as in dvc.lock back into the cache; else DVC would run their stages."""
     restored = [out for stage in repo.index.stages for out in stage.outs if _restore(out)]
     if restored:
         yield f"DVC's cache lacked {counted(len(restored), 'outputs')}; restored from the workspace"
 
 
 def _restore(out: Any) -> bool:
-    """Put an output back into the cache; returns whether it was missing and is there now."""
+    """Restore an output that DVC's cache lacks if it is as in dvc.lock; return whether it did."""
     from dvc_data.hashfile.state import StateNoop
 
     if not (out.use_cache and out.hash_info and out.exists and out.changed_cache()):
@@ -127,7 +124,7 @@ def _is_owner(pid: int, file_time: float) -> bool:
 
 
 def _is_valid(content: bytes) -> bool:
-    """Whether DVC can read this content of dvc.lock."""
+    """Whether DVC can read this content of dvc.lock, with the key `stages` and only MD5 hashes."""
     from dvc.exceptions import DvcException
     from dvc.schema import COMPILED_LOCKFILE_SCHEMA
     from dvc.utils.serialize import parse_yaml

@@ -47,7 +47,7 @@ Tree = WorkingTree | GitTree
 
 
 def read_json(tree: Tree, path: PurePath) -> dict[str, Any]:
-    """The content of a JSON file of a tree; empty if it does not exist.
+    """The content of a JSON file of a tree; {} if the file does not exist or is empty.
 
     Raises WxbError for a file that is not JSON, such as one with the marks of a merge conflict.
     """
@@ -118,7 +118,7 @@ def _git_output(*arguments: str) -> bytes:
     return process.stdout
 
 
-def _git(*arguments: str) -> subprocess.CompletedProcess[bytes]:
+def _git(*arguments: str) -> subprocess.CompletedProcess[bytes]:  # with any exit code
     try:
         return subprocess.run(["git", *arguments], capture_output=True, check=False)
     except FileNotFoundError:

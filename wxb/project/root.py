@@ -18,7 +18,7 @@ MARKER = re.compile(rb"^<{7} ", re.MULTILINE)  # of git, around both sides of a 
 
 
 def find_root() -> Path | None:
-    """The nearest folder upward with a params.yaml, `Path()` if it is this one; None without."""
+    """The nearest folder upward with params.yaml, `Path()` if it is this one; None without one."""
     cwd = Path.cwd()
     for folder in (cwd, *cwd.parents):
         if (folder / PARAMS).is_file():
@@ -38,7 +38,7 @@ def require_own_code() -> None:
 
 
 def require_no_braces_or_conflicts() -> None:
-    """Raise WxbError for a folder with braces, and for files or results with a merge conflict."""
+    """Raise WxbError if the project's path has braces, or a file of MERGED has a merge conflict."""
     if {*"{}"} & {*str(Path.cwd())}:
         raise WxbError(f"{Path.cwd()}: DVC and Snakemake cannot read paths with braces; move it")
     files = [file for path in MERGED for file in (path, *sorted(path.rglob("*.*")))]

@@ -144,7 +144,7 @@ def _copy_settings(model: Path, draft: Path, **changes: object) -> None:
 
 
 def _require_new(folder: Path) -> None:
-    """Raise WxbError if a folder exists, or is in a folder of the pipeline."""
+    """Raise WxbError if a folder exists, or is below `models`, `reports` or `data`."""
     if folder.exists():
         raise WxbError(f"{folder} already exists; name a new folder")
     for owned in (paths.MODELS, paths.REPORTS, paths.DATA):

@@ -104,7 +104,7 @@ def _params() -> Params | None:
 
 
 def _validate(form: type[Prediction], values: Mapping[str, Any]) -> Prediction:
-    """Validate settings; absent ones have their defaults. Raises WxbError with all faults."""
+    """Validate settings, which may be text; absent ones get defaults. WxbError lists all faults."""
     try:
         return form.model_validate(values, strict=False)
     except ValidationError as error:
@@ -116,7 +116,7 @@ def _validate(form: type[Prediction], values: Mapping[str, Any]) -> Prediction:
 
 
 def find(experiment: str | Path) -> Path:
-    """The folder of a trained experiment, first by name, then as a path; errors as in `load`."""
+    """The folder of a trained experiment. A str is a name, or else a path. Errors as in `load`."""
     folder, root = Path(experiment), find_root()
     own = None  # comes first: a folder of the same name may be an older copy
     if root and isinstance(experiment, str) and len(folder.parts) == 1:

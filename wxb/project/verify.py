@@ -69,7 +69,7 @@ def verify(repair: bool = False) -> tuple[int, list[Fault]]:
     `repair` restores outputs from a copy with the right hash: in the workspace, the cache, or
     git's index. Without a copy it removes the cache object and links to it, or sets the time of the
     file, so that DVC runs the stage again. It writes no source and removes no other file. Raises
-    PlanError if a run is active, or if DVC cannot read the project.
+    WxbError for outputs below a linked folder, and PlanError if a run is active or DVC fails.
     """
     with engines.exclude_runs("nothing was verified") as repo:
         if repo is None:
@@ -104,7 +104,7 @@ class _Verification:
                 self.copies.setdefault(str(tree.oid), tree.as_bytes())
 
     def faults(self) -> Iterator[Fault]:
-        """Yield each fault; if `repairs`, after its repair. Sources are not repaired."""
+        """Yield each fault, after any repair. Sources and unexpected files stay as they are."""
         for oid, path in self.objects.items():
             if self._hash(path) != oid.removesuffix(DIRECTORY):
                 yield self._repair("altered", path, oid)
@@ -121,7 +121,10 @@ class _Verification:
                     yield Fault("altered", _relative(path), SOURCE * self.repairs)
 
     def _check_output(self, out: Any) -> Iterator[Fault]:
-        """Yield the faults of an output that is here or in the cache; if `repairs`, repair each."""
+        """Yield the faults of an output that is here or in the cache, after any repair.
+
+        An object that the cache lacks is a fault, too. Unexpected files are listed and kept.
+        """
         path, oid = Path(out.fs_path), str(out.hash_info.value)
         if not os.path.lexists(path) and oid not in self.objects:
             return
@@ -189,7 +192,7 @@ class _Verification:
         tree.digest()
         return tree
 
-    def _hash(self, path: Path) -> str:
+    def _hash(self, path: Path) -> str:  # MD5, as DVC computes it; each file is read once
         from dvc_data.hashfile.hash import file_md5
 
         if path not in self.hashes:
@@ -198,7 +201,7 @@ class _Verification:
 
 
 def _index_content(path: Path, oid: str) -> bytes | None:
-    """The content of a file in git's index, if it has this hash."""
+    """The content of a file in git's index if its MD5 is `oid`, else None."""
     name = str(_relative(path))
     content = (revisions.index().read(name) if revisions.tracked(name) else None) or b""
     return content if hashlib.md5(content, usedforsecurity=False).hexdigest() == oid else None

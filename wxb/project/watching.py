@@ -86,10 +86,7 @@ class Watch:
         )
 
     def _update_plan(self, version: tuple[int, int]) -> None:
-        """Update the due stages from DVC; if it cannot read them, keep the old ones.
-
-        Raises WxbError if there are no old ones.
-        """
+        """Update the due stages, or keep the old ones if DVC fails; WxbError if there are none."""
         try:
             stages = _upstream_of_page(self.name, engines.plan())
             self.order = [stage.name for stage in stages]
@@ -121,7 +118,7 @@ def _upstream_of_page(name: str | None, stages: Sequence[engines.Stage]) -> list
 
 
 def _progress(stage: str, params: Params) -> Running:
-    """The progress that a running stage last wrote; without progress if it has written none."""
+    """The progress that the process of a stage last wrote; only the stage if it wrote none."""
     try:
         pid = int((locks.LOCKS / f"{stage}.lock").read_text(encoding="utf-8"))
         note = json.loads((progress.PROGRESS_FOLDER / f"{stage}.json").read_text(encoding="utf-8"))
