@@ -14,7 +14,7 @@ LOCKS = Path(".wxb/locks")  # one file for each running stage, with the PID of i
 
 @contextmanager
 def hold(stage: str) -> Iterator[None]:
-    """Wait until no other process runs the stage, and hold its lock file.
+    """Wait until no other process runs the stage, then hold its lock file and write the PID to it.
 
     The system releases the lock when the process ends, even if it is killed. Child processes do not
     inherit it. Prints a line if it has to wait; Ctrl-C then exits with 130.
@@ -38,10 +38,7 @@ def hold(stage: str) -> Iterator[None]:
 
 
 def running_stages() -> dict[str, psutil.Process]:
-    """The processes that run stages of this project now, by stage.
-
-    The locks themselves are not acquired: a stage that starts meanwhile would wait.
-    """
+    """The processes that run stages of this project now, by stage; acquires no locks."""
     running = {}
     for path in sorted(LOCKS.glob("*.lock")):
         verb, _, name = path.stem.partition("@")

@@ -30,7 +30,7 @@ def exit_during_imports() -> None:
 
 
 def raise_interrupts() -> None:
-    """Make Ctrl-C raise KeyboardInterrupt and SIGTERM raise Terminated."""
+    """Make SIGTERM raise Terminated, and Ctrl-C KeyboardInterrupt unless it has another handler."""
     signal.signal(signal.SIGTERM, _raise_terminated)
     restore_keyboard_interrupt()
 
