@@ -12,7 +12,7 @@ from wxb.runtime.command import run
 
 
 def main(params: Params, name: str) -> None:
-    """Write the training targets and counts of lost gold. Raises WxbError if `valid` loses all."""
+    """Write targets and counts of gold by split, and labels. WxbError if `valid` loses all gold."""
     experiment = params.block("experiments", name)
     task = tasks.get(experiment.task)
     corpus, features = paths.CLEAN / experiment.corpus, paths.FEATURES / name

@@ -11,7 +11,10 @@ from wxb.runtime.command import run
 
 
 def main(params: Params, name: str) -> None:
-    """Write JSON, CSV and Markdown of listed systems. WxbError if test sets or seeds differ."""
+    """Write the comparison of the study `name` as JSON, CSV and Markdown.
+
+    Prints and skips unlisted experiments. Raises WxbError if test sets or seeds differ.
+    """
     study = params.block("studies", name)
     predictions = paths.PREDICTIONS / name
     if unlisted := sorted({p.name for p in predictions.iterdir()}.difference(study.experiments)):

@@ -11,7 +11,7 @@ from wxb.training import checkpoints, processes
 
 
 def main(params: Params, name: str) -> None:
-    """Write the model (or only tokenizer), metrics and curves of the backbone `name`; resumes."""
+    """Write a backbone (or only its tokenizer), metrics and curves; a killed run resumes."""
     backbone = params.block("backbones", name)
     corpus, tokens = paths.CLEAN / backbone.corpus, paths.TOKENIZERS / name
     metrics, curves = paths.metrics(paths.PRETRAIN, name), paths.TRAINING / paths.PRETRAIN / name

@@ -10,7 +10,7 @@ from wxb.runtime.command import run
 
 
 def main(params: Params, name: str) -> None:
-    """Write the encoded inputs of the experiment `name`."""
+    """Write the model inputs of the experiment `name` for the labelled records of each split."""
     experiment = params.block("experiments", name)
     task, corpus = tasks.get(experiment.task), paths.CLEAN / experiment.corpus
     tokenizer = SavedTokenizer(paths.TOKENIZERS / experiment.backbone)

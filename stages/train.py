@@ -16,7 +16,7 @@ from wxb.training.curves import write_curves
 
 
 def main(params: Params, name: str) -> None:
-    """Write a calibrated model and curves for each seed, the same if untrained, and a tokenizer."""
+    """Write a calibrated model and curves for each seed (copies if untrained), and a tokenizer."""
     experiment = params.block("experiments", name)
     study = params.studies[experiment.study]
     backbone, corpus = paths.MODELS / experiment.backbone, paths.CLEAN / experiment.corpus
