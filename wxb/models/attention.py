@@ -1,8 +1,7 @@
 """Scaled dot-product and multi-head attention (Vaswani et al. 2017).
 
 A mask is boolean, True for keys that a query may attend to, and broadcasts to the scores
-(B, h, T, S). A query that may attend to no key gets zeros in the weights, the output and the
-gradient.
+(B, h, T, S). A query that may attend to no key gets weights of 0, a context of 0 and no gradient.
 """
 
 import numpy as np
@@ -34,13 +33,13 @@ BYTES = 8  # in one random int64
 class Dropout(nn.Dropout):
     """Dropout (Srivastava et al. 2014) with cheap random numbers on a CPU.
 
-    Same as `nn.Dropout` on a GPU. On a CPU, one random byte decides on each value, so the
-    probability is `p` rounded to a multiple of 1 / 256. `nn.Dropout` draws a whole number for each
-    value, which takes a quarter of the time of training a small Transformer.
+    Same as `nn.Dropout` on a GPU. On a CPU, one random byte decides on each value, so `p` is
+    rounded to a multiple of 1 / 256, unless that is 0 or 1. `nn.Dropout` draws a whole number for
+    each value, which takes a quarter of the time of training a small Transformer.
     """
 
     def forward(self, inputs: Tensor) -> Tensor:
-        """Zero random inputs and scale up the rest, if training. CPUs round `p` to 1/256."""
+        """Zero random inputs and scale up the rest, if training. On a CPU, `p` is rounded."""
         threshold = round(self.p * 256)
         if not self.training or inputs.device.type != "cpu" or not 0 < threshold < 256:
             return super().forward(inputs)

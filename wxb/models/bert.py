@@ -36,7 +36,7 @@ class Config:
     def from_hf(cls, config: Any) -> Self:
         """The shape of a `transformers.BertConfig`.
 
-        Raises ValueError for unsupported settings, such as decoders and relative positions.
+        Raises ValueError for unsupported settings, such as relative positions or an untied head.
         """
         return configuration.from_hf(
             cls,
@@ -195,7 +195,7 @@ class BertModel(nn.Module):
 
     def forward(
         self,
-        input_ids: Tensor | None = None,  # (B, T)
+        input_ids: Tensor | None = None,  # (B, T), padded on the right, as positions count from 0
         attention_mask: Tensor | None = None,  # (B, T), 1 = token, 0 = padding; None: no padding
         token_type_ids: Tensor | None = None,  # (B, T), the segment of each token; None: all 0
         inputs_embeds: Tensor | None = None,  # (B, T, C), instead of `input_ids`

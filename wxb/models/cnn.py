@@ -58,7 +58,7 @@ class CNN(nn.Module):
         pixels: Tensor,  # (B, C, H, W)
         labels: Tensor | None = None,  # (B,)
     ) -> dict[str, Tensor]:
-        """Logits (B, K), and the cross-entropy if labels are given."""
+        """The `logits` (B, K) and, if labels are given, the mean cross-entropy as `loss`."""
         x = pixels
         for convolution in self.convolutions:
             x = F.max_pool2d(convolution(x).relu(), 2)  # (B, width, H / 2, W / 2)

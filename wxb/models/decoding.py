@@ -49,7 +49,8 @@ def greedy_search(
     """Continue the first tokens of each row (B, T) with the most likely token at each step.
 
     Returns only the new tokens, with log probabilities. A row ends with any of `eos`, and is then
-    padded, or is truncated at `max_new_tokens`.
+    padded, or is truncated at `max_new_tokens`. Rows that have ended leave the batch: `step` gets
+    the tokens of the others, and their state from `reorder`.
     """
     ends = torch.tensor(eos, dtype=torch.long, device=tokens.device)
     rows = torch.arange(len(tokens), device=tokens.device)  # (R,), those that have not ended
@@ -86,7 +87,8 @@ def beam_search(
     A finished sequence takes one of the `beams` places (Sutskever et al. 2014, section 3.2). The
     score is the sum of log probabilities / length ** length_penalty (Wu et al. 2016, section 7,
     without its constant); the end token counts. One beam finds the sequence of `greedy_search`.
-    Returns only the new tokens, and fewer sequences if no more exist; impossible ones score -inf.
+    After the prompt, `step` gets the B · K sequences, also those that have ended. Returns only the
+    new tokens, and fewer sequences if no more exist; impossible ones score -inf.
     """
     ends = torch.tensor(eos, dtype=torch.long, device=tokens.device)
     row = torch.arange(len(tokens), device=tokens.device)[:, None]  # (B, 1)
@@ -182,10 +184,11 @@ class DecoderState(NamedTuple):
 
 
 def decoder_step(forward: Callable[..., Any]) -> Step[DecoderState]:
-    """Make a step function: it calls `forward` with ids, mask, positions, cache as in transformers.
+    """Make a step function that calls `forward` with the arguments of a decoder of transformers.
 
-    The cache is the `past_key_values` of its output, or the `cache_params` of a recurrent model if
-    they can be reordered. If the output has neither, every step reads all tokens again.
+    Prompts are padded on the left. The cache is the `past_key_values` of the output, or the
+    `cache_params` of a recurrent model if they can be reordered; with these, later steps pass no
+    mask. If the output has neither, every step reads all tokens again.
     """
     name = "past_key_values"
 
@@ -210,9 +213,10 @@ def decoder_step(forward: Callable[..., Any]) -> Step[DecoderState]:
 
 
 def decoder_forward(model: Callable[..., Any], encoded: Any, **options: Any) -> Callable[..., Any]:
-    """Make a `forward` for `decoder_step` that returns the output of a transformers model.
+    """Make a `forward` for `decoder_step` that calls an encoder-decoder model of transformers.
 
-    Each call passes `encoded` and `options`, inputs as `decoder_*`. Only the cache is reordered.
+    It passes `encoded`, `options`, the cache, and other inputs under names that begin with
+    `decoder_`. `encoded` is not reordered, so the model must cache its keys and values.
     """
 
     def forward(past_key_values: Any, **inputs: Tensor) -> Any:

@@ -150,7 +150,7 @@ class GPT2Model(nn.Module):
         self,
         input_ids: Tensor,  # (B, T)
         *,
-        attention_mask: Tensor | None = None,  # (B, S), 1 = token, 0 = padding
+        attention_mask: Tensor | None = None,  # (B, S), 1 = token, 0 = padding; None: no padding
         position_ids: Tensor | None = None,  # (B, T); None: S - T, S - T + 1, ...
         past_key_values: Cache | None = None,
         use_cache: bool = True,

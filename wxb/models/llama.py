@@ -206,7 +206,7 @@ class LlamaModel(nn.Module):
         self,
         input_ids: Tensor | None = None,  # (B, T)
         *,
-        attention_mask: Tensor | None = None,  # (B, S), 1 = token, 0 = padding
+        attention_mask: Tensor | None = None,  # (B, S), 1 = token, 0 = padding; None: no padding
         position_ids: Tensor | None = None,  # (B, T); None: S - T, S - T + 1, ...
         past_key_values: Cache | None = None,
         inputs_embeds: Tensor | None = None,  # (B, T, C), instead of `input_ids`

@@ -100,7 +100,7 @@ class LSTMClassifier(nn.Module):
         attention_mask: Tensor,  # (B, T), 1 where there is a token
         labels: Tensor | None = None,  # (B,)
     ) -> dict[str, Tensor]:
-        """Logits (B, K), and the cross-entropy if labels are given."""
+        """The `logits` (B, K) and, if labels are given, the mean cross-entropy as `loss`."""
         embedded = self.dropout(self.embedding(input_ids))  # (B, T, C)
         _, ends = run_bidirectional(self.lstm, embedded, attention_mask.bool())  # (B, 2 * H)
         logits = self.classifier(self.dropout(ends))

@@ -39,10 +39,7 @@ class MLP:
         return values
 
     def backward(self, values: Sequence[Floats], y: Classes) -> list[Layer]:
-        """The gradients of the loss with respect to W and b of every layer.
-
-        `values` are the output of `forward`, y (N,) the gold classes.
-        """
+        """Gradients of the mean loss with respect to each W and b; `forward` returned `values`."""
         logits = values[-1]
         # Of softmax and cross-entropy together: predicted minus true probabilities.
         gradient = softmax(logits)  # (N, K)

@@ -41,8 +41,8 @@ class RNN(nn.Module):
     def forward(self, inputs: Tensor, mask: Tensor | None = None) -> tuple[Tensor, Tensor]:
         """Outputs (B, T, D * H) of the last layer and final states (S, L * D, B, H) of all layers.
 
-        `inputs` are (B, T, C), `mask` is (B, T); D is the number of directions, L of layers, S of
-        vectors of a cell's state. Outputs are 0 for padding. There is no dropout.
+        `inputs` are (B, T, C), `mask` is (B, T), or None without padding. D is the number of
+        directions, L of layers, S of vectors of a cell's state. There is no dropout.
         """
         if mask is None:
             mask = torch.ones(inputs.shape[:2], dtype=torch.bool, device=inputs.device)

@@ -82,10 +82,7 @@ class Seq2Seq(nn.Module):
         self.output = nn.Linear(3 * hidden, config.target_size)
 
     def encode(self, input_ids: Tensor, attention_mask: Tensor) -> State:
-        """Encode source ids with their mask (B, S): the state before the first target token.
-
-        Rows are padded on the right.
-        """
+        """Encode sources (B, S), padded on the right: the state before the first target token."""
         mask = attention_mask.bool()
         embedded = self.dropout(self.source_embedding(input_ids))  # (B, S, E)
         source, final = run_bidirectional(self.encoder, embedded, mask)  # (B, S, 2 * H), (B, 2 * H)
@@ -141,7 +138,7 @@ class Seq2Seq(nn.Module):
         teacher_forcing: float = 1.0,
         generator: torch.Generator | None = None,
     ) -> dict[str, Tensor]:
-        """Loss over the labels without padding, and logits (B, T, V).
+        """The `loss`, a mean over labels without padding, and the `logits` (B, T, V).
 
         With the probability `teacher_forcing`, the decoder reads the previous label, else its own
         most likely token. This is drawn for every token from `generator`, on the CPU.
@@ -169,10 +166,7 @@ class Seq2Seq(nn.Module):
         return self._cross_entropy(self.output(hidden), labels[counted])
 
     def hidden(self, input_ids: Tensor, attention_mask: Tensor, labels: Tensor) -> Tensor:
-        """Hidden states and contexts (B, T, 3 * H) from which the logits of labels are computed.
-
-        The labels (B, T) are those of `loss`, with teacher forcing.
-        """
+        """Inputs (B, T, 3 * H) of the output layer for labels (B, T), with teacher forcing."""
         state = self.encode(input_ids, attention_mask)
         outputs = []
         for embedded in self.target_embedding(self._shift_right(labels)).unbind(dim=1):  # (B, E)

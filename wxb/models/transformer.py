@@ -194,12 +194,9 @@ class Transformer(nn.Module):
         source: Tensor,  # (B, S, C)
         target: Tensor,  # (B, T, C)
         source_mask: Tensor,  # (B, S), 1 where there is a token
-        target_mask: Tensor | None = None,  # (B, T)
+        target_mask: Tensor | None = None,  # (B, T); padding on the right needs none
     ) -> Tensor:
-        """Hidden states of the target tokens (B, T, C), with causal attention.
-
-        Padding after the target needs no mask, as no token attends to later ones.
-        """
+        """Hidden states of the target tokens (B, T, C), with causal attention."""
         length = target.shape[1]
         mask = masks.decoder(target_mask, length, length, target.device)
         return self.decoder(target, self.encode(source, source_mask), mask)[0]
@@ -226,7 +223,7 @@ class Translator(nn.Module):
         self.register_buffer("positions", table, persistent=False)
 
     def embed(self, embedding: nn.Embedding, ids: Tensor, first: int = 0) -> Tensor:
-        """Scaled embeddings of ids (B, T) plus position encodings, which begin at `first`."""
+        """Scaled embeddings of ids (B, T) plus position encodings from `first` on, with dropout."""
         scaled = embedding(ids) * self.config.width**0.5  # (B, T, C)
         return self.dropout(scaled + self.positions[first : first + ids.shape[1]])
 

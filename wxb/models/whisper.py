@@ -213,12 +213,12 @@ class WhisperDecoder(nn.Module):
         input_ids: Tensor,  # (B, T)
         *,
         encoder_hidden_states: Tensor,  # (B, F, C)
-        attention_mask: Tensor | None = None,  # (B, S), 1 = token, 0 = padding
+        attention_mask: Tensor | None = None,  # (B, S), 1 = token, 0 = padding; None: no padding
         position_ids: Tensor | None = None,  # (B, T); None: S - T, S - T + 1, ...
         past_key_values: Cache | None = None,
         use_cache: bool = True,
     ) -> tuple[Tensor, Cache | None]:
-        """Hidden states of T tokens after the cached ones; cache: texts of layers, then audio."""
+        """Hidden states of T tokens after the cached ones, and the cache as in `Seq2SeqOutput`."""
         length, device = input_ids.shape[1], input_ids.device
         cached = past_key_values[0][0].shape[2] if past_key_values else 0
         if position_ids is None:
