@@ -120,7 +120,7 @@ class MaskedPairs(Stream):
     def _mask(
         self, plain: NDArray[np.int64], rng: np.random.Generator
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Ids, of which 15% are selected and most of these masked or replaced, and their labels."""
+        """Select 15% of the ids, at least one, and mask or replace most: new ids, and labels."""
         candidates = np.flatnonzero((plain != self.cls) & (plain != self.sep))
         count = max(1, round(SELECTED * len(candidates)))
         selected = rng.permutation(candidates)[:count]
@@ -166,7 +166,7 @@ class Objective(nn.Module):
         token_type_ids: Tensor | None = None,  # (B, T), of MLM + NSP
         next_sentence_label: Tensor | None = None,  # (B,), 0 = b follows a, 1 = it does not
     ) -> dict[str, Tensor]:
-        """The loss, `logits` (N, V) and `labels` (N,), and for NSP the logits `pairs` (B, 2)."""
+        """The `loss`, `logits` (N, V) and `labels` (N,), and for NSP the logits `pairs` (B, 2)."""
         if next_sentence_label is None:
             labels = F.pad(labels[:, 1:], (0, 1), value=IGNORED)  # each token predicts the next
         segments = {} if token_type_ids is None else {"token_type_ids": token_type_ids}
@@ -186,7 +186,7 @@ class Objective(nn.Module):
 def measure(
     model: PreTrainedModel, items: Stream, *, pad: int, batch_size: int
 ) -> dict[str, float]:  # the model stays in evaluation mode
-    """Held-out `loss` (nats a token, without NSP), `perplexity`, `accuracy`, any `nsp_accuracy`."""
+    """Held-out `loss` of tokens in nats, `perplexity`, `accuracy`, and for NSP `nsp_accuracy`."""
     objective = Objective(model).eval()
     nll, hits, tokens, pairs_right, pairs = 0.0, 0, 0, 0, 0
     everything = [items[index] for index in range(len(items))]
@@ -222,8 +222,8 @@ def pretrain(
 
     `corpus` is the folder of clean texts; training resumes from the folder `checkpoints`. Returns
     metrics on VALID_DOCUMENTS at most, `parameters` without heads and `trainable_parameters` with
-    them. Without `pretraining` settings, writes the initial model. If several processes train
-    together, only the first writes, and the others return {}.
+    them. Without `pretraining` settings, writes the initial model, and returns no metrics and 0
+    `trainable_parameters`. If several processes train, only the first writes; others return {}.
     """
     tokenizer, settings = load(tokenizer_folder), backbone.pretraining
     set_seed(seed)

@@ -34,8 +34,9 @@ def count() -> int:
 def launch(processes: int) -> Iterator[None]:
     """Start the command of this process again, so that `processes` of them train together.
 
-    At the end, this process waits for the others. If one fails, it kills them all and exits with 1,
-    without cleanup. Starts none if WORLD_SIZE is set; WxbError if it differs from `processes`.
+    At the end, this process waits for the others, or kills them after an error. If another fails,
+    this one prints a message, kills all and exits with 1, without cleanup. Starts none if
+    WORLD_SIZE is set. Raises WxbError if it differs from `processes`.
     """
     if "WORLD_SIZE" in os.environ and count() != processes:
         raise WxbError(

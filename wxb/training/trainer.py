@@ -50,18 +50,18 @@ def fit(
     compute_metrics: Callable[[EvalPrediction], dict[str, float]] | None = None,
     summarize: Callable[[Any, Any], Any] | None = None,
 ) -> list[dict[str, float]]:
-    """Train a model in place; print and return its history, one row for each logged step.
+    """Train a model in place; print and return its history, a row for each log or evaluation.
 
-    `train` and `valid` are items, or datasets with a length. `collate` makes a batch of items,
-    whose columns `targets` are not inputs. `summarize(logits, labels)` reduces a validation batch
-    to the predictions that `compute_metrics` needs. With a `metric`, of which the highest value is
-    the best (the lowest of `loss`), it ends with the best checkpoint; `Training` may stop early.
+    A row has `step`, `epoch`, and values such as `loss` or `valid_loss`. `train` and `valid` are
+    items, or datasets with a length. `collate` makes a batch of items, whose columns `targets` are
+    labels. `summarize(logits, labels)` reduces a validation batch to the predictions that
+    `compute_metrics` needs. With a `metric`, of which the highest value is the best (the lowest of
+    `loss`), it ends with the best checkpoint; `Training` may stop early.
 
     Training resumes from the last complete one of `checkpoints`, a folder. A model without
     trainable weights is only evaluated. If several processes train together, each calls this and
-    ends with the same model.
-    Raises WxbError if all updates are warm-up, if the training diverges, or if it ends without the
-    best checkpoint.
+    ends with the same model. Raises WxbError if the only update is warm-up, if the training
+    diverges, or if it ends without the best checkpoint.
     """
     on_gpu = torch.cuda.is_available()
     if processes.count() > 1 and not on_gpu and not torch.distributed.is_initialized():
@@ -175,7 +175,7 @@ class _Trainer(Trainer):
     """A Trainer with checkpoints of trainable weights only, with the hashes of their files."""
 
     def _get_train_sampler(self, train_dataset: Any = None) -> Any:
-        """The Trainer's sampler; if it groups by length, the length of label sequences is first."""
+        """The Trainer's sampler. If it groups by length, that of label sequences counts first."""
         sampler = super()._get_train_sampler(train_dataset)
         items: Any = self.train_dataset if train_dataset is None else train_dataset
         if isinstance(sampler, LengthGroupedSampler) and np.ndim(items[0].get("labels", 0)):
@@ -294,7 +294,7 @@ class _Parts(Sampler[list[int]]):
 
 
 class _ProgressCallback(transformers.TrainerCallback):
-    """Prints progress and logs, logs before a checkpoint, raises WxbError if training diverges."""
+    """Prints progress and logs, sets `updates` of a model, raises WxbError if training diverges."""
 
     def __init__(self, caption: str, metric: str | None) -> None:
         self.caption, self.shown = caption, {"loss", f"valid_{metric}"}
@@ -323,6 +323,7 @@ class _ProgressCallback(transformers.TrainerCallback):
     def on_log(
         self, args: Any, state: TrainerState, control: Any, logs: Any = None, **_: Any
     ) -> None:
+        """Print the metrics; raise WxbError for a loss or gradient norm that is not finite."""
         row: dict[str, float] = dict(logs or {})
         metrics = _metrics_row(row)
         listed = ", ".join(f"{key} {value:.4g}" for key, value in metrics.items())

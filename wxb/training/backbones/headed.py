@@ -71,7 +71,7 @@ class Headed(tuning.BackboneModel):
             save_file(module.state_dict(), folder / f"{name}.safetensors")
 
     def load_heads(self, folder: Path) -> None:
-        """Load what `save_heads` wrote. Raises WxbError for missing, unexpected or NaN weights."""
+        """Load what `save_heads` wrote. Raises WxbError for missing, unknown or non-finite ones."""
         for name, module in self._heads():
             file = folder / f"{name}.safetensors"
             pretrained.load_weights(module, pretrained.read_weights(file), file)
