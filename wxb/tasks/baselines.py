@@ -48,9 +48,9 @@ class Baseline(Predictor):
         return vectorizer, vectorizer.fit_transform(self.model["texts"])
 
     def nearest(self, texts: Sequence[str], caption: str) -> list[tuple[Any, float] | None]:
-        """The gold of the nearest training text of each text, and the cosine of both texts.
+        """The gold of each text's nearest training text, and their cosine; shows progress.
 
-        Of several the first, by rounded cosines; None if it has no training word. Shows progress.
+        None for a text without any training word. If rounded cosines are equal, the first counts.
         """
         (vectorizer, known), gold = self._index, self.model["gold"]
         results: list[tuple[Any, float] | None] = []

@@ -32,7 +32,7 @@ def json_line(content: Mapping[str, Any]) -> str:
 
 
 def _csv(records: Records) -> Iterator[str]:
-    """Yield all CSV rows as one string, under the first record's fields; lists, objects as JSON."""
+    """Yield a CSV table as one string. All records have the first one's fields; lists are JSON."""
     writer = csv.writer(table := io.StringIO())
     for values in chain(records[:1], (record.values() for record in records)):
         writer.writerow(
@@ -77,7 +77,8 @@ def export(params: Params, name: str, split: str, format_: str | None, output: P
 def load_records(params: Params, name: str, split: str) -> Records:
     """The labelled records of a corpus's split, or an experiment's test records with predictions.
 
-    `name` must be that of one of them. Raises WxbError for an unknown split or absent output.
+    A corpus's records have `id`, `input`, `language` and `gold`. An experiment has only the split
+    `test`. Raises WxbError for other splits and for absent output, but does not check `name`.
     """
     from wxb.corpora import clean  # slow: imports pyarrow
     from wxb.metrics import TEST, evaluation

@@ -160,7 +160,7 @@ class Predictor(ABC):
         return str(getattr(prediction, "text", prediction))
 
     def outputs(self, items: Items, *, caption: str) -> list[dict[str, NDArray[Any]]]:
-        """Outputs of a network for each item, as float32 by name, with padding; shows progress."""
+        """Float32 outputs of a network for each item, padded as in its batch; shows progress."""
         import torch
 
         lengths = [len(item["input_ids"]) for item in items]
@@ -342,7 +342,7 @@ class Network(Method):
         return max_text_tokens(self.tokenizer, self.experiment.encoding.max_length)
 
     def items(self, features: Path, targets: Path, records: Iterable[Record]) -> Any:
-        """The `input_ids` and `labels` (index or number) of each record; reads no `records`."""
+        """Truncated `input_ids` and `labels` (index or number) by record; reads no `records`."""
         settings = self.experiment.encoding.model_dump(include={*LENGTHS})
         items = inputs(read_encoded(features), self.tokenizer, **settings)
         labels = read_columns(targets, ["labels"])[0]["labels"]
@@ -426,7 +426,7 @@ class HeadMethod(Network):
     HEAD: ClassVar[Callable[..., Any]]
 
     def model(self, backbone: Path) -> Any:
-        """The backbone with a random head."""
+        """The backbone, adapted by the experiment's `tuning`, with a random head."""
         from wxb.training.backbones.headed import WithHead
 
         head = partial(self.HEAD, len(self.labels), **self.experiment.model.model_dump())
@@ -447,7 +447,7 @@ class FittedMethod(Method):
         return label_targets(self, chunks)
 
     def items(self, features: Path, targets: Path, records: Iterable[Record]) -> Any:
-        """Each text with the index of its label, or its number."""
+        """Each text of `records` with its label of `targets`: an index or IGNORED, or a number."""
         columns, _ = read_columns(targets, ["labels"])
         texts = (record.input for record in records)
         return [*zip(texts, columns["labels"].tolist(), strict=True)]
@@ -455,7 +455,7 @@ class FittedMethod(Method):
     def train(
         self, backbone: Path, train: Any, valid: Any, *, seed: int, checkpoints: Path, caption: str
     ) -> tuple[Any, History]:
-        """The model and history that `fit` returns."""
+        """The model and history that `fit` returns; `backbone` and `checkpoints` are not used."""
         splits = {"train": train, "valid": valid}
         texts = {split: [text for text, _ in items] for split, items in splits.items()}
         labels = {split: np.array([label for _, label in items]) for split, items in splits.items()}

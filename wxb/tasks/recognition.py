@@ -151,7 +151,10 @@ class FieldNames(Section):
     def corpus_block(
         self, rows: Sequence[Row], flags: Flags, columns: Sequence[str] = ()
     ) -> Block | None:  # None if the records lack fields of every form
-        """`fields` (None: unused), `split`, `columns` if any; FlagError if several fields fit."""
+        """A block of `fields` (None: unused), `split` and any `columns`; an id has unique values.
+
+        Raises FlagError as `_split` does, and if several fields fit a key of the form.
+        """
         known = self._candidates(rows, flags)
         form = next((form for form in self.forms if all(known.get(key) for key in form)), None)
         if form is None:
@@ -172,7 +175,7 @@ class FieldNames(Section):
         return {**content, "fields": fields, "split": self._split(rows, fields, flags)}
 
     def _candidates(self, rows: Sequence[Row], flags: Flags) -> dict[str, list[str]]:
-        """Fields that fit by key: of a flag, of a known name, or if a key has none, of `pair`."""
+        """Fields that fit by key: of a flag or known names; two of `pair` if a key has none."""
         keys = {"input": self.input, "gold": self.gold}
         flags = {keys.get(flag, flag): name for flag, name in flags.items()}
         names = _other_fields(rows, flags)
@@ -189,7 +192,7 @@ class FieldNames(Section):
         return known
 
     def _split(self, rows: Sequence[Row], fields: Block, flags: Flags) -> Block:
-        """The value of `split`: shares of records, which stay together by a field, if any.
+        """The value of `split`: SHARES, and `by`, a field or None, unless `groups` is empty.
 
         Without --group, raises FlagError for published splits, several groups or blank ones.
         """
@@ -243,7 +246,7 @@ def template(task: str) -> str:
 
 
 def only(flag: str, names: Sequence[Any], hint: str = "") -> Any:
-    """The only one of `names`, which are not empty. Raises FlagError for several: name one."""
+    """The only one of `names`. Raises FlagError with `hint` for several, IndexError for none."""
     if len(names) > 1:
         raise FlagError(f"--{flag}: found {' and '.join(map(_repr, names))}; choose one{hint}")
     return names[0]
@@ -266,7 +269,7 @@ def fields_of(rows: Sequence[Row]) -> list[str]:
 
 
 def values(rows: Sequence[Row], name: str) -> list[Any]:
-    """The values of a field that are not empty."""
+    """The values of a field except None, empty texts and empty lists."""
     return [row[name] for row in rows if row.get(name) not in (None, "", [])]
 
 
@@ -299,7 +302,7 @@ def _fits(key: str, values: Sequence[Any]) -> bool:
 
 
 def escaped(text: str, width: int = 200) -> str:
-    """A text on one line, truncated, with unprintable characters as escapes."""
+    """A text on one line, truncated to `width`, with unprintable characters as escapes."""
     text = "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text[: 2 * width])
     return text if len(text) <= width else f"{text[: width - 3]}..."
 
