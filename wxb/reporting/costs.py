@@ -21,7 +21,7 @@ def experiment_stages(params: Params, name: str) -> list[str]:
 
 
 def cost_table(params: Params, systems: Mapping[str, Any], costs: Costs) -> Table:
-    """A row for each experiment: size, backbone, the time of each stage, peak memory and speed.
+    """A row for each experiment: trained parameters, backbone, time by stage, peak memory, speed.
 
     The total needs all stages. A cell without a measurement is "–"; empty columns are left out.
     """

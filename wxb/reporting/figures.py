@@ -61,7 +61,8 @@ class Line(NamedTuple):
 def forest(metric: Metric, scores: Scores, colours: Mapping[str, Chip]) -> go.Figure:
     """Forest plot of scores and intervals: a row by name of `colours`, a marker by test set.
 
-    The first row is on top. Scores far below the best are arrows, only for the first test set.
+    The first row is on top. Unless lower is better, scores far below the best are arrows for the
+    first test set, and are left out for others.
     """
     figure = _empty_figure(height=FRAME + ROW * len(colours))
     start = None if metric.lower_is_better else _axis_start(scores)
@@ -171,9 +172,9 @@ def matrix(
     rows: Sequence[str],
     columns: Sequence[str],
     *,
-    names: tuple[str, str],
+    names: tuple[str, str],  # titles of the axes, rows first
 ) -> go.Figure:
-    """Heatmap of values (R, C) by row and column, which may repeat; `names` are titles of axes."""
+    """Heatmap of values (R, C) by the names of rows and columns, which may repeat."""
     below = LETTER * min(25, max(map(len, columns))) + 50
     figure = _empty_figure(height=below + LABEL * len(rows))
     figure.add_heatmap(

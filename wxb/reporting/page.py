@@ -45,7 +45,7 @@ def assemble(study: Study, task: Page) -> str:
 
 
 def _results(study: Study, task: Page, sentences: Sequence[str]) -> Section:
-    """Chart, ranking, notes and `sentences`; folded the task, differences, and how to run."""
+    """The chart, ranking, notes and `sentences`; in folds, the task, differences and commands."""
     comparison, sets = study.comparison, pairs.test_sets(study.comparison)
     metric = pairs.headline(comparison)
     scores = {name: pairs.headline_scores(results) for name, results in sets.items()}
@@ -140,7 +140,7 @@ def downloads_and_docs(study: Study) -> Markup:
 
 
 def _difference_blocks(comparison: Mapping[str, Any]) -> list[Block]:
-    """What significant means, all differences on `test`, and folded those on other test sets."""
+    """What significant means, all differences on `test`, and in folds those on other test sets."""
     tests = counted(pairs.number_of_tests(comparison), "pairs")
     return [
         "Differences of the row over the column; positive: the row is better. Coloured: significant"
@@ -205,7 +205,7 @@ def _cost(study: Study) -> Section:
 
 
 def _training(study: Study, task: Page) -> Section:
-    """Validation scores by update; folded losses of experiments and backbones, on a log scale."""
+    """Validation scores by update; in a fold, losses of experiments and backbones on a log axis."""
     scores = pairs.metrics(study.comparison)
     titles = {f"valid_{key}": metric.title for key, metric in scores.items()}
     keys = {key for curves in study.curves.values() for key in curves if key.startswith("valid_")}
@@ -243,7 +243,7 @@ def published(study: Study) -> list[Section]:
 
 
 def _reproduction(study: Study) -> list[Block]:
-    """The data, score, seeds and commands of a study, and folded the settings that differ."""
+    """The data, score, seeds and commands of a study; in a fold, the settings that differ."""
     comparison, params = study.comparison, study.params
     names = pairs.trained_names(comparison)
     differing = differing_settings(params, names)

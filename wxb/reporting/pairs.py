@@ -139,7 +139,7 @@ def conclusion(comparison: Mapping[str, Any]) -> str:
 
 
 def conclusions(comparison: Mapping[str, Any]) -> list[str]:
-    """The sentences of a conclusion: on the study's `question`, on leaders, and on the baseline.
+    """One to three sentences: on the study's `question`, on leaders, and on the best baseline.
 
     Names are in the study's order, as differences that are not significant rank nothing.
     """

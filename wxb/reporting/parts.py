@@ -108,7 +108,8 @@ def by_category(
     """A table with a row for each category of a detail, such as `by_type`, most frequent first.
 
     `count` and `score` are keys of a category, which all systems have. A sentence before it counts
-    the rows in which each system scores highest. Categories with a `count` of 0 are left out.
+    the rows in which each system scores highest. Skips categories with a `count` of 0, and
+    returns no blocks without others.
     """
     first = next(iter(systems.values()))[detail]
     counts = {name: row[count] for name, row in first.items() if row[count]}

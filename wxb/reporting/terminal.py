@@ -27,7 +27,7 @@ def show_json(content: object) -> None:
 def table(
     header: Sequence[str], rows: Iterable[Row], *, title: str = "", numeric: bool = False
 ) -> RenderableType:
-    """A table; under a header, the first column is not wrapped; `numeric` others align right."""
+    """A Rich table. Under a header, column 1 does not wrap; `numeric` aligns the others right."""
     part = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
     if not header:
         part = Table(box=None, show_header=False, pad_edge=False)
