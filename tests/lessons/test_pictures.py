@@ -37,6 +37,7 @@ def test_a_folder_names_its_classes(tmp_path):
     draw(tmp_path / "red/a.png", (255, 0, 0))
     draw(tmp_path / "blue/b.JPG", (0, 0, 255))
     draw(tmp_path / "blue/c.png", 51, mode="L")
+    (tmp_path / "blue/._c.png").touch()  # as macOS writes beside each file
     (tmp_path / "blue/notes.txt").write_text("no picture")
     images = folder(tmp_path)
     assert images.classes == ["blue", "red"]

@@ -70,7 +70,7 @@ def folder(path: Path) -> Images:
 
     Raises WxbError for fewer than two classes, and for an unreadable picture or another size.
     """
-    files = sorted(file for file in path.glob("*/*") if file.suffix.lower() in SUFFIXES)
+    files = sorted(file for file in path.glob("[!.]*/[!.]*") if file.suffix.lower() in SUFFIXES)
     classes = sorted({file.parent.name for file in files})
     if len(classes) < 2:
         raise WxbError(
