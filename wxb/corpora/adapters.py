@@ -28,11 +28,11 @@ LANGUAGE = re.compile(r"[a-z]{2,3}([_-][A-Za-z]{2,4})?")  # a code such as en or
 
 
 def adapt(content: Any, annotator: str | None = None) -> Any:
-    """A record, or spaCy's pair, with the fields of readers; unchanged if it is of no known tool.
+    """Convert a tool's record, or spaCy's pair, to plain fields; return any other unchanged.
 
-    Raises RecordError for several classes, spans in several texts, a yes or no to one span, and
-    annotations that differ (all, or those of `annotator`) or are all by others. Errors such as
-    TypeError mean that a record is not as its tool writes it.
+    If `annotator` is given, annotations by others do not count. Raises RecordError for several
+    classes, spans in several texts, an answer to a single span, and annotations that differ or are
+    all by others. Errors such as TypeError mean that a record is not as its tool writes it.
     """
     match content:
         case [str(text), Mapping() as labels]:  # spaCy's `[text, {"entities": ..., "cats": ...}]`
@@ -47,15 +47,16 @@ def adapt(content: Any, annotator: str | None = None) -> Any:
 
 
 def annotator_of(record: Content) -> str | None:
-    """Who labelled a record; None if unknown."""
+    """The annotator, as text, in the first field of ANNOTATOR that is set; None if none is."""
     return next((str(record[key]) for key in ANNOTATOR if record.get(key) is not None), None)
 
 
 def _label_studio(record: Content, annotator: str | None) -> Content:
-    """A task as its `data` with id, spans, class and text areas of annotations; others as is.
+    """Convert a task to its `data` with id, spans, class, controls and text areas, if it is one.
 
-    Uses annotations that are not cancelled, by `annotator` if named, and `ground_truth` if one is.
-    Spans and class are None without any. Raises RecordError if they differ or all are by others.
+    Skips cancelled annotations, those by others than `annotator` if that is given, and, if one is
+    `ground_truth`, those that are not. If none is left, spans and class are None. Raises
+    RecordError if annotations differ, choose several classes, or are all by others.
     """
     data, annotations = record.get("data"), record.get("annotations")
     if not (isinstance(data, Mapping) and isinstance(annotations, list)):
@@ -82,7 +83,10 @@ def _label_studio(record: Content, annotator: str | None) -> Content:
 
 
 def _label_studio_result(annotation: Content) -> tuple[list[Content], list[Any], dict[str, str]]:
-    """Spans, pairs (control, class), text areas by name; RecordError for spans of several texts."""
+    """The spans, pairs of control and class, and text areas by name of an annotation.
+
+    Raises RecordError for spans of several texts, and for a span with several labels.
+    """
     regions = annotation.get("result") or []
     marked = [region for region in regions if _is_labelled_span(region.get("value"))]
     mentions = [_with_label(region["value"]) for region in marked]
@@ -105,7 +109,7 @@ def _annotator_id(annotation: Content) -> str:
 
 
 def _label_studio_min(record: Content) -> Content:
-    """JSON-MIN or CSV with parsed cells, all spans, and a class per control; others as is."""
+    """Parse the cells of JSON-MIN or CSV, add all `spans`, and replace choices by their class."""
     if not record.keys() >= MIN_KEYS:
         return record
     record = {key: parse_json_cell(value) for key, value in record.items()}
@@ -119,9 +123,9 @@ def _label_studio_min(record: Content) -> Content:
 
 
 def _prodigy(record: Content) -> Content:
-    """The chosen option as the class; rejected or ignored texts get spans and class None.
+    """Set the class to the chosen option; spans and class of rejected or ignored texts are None.
 
-    An `answer` of ignore is None, too. Raises RecordError for a yes or no to one span of a text.
+    An ignored `answer` becomes None. Raises RecordError for two options or an answer to one span.
     """
     if record.get("_is_binary") and record.get("spans"):
         raise RecordError("answer to one span", "list all of a text by `ner.silver-to-gold`")
@@ -134,7 +138,7 @@ def _prodigy(record: Content) -> Content:
 
 
 def _doccano(record: Content) -> Content:
-    """Lists of triples as spans, and the class listed in `label` or `labels`, if without tokens."""
+    """Convert triples to spans, and the class list of a text without tokens to its only class."""
     lists = [record.get(key) for key in ("label", "labels")]
     names = next((v for v in lists if _is_list_of(v, lambda name: isinstance(name, str))), None)
     if names is None and record.get("labels") == []:
@@ -146,7 +150,7 @@ def _doccano(record: Content) -> Content:
 
 
 def _datasets_spans(record: Content) -> Content:
-    """The spans that `datasets` stores as an object of equally long lists, as a list of spans."""
+    """Convert the spans of `datasets`, objects of equally long lists, to lists of objects."""
     lists = {key: value for key, value in record.items() if _is_object_of_span_columns(value)}
     for key, value in lists.items():
         rows = zip(*value.values(), strict=True)
@@ -155,7 +159,7 @@ def _datasets_spans(record: Content) -> Content:
 
 
 def _spacy_cats(record: Content) -> Content:
-    """The category with the highest score as the class, None if 0; RecordError if several tie."""
+    """Set the class to the category of the highest score, None if 0. RecordError if several tie."""
     cats = record.get("cats")
     if not isinstance(cats, Mapping):
         return record
@@ -164,7 +168,7 @@ def _spacy_cats(record: Content) -> Content:
 
 
 def _opus(record: Content) -> Content:
-    """The two texts of `translation` as fields, by the codes of their languages."""
+    """Replace `translation` by its two texts as fields named after their language codes."""
     pair = record.get("translation")
     if not isinstance(pair, Mapping) or len(pair) != 2:
         return record
@@ -174,7 +178,7 @@ def _opus(record: Content) -> Content:
 
 
 def _sharegpt(record: Content) -> Content:
-    """Turns with a `role` and `content` as in OpenAI's messages; the list keeps its field."""
+    """Add the `role` and `content` of OpenAI's messages to the turns in any list of them."""
 
     def message(turn: Content) -> Content:
         return {**turn, "role": ROLES.get(turn["from"], turn["from"]), "content": turn["value"]}
@@ -201,12 +205,12 @@ def _is_list_of(value: Any, test: Callable[[Any], bool]) -> bool:
     return isinstance(value, list) and bool(value) and all(map(test, value))
 
 
-def _begins_with_triple(mention: Any) -> bool:
+def _begins_with_triple(mention: Any) -> bool:  # two integers and a text
     is_list = isinstance(mention, list | tuple) and len(mention) >= 3
     return is_list and type(mention[0]) is type(mention[1]) is int and isinstance(mention[2], str)
 
 
-def _is_object_of_span_columns(value: Any) -> bool:
+def _is_object_of_span_columns(value: Any) -> bool:  # equal lists, one with "start" in its key
     if not isinstance(value, Mapping) or not any("start" in key for key in value):
         return False
     lengths = {len(each) if isinstance(each, list) else None for each in value.values()}
@@ -222,7 +226,7 @@ def _with_label(mention: Content) -> Content:
 
 
 def parse_json_cell(value: Any) -> Any:
-    """The object, or list that begins with one, in a JSON text; other values as they are."""
+    """Parse the JSON of an object or of a list that begins with one; return others unchanged."""
     if isinstance(value, str) and re.match(r"\s*(\[\s*)?\{", value):
         with suppress(ValueError):
             return json.loads(value)

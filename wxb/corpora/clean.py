@@ -49,7 +49,10 @@ def test_set_facts(folder: Path) -> dict[str, dict[str, Any]]:
 
 
 def warnings(profile: Mapping[str, Any]) -> list[str]:
-    """Warnings of unusual rejects, unread fields, no checkable answer, word edges below 95%."""
+    """Warnings, a line each, about unusual rejects, unread fields and the split `test`.
+
+    Those of `test` report that no answer can be checked, or under 95% of span ends at word edges.
+    """
     raw, edges = profile["records"]["raw"], profile["splits"]["test"].get("at_word_edges", 1)
     rejects = [(reason, n) for reason, n in profile["rejects"].items() if reason not in USUAL]
     lines = [f"{n:,} of {raw:,} records rejected: {reason}" for reason, n in rejects]
@@ -61,7 +64,7 @@ def warnings(profile: Mapping[str, Any]) -> list[str]:
 
 
 def write(path: Path, records: Iterable[Record], labelling: Labelling) -> None:
-    """Write records to a Parquet file, in chunks, as Arrow needs a tenth of Python's memory."""
+    """Write the COLUMNS and the gold of records to Parquet; other attributes are not saved."""
     schema = pa.schema({**COLUMNS, "gold": labelling.stored})
     remaining, tables = iter(records), [schema.empty_table()]
     while chunk := [*islice(remaining, CHUNK)]:
@@ -81,10 +84,7 @@ def read_labelled(path: Path, labelling: Labelling) -> Iterator[Record]:
 
 
 def read_labelled_chunks(path: Path, labelling: Labelling, caption: str) -> Iterator[list[Record]]:
-    """Yield what `read_labelled` does in chunks, to save memory; prints how many chunks are read.
-
-    A chunk has the labelled ones of up to CHUNK records, maybe none.
-    """
+    """Yield the labelled ones of each CHUNK records as a list, maybe empty; prints progress."""
     total = -(-pq.read_metadata(path).num_rows // CHUNK)
     for chunk in track(_chunks(path, labelling), caption, total, unit="chunk"):
         yield [record for record in chunk if record.gold is not None]
@@ -102,8 +102,8 @@ def _chunks(path: Path, labelling: Labelling) -> Iterator[list[Record]]:
 def texts(path: Path, column_name: Literal["input", "gold"]) -> list[str]:
     """The inputs or the gold texts of all records of a Parquet file, in order.
 
-    A record may have no or several gold texts. If gold has fields, these are the values of `text`.
-    Raises WxbError if gold is not text.
+    Gold texts are those of `text` if gold has fields. There may be none or several per record, so
+    they are not aligned with records. Raises WxbError if gold is not text.
     """
     with pq.ParquetFile(path) as file:  # `pq.read_table` would import pandas, which takes a second
         column = file.read(columns=[column_name])[column_name].drop_null()

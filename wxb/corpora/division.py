@@ -27,7 +27,8 @@ def divide(
     first `split.max_records`. Else `max_records` are drawn by the seed, as a file may list one
     class after the other, and divided without stratification: records of a group, or with texts
     that differ only in digits and case, stay in one set. Test sets that files define keep their
-    duplicates, as published scores do; other records are rejected if they repeat one of those.
+    duplicates, as published scores do. Other records are rejected if they repeat one of those, and
+    training records of files if they repeat a validation record.
     """
     members = defaultdict[str | None, list[Record]](list)
     for record in records:
@@ -157,7 +158,7 @@ def drop_duplicates(
 def limit_records(
     records: list[Record], limit: int | None, seed: int | None = None
 ) -> tuple[list[Record], list[Reject]]:
-    """The first `limit` records, or as many by a hash of seed and input, in order; and rejects."""
+    """Keep the first `limit` records or, with a seed, a sample in their order; None keeps all."""
     shuffled = records
     if seed is not None:
         shuffled = sorted(records, key=lambda record: _shuffle_key(seed, record.input))
@@ -170,9 +171,8 @@ def _divide_by_share(records: Sequence[Record], split: Split, seed: int) -> Spli
     """Divide records by the shares of `split`, so that splits share no group and no wording.
 
     Further test sets come first, by whole values of a field, then test, then valid. Units of
-    records that must stay together are shuffled by a hash of seed and name, so neither the order of
-    the file nor other records change the order. In this order, a split takes each unit of
-    which at least half fits in its share; train gets the rest.
+    records that must stay together are sorted by a hash of seed and name. In this order, a split
+    takes each unit of which at least half fits in its share; train gets the rest.
     """
     held_out = enumerate(split.held_out_fields.items())
     steps: list[tuple[str, float, Callable[[Record], str]]] = [

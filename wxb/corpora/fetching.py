@@ -16,8 +16,7 @@ from wxb.corpora import web
 def fetch(corpus: Corpus, folder: Path, *, seed: int, caption: str) -> None:
     """Copy, download or generate the raw files of a corpus into an empty folder.
 
-    Raises WxbError if `path` does not exist or cannot be copied, or if a download or the call of
-    its generator fails.
+    Raises WxbError if `path` does not exist, even for a download, or if any of these fails.
     """
     path = Path(corpus.path)
     if not path.exists():
@@ -42,7 +41,8 @@ def fetch(corpus: Corpus, folder: Path, *, seed: int, caption: str) -> None:
 def _generate(path: str, settings: Generate, folder: Path, *, seed: int, caption: str) -> None:
     """Write the records of `generate` in the Python module at `path` to records.jsonl.
 
-    A generator that also writes files, such as recordings, has a parameter `folder`.
+    A generator that also writes files, such as recordings, has a parameter `folder`. Raises
+    WxbError if the module or the call is wrong, and for a ValueError while records are drawn.
     """
     total = settings.labelled + settings.unlabelled
     arguments = {**settings.model_dump(), "seed": seed}

@@ -55,11 +55,9 @@ def raw_records(
     """Yield the records of a file, or RecordErrors; its suffix names the format, else JSON.
 
     Cells of CSV are text, except in `json_column`, which has JSON or Python literals. The delimiter
-    and encoding of CSV are detected; `repaired` names a legacy encoding. `columns` are the names of
-    the columns of tables without a header, and of lines with tabs in other files.
-    Records of annotation tools are converted by `adapt`, with the labels of `annotator` if they
-    have several; numbers of classes become their names.
-
+    and encoding of CSV are detected; `repaired` names a legacy encoding. With `columns`, the names
+    of its columns, any file is a table without a header. Records of annotation tools are converted
+    by `adapt`, with the labels of `annotator` if given. Numbers of classes become their names.
     Raises WxbError if the file is empty, not in its format, or in an unsupported encoding: JSON
     must be UTF-8, CSV may also be in one of `layout.LEGACY`.
     """
@@ -75,6 +73,7 @@ def raw_records(
 
 
 def _unadapted(file: Path, json_column: str | None, columns: Sequence[str] | None) -> Iterator[Raw]:
+    """The raw records by the format of the suffix, else JSON; a table if `columns` are given."""
     if columns or file.suffix.lower() in TABLES:
         return _table(file, json_column, columns)
     match file.suffix.lower():
@@ -89,10 +88,10 @@ def _unadapted(file: Path, json_column: str | None, columns: Sequence[str] | Non
 
 
 def _json(file: Path) -> Iterator[Raw]:
-    """The items of a list, alone or under one name; objects by id; lines; or a single object.
+    """Yield the items of a list, alone or under one name, objects by id, lines, or one object.
 
-    Objects by id get an `id` if they have none. A list of messages under a name is a part of a
-    single object. Raises WxbError for other JSON.
+    Objects by id are two or more, and get an `id` if they have none. A list of messages under a
+    name is a part of a single object. Raises WxbError for other JSON.
     """
     text = decode(file)
     records = _json_or_error(text)
@@ -128,10 +127,11 @@ def _jsonl(file: Path) -> Iterator[Raw]:
 
 
 def _table(file: Path, json_column: str | None, columns: Sequence[str] | None) -> Iterator[Raw]:
-    """The rows of a table, RecordErrors for broken ones; `columns` names those without a header.
+    """Yield the rows of a table, with a RecordError for a broken row or a repeated header.
 
-    In tables with tabs or bars, quotation marks are text if `columns` are given or if not all
-    enclose cells. Raises WxbError for two columns of a name, or for a header despite `columns`.
+    A table has a header unless `columns` are given. In tables with tabs or bars, quotation marks
+    are text if `columns` are given or if not all enclose cells. Raises WxbError for two columns of
+    a name, or for a header despite `columns`.
     """
     text, legacy = decode_legacy(file, LEGACY if file.suffix.lower() in TABLES else ())
     repaired = (f"read as {legacy}",) if legacy else ()
@@ -184,7 +184,7 @@ def _header(file: Path, rows: Iterator[Row]) -> list[str]:
 
 
 def _rows_in_cells(lines: Sequence[str], delimiter: str, width: int) -> list[list[str]]:
-    """The cells of each line of one quoted row; empty unless each line looks like a row itself."""
+    """The cells of the lines of one row; empty if it has one line, or one that is unlike a row."""
     if len(lines) == 1 or not all(line.count(delimiter) == width - 1 > 0 for line in lines):
         return []
     return [line.strip("\r\n").split(delimiter) for line in lines]
@@ -228,7 +228,7 @@ def _detect_delimiter(text: str) -> str:
 def _is_quoted(text: str, delimiter: str) -> bool:
     """Whether each mark that opens a cell has one that closes it; other cells may have marks.
 
-    Cells with line ends have no delimiter, as a mark that opens a text would enclose other rows.
+    False if a cell has a line end and a delimiter: its mark opens a text and encloses other rows.
     """
     try:
         rows = csv.reader(_lines(text), delimiter=delimiter, strict=True)
@@ -238,7 +238,7 @@ def _is_quoted(text: str, delimiter: str) -> bool:
 
 
 def _batch_rows(file: Path, read_batches: Callable[[], Iterable[pa.RecordBatch]]) -> Iterator[Raw]:
-    """The rows of a file in batches. Raises WxbError if the file is damaged."""
+    """Yield the rows of a file that is read in batches. Raises WxbError if it is damaged."""
     try:
         rows = (row for batch in read_batches() for row in batch.to_pylist())
         for index, content in enumerate(rows, start=1):
@@ -249,7 +249,7 @@ def _batch_rows(file: Path, read_batches: Callable[[], Iterable[pa.RecordBatch]]
 
 
 def _json_or_error(text: str) -> Any:
-    """The value of a JSON text, maybe NaN; a RecordError if it is not JSON or repeats a key."""
+    """Parse JSON, also NaN; a RecordError replaces broken JSON or an object that repeats a key."""
     try:
         return json.loads(text, object_pairs_hook=_object_or_error)
     except (ValueError, RecursionError) as error:  # also for long numbers and deep nesting
@@ -257,7 +257,7 @@ def _json_or_error(text: str) -> Any:
 
 
 def _object_or_error(pairs: list[tuple[str, Any]]) -> Any:
-    """The object of these keys and values; a RecordError if it, or an object in it, repeats one."""
+    """An object with these keys and values; a RecordError if a key repeats, here or further in."""
     content = dict(pairs)
     if len(content) < len(pairs):
         key = next(key for key, count in Counter(key for key, _ in pairs).items() if count > 1)
@@ -267,7 +267,7 @@ def _object_or_error(pairs: list[tuple[str, Any]]) -> Any:
 
 
 def _with_parsed_cell(row: dict[str, Any], column: str | None) -> Any:
-    """Parse a cell, JSON or a Python literal, in place (empty: None); the row, or a RecordError."""
+    """Parse JSON or a Python literal in a cell, None if empty; the row, changed, or RecordError."""
     if column in row:
         cell = row[column] or "null"
         row[column] = _json_or_error(cell)
@@ -318,7 +318,7 @@ def _names_for_numbers(content: Any, names: Names) -> Any:
 
 
 def _with_names(value: Any, names: Sequence[str]) -> Any:
-    """Name of a class number, also in text or a list; None for -1; names and others as they are."""
+    """Replace class numbers, also in text or lists, by names, -1 by None; keep names and others."""
     if isinstance(value, list):
         return [_with_names(item, names) for item in value]
     if value in names or not CLASS_NUMBER.fullmatch(str(value)) or int(value) >= len(names):
@@ -327,7 +327,7 @@ def _with_names(value: Any, names: Sequence[str]) -> Any:
 
 
 def _names_by_field(content: Any) -> Names:
-    """The names, maybe none, of each field in the features of a data set or its first subset."""
+    """Class names by field, empty for some, in the features of a data set or its first subset."""
     while isinstance(content, Mapping) and content:
         features = content.get("features")
         features = features if features and isinstance(features, Mapping) else content

@@ -44,8 +44,8 @@ REFUSED: dict[str | bytes, str] = {
 def data_files(folder: Path, corpus: Corpus) -> list[Path]:
     """The files with records in a raw folder and its subfolders, sorted by path.
 
-    Skips hidden files and folders. With `fields`, files are those of `has_records`; else those of
-    `corpus.reads`, without descriptions if files are not texts. Raises WxbError if there is none.
+    Skips hidden files and folders. If the format is `fields`, lists files of `has_records`, else of
+    `corpus.reads`, without descriptions unless each file is a text. Raises WxbError without any.
     """
     paths = sorted(path for path in folder.rglob("*") if path.is_file())
     files = [path for path in paths if "/." not in f"/{path.relative_to(folder).as_posix()}"]
@@ -75,7 +75,7 @@ def is_description(file: Path) -> bool:
 
 
 def unread_files(folder: Path, files: Sequence[Path]) -> list[str]:
-    """Paths inside a raw folder of its other files, without hidden ones and METADATA_FILES."""
+    """Paths in a raw folder, relative to it, without `files`, hidden ones and METADATA_FILES."""
     others = sorted(path for path in {*folder.rglob("*")} - {*files} if path.is_file())
     names = [p.relative_to(folder).as_posix() for p in others if p.name not in METADATA_FILES]
     return [name for name in names if "/." not in f"/{name}"]

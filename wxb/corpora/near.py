@@ -49,8 +49,7 @@ def distances(texts: Iterable[str], others: Iterable[str]) -> NDArray[np.uint8]:
     """The Levenshtein distance in words from each text to the nearest of `others`, up to CAP.
 
     A text is only compared with others that share a part with it: of CAP parts of a text, one is
-    unchanged by fewer than CAP edits. Time is linear in the number of texts unless many share
-    parts.
+    unchanged by fewer than CAP edits. Time is linear in their number unless many share parts.
     """
     words = [_words(text) for text in texts]
     other_words = dict.fromkeys(map(_words, others))

@@ -20,7 +20,7 @@ SENTENCE_END = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])")
 def profile(
     splits: Mapping[str, Sequence[Record]], rejects: Sequence[Reject], task: Reading
 ) -> dict[str, Any]:
-    """Counts by split, of rejects and of repairs; labels; nearness and `verbatim` of test sets."""
+    """Count records, rejects and repairs, list train labels, and compare test sets with train."""
     records = [record for members in splits.values() for record in members]
     test_sets = [name for name in splits if name not in ("train", "valid")]
     return {

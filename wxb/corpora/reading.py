@@ -71,10 +71,10 @@ class Reading(ABC):
         home: Path,
         caption: str,
     ) -> Iterator[Record | Reject]:
-        """Yield the records of `folder` with prepared inputs, and rejects; prints progress.
+        """Yield the records with prepared inputs, and the rejects; prints progress.
 
-        By default that is all. Prepared files, such as audio, are written to `out`, whose final
-        path is `home`.
+        By default items are unchanged. Inputs that are files, such as audio, are read from
+        `folder` and written to `out`, which is then moved to `home`.
         """
         return track(items, caption)
 
@@ -104,7 +104,7 @@ class Reading(ABC):
         return sorted({record.gold for record in records if isinstance(record.gold, str)})
 
     def check_labels(self, splits: Mapping[str, Sequence[Record]], split: Split) -> None:
-        """Raise WxbError for files of a split whose labels are none of the training records'."""
+        """Raise WxbError if train and a split of files both have labels, but none in common."""
         known = self.labels(splits["train"])
         for name in split.file_patterns:
             if known and (labels := self.labels(splits[name])) and not {*known} & {*labels}:
@@ -200,7 +200,7 @@ def read_folder(
 def _record_or_reject(
     raw: Raw, corpus: Corpus, task: Reading, path: str, split: str | None, seen_ids: Set[str]
 ) -> Record | Reject:
-    """A record, grouped by any document, or reject; seen ids are renamed if files define splits."""
+    """A record, or a Reject. A document is the group of its records; see `read_folder` for ids."""
     content = raw.content
     origin = f"{path}:{raw.place}"  # unique, as it may become the id
     try:
@@ -222,7 +222,7 @@ def _record_or_reject(
 
 
 def _record(raw: Any, corpus: Corpus, task: Reading, origin: str) -> Record:
-    """A checked record; its id is `origin` if missing, its group its text without `split.by`."""
+    """Check a record. Without an id it gets `origin`; without `split.by` its text is its group."""
     if not isinstance(raw, Mapping):
         raise RecordError("not a record", f"found a JSON {type(raw).__name__}, expected an object")
     fields = corpus.fields

@@ -12,12 +12,11 @@ from pydantic import TypeAdapter
 class Record:
     """An input with its gold, whose type depends on the task; None if unlabelled.
 
-    The input is a text, or the path of a file in tasks that read files, such as audio.
-
-    Records of one `group` stay together when records are divided; test records then get the group
-    of their intervals. The last four fields are used until then and are not saved: the
-    published split, the values of the fields of further test sets, one entry per repair by the
-    reader, and the digest of the wording (16 bytes; near duplicates share it; empty without one).
+    The input is a text, or the path of a file in tasks that read files, such as audio. Records of
+    one `group` stay together when records are divided; test records then get the group of their
+    intervals. The last four fields are used until then and are not saved: the published split, the
+    values of the fields of further test sets, one entry per repair by the reader, and the digest of
+    the wording (16 bytes; near duplicates share it; empty without one).
     """
 
     id: str
@@ -53,7 +52,7 @@ class RecordError(Exception):
 
 
 def required_field(raw: Mapping[str, Any], field: str) -> Any:
-    """The value, maybe None, of a field of a raw record. Raises RecordError if it is missing."""
+    """The value of a field of a raw record, even if None. Raises RecordError if it is missing."""
     if field not in raw:
         raise RecordError("missing field", f"found {', '.join(map(repr, raw))}; expected {field!r}")
     return raw[field]

@@ -35,8 +35,8 @@ MIB = 2**20
 def fetch(download: Download, folder: Path, *, caption: str) -> None:
     """Copy a file of the web into a folder: from WXB_DOWNLOADS, from the cache, or downloaded.
 
-    Raises WxbError if the download fails, or if the hash of the file is not `sha256`, as always if
-    that is None. The file is then cached by its hash, so that it can be pinned.
+    Raises WxbError if the download fails, or if `sha256` is None or not the hash of the file. In
+    the last two cases the file stays in the cache, so that its hash can be pinned.
     """
     mirror = os.environ.get(MIRROR)
     for path in sorted(Path(mirror).rglob("*")) if mirror else ():

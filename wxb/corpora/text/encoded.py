@@ -69,7 +69,7 @@ def join_rows(rows: Sequence[NDArray[Any]], dtype: type) -> tuple[NDArray[Any], 
 
 
 def write_chunks(path: Path, chunks: Iterable[RaggedColumns]) -> None:
-    """Write at least one chunk of texts, with the bytes of `write_columns` for all of them.
+    """Write at least one chunk of texts, as `write_columns` writes all of them at once.
 
     Only one chunk is in memory: temporary files beside `path` collect the arrays.
     """

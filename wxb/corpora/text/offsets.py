@@ -39,14 +39,13 @@ def token_offsets(
     rows: Ints,
     texts: Sequence[str],
 ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-    """Checked starts and ends (N,) of tokens in their texts, without outer white space.
+    """Checked, corrected starts and ends (N,) of tokens in their texts, without outer white space.
 
     `ids` (N,) are all tokens of the texts without special ones. `offsets` (N, 2) are the
     tokenizer's, in code points. `rows` (N,) ascends and has the index of each token's text. A token
     without visible characters starts and ends at the end of the previous one. A character that
-    several tokens spell together belongs to each of them. `name` is the tokenizer's, for errors.
-
-    Raises WxbError if the offsets are wrong.
+    several tokens spell together belongs to each of them. Raises WxbError, with the `name` of the
+    tokenizer, if offsets stay wrong.
     """
     lengths = np.fromiter(map(len, texts), np.int64, len(texts))
     base = np.cumsum(lengths + 1) - lengths - 1

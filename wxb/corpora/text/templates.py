@@ -98,9 +98,8 @@ class Template:
     def add(cls, tokenizer: Any, name: str | None) -> Self:
         """Add a template and its markers to a tokenizer, in place.
 
-        None is the tokenizer's own, or `roles` if it has none. The other templates begin with the
-        special tokens that the tokenizer writes before a text. Raises WxbError for `own` without
-        one.
+        None is the tokenizer's own, which stays, or `roles` if it has none. Others begin with the
+        special tokens that precede each text. Raises WxbError for `own` if there is none.
         """
         template = cls(tokenizer, name or (OWN if tokenizer.chat_template else "roles"))
         if template.name == OWN:
@@ -131,9 +130,8 @@ class Template:
         """Tokenize a conversation, with a mask of the assistant's tokens.
 
         Special tokens come from the template only: a message that spells one is tokenized as plain
-        text. Other conversations have the tokens of transformers' `apply_chat_template`.
-        `answer_next` adds the beginning of an assistant message. Lone surrogates, which UTF-8
-        cannot encode, become question marks.
+        text. Other conversations have the tokens of transformers' `apply_chat_template`. Lone
+        surrogates become question marks. `answer_next` adds the beginning of an answer.
         """
         parts = [*self.pieces(conversation, answer_next=answer_next)]
         has_literal = any(self._special.search(piece.text) for piece in parts if not piece.special)
@@ -188,8 +186,9 @@ class Template:
     def pieces(
         self, conversation: Sequence[Message], *, answer_next: bool = False
     ) -> Iterator[Piece]:
-        """The text of a conversation, in parts; an answer goes up to its end, special tokens alone.
+        """Yield the text of a conversation as answers, special tokens and other pieces.
 
+        The end token of an answer is generated, too. A special token in a message is ordinary text.
         Raises WxbError if the template changes the text before an answer.
         """
         end, literals = self._end_token, dict[int, str]()
@@ -241,7 +240,7 @@ class Template:
     def _render(
         self, conversation: Sequence[Message], *, answer_next: bool = False, thinking: bool = False
     ) -> str:
-        """The text by the template, WxbError if it refuses; `thinking` sets `enable_thinking`."""
+        """Render the template, with `thinking` as `enable_thinking`; WxbError if it refuses."""
         from jinja2 import TemplateError
         from transformers.utils.chat_template_utils import render_jinja_template
 

@@ -212,7 +212,7 @@ def load(folder: str | Path) -> Any:
 
 
 def encode(tokenizer: AnyTokenizer, texts: Sequence[str]) -> Encoded:
-    """Tokenize whole texts without special tokens. Raises WxbError if offsets are wrong."""
+    """Tokenize whole texts; special tokens are not added or parsed. WxbError for wrong offsets."""
     columns, row_splits = concatenate(
         _encode_chunk(tokenizer, texts[start : start + CHUNK])
         for start in range(0, max(1, len(texts)), CHUNK)

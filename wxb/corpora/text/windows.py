@@ -71,8 +71,7 @@ def character_range(
 ) -> tuple[int, int]:
     """The characters `[begin, end)` of the tokens `start:stop` of `encoded`, all in text `row`.
 
-    Characters between two tokens belong to the first. Those before or after all tokens of the text
-    belong to the outermost.
+    Characters between two tokens belong to the first; those around all tokens to the outermost.
     """
     begin = 0 if start == encoded.row_splits[row] else int(encoded.starts[start])
     end = len(text) if stop == encoded.row_splits[row + 1] else int(encoded.starts[stop])
