@@ -31,8 +31,8 @@ NATIVE = {"hidden states": ("bert", "llama"), "decoder": ("llama", "gpt2"), "whi
 def require(params: Params, name: str, folder: Path, tokenizer: Any = None, only: str = "") -> None:
     """Raise WxbError if backbone `name` has a checkpoint that does not fit its experiments.
 
-    Returns if `name` is an experiment or has no checkpoint. Refuses adapters. Then checks `folder`
-    with `tokenizer` if given, pretraining, and all experiments or `only` one, until one fails.
+    Returns if `name` is an experiment or has no checkpoint. Refuses adapters, then checks `folder`
+    with `tokenizer` if given, pretraining, and all experiments or `only` one, until a check fails.
     """
     if not (backbone := params.backbones.get(name)) or not backbone.checkpoint:
         return
@@ -57,7 +57,7 @@ def require(params: Params, name: str, folder: Path, tokenizer: Any = None, only
 
 
 def require_checkpoints(params: Params) -> None:
-    """Call `require` for local checkpoints. Others must be of a package or have a `revision`."""
+    """Call `require` for local checkpoints; WxbError for others without package or `revision`."""
     for name, backbone in params.backbones.items():
         source = backbone.checkpoint
         is_pinned = source in PACKAGES or backbone.revision is not None
@@ -78,7 +78,7 @@ def positions(config: Any) -> int | None:
 
 
 def _checkpoint_faults(folder: Path, config: Any, tokenizer: Any) -> Iterator[str]:
-    """Why nothing can use a checkpoint: quantized, not of text alone, no or a wrong tokenizer."""
+    """Faults of a checkpoint for any use: quantized, not of text alone, no or a wrong tokenizer."""
     cure = "copy tokenizer.json and tokenizer_config.json from the original checkpoint"
     if quantized := getattr(config, "quantization_config", None):
         yield (
@@ -139,7 +139,7 @@ def _model_faults(key: str, use: str, lengths: Mapping[str, int], config: Any) -
 
 
 def _method_faults(experiment: Experiment, config: Any, generation: Mapping[str, Any]) -> list[str]:
-    """Why a checkpoint does not fit: the method or native code, else LoRA, else other settings."""
+    """Faults of a checkpoint with the method or native code; if none, with LoRA; then others."""
     weights, lengths = experiment.weights, experiment.required_lengths
     faults = [*_model_faults("method", weights, lengths, config)] if weights else []
     is_native = getattr(experiment.model, "implementation", None) == "native"

@@ -35,10 +35,7 @@ END = 50257  # the id of the end of texts; the start of transcripts follows
 
 
 def write_whisper(files: Sequence[Path], folder: Path) -> None:
-    """Write a Whisper of CTranslate2 as a folder of transformers.
-
-    `files` are the parts of its model.bin, then its tokenizer.
-    """
+    """Write a Whisper for transformers from `files`: the parts of a model.bin, then a tokenizer."""
     *parts, tokenizer = files
     arrays = read_arrays(parts)
     state = weights(arrays)

@@ -62,7 +62,7 @@ def publish(*targets: str | Path) -> Iterator[tuple[Path, ...]]:
 def write_lock(target: Path) -> Iterator[None]:
     """Hold a lock file beside a file or folder, so that no other process writes it.
 
-    Creates parent folders. Raises WxbError if it is still held after 0.5 s, OSError without flock.
+    Creates parent folders. Raises WxbError if it stays held for 0.5 s, OSError without flock.
     """
     path = target.with_name(f".{target.name}.partial.lock")
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -30,8 +30,9 @@ def checkpoint(
 ) -> Iterator[Path]:
     """Yield the path of a checkpoint, a GGUF file or folder: local, of a package or the hub cache.
 
-    Downloads missing files if `revision` is set. With `weights`, includes and requires complete
-    safetensors. Raises WxbError for unusable ones, and for errors in the `with` except `DEFECTS`.
+    The path may be temporary. Downloads missing files if `revision` is set. With `weights`,
+    includes and requires complete safetensors, except for adapters. Raises WxbError for unusable
+    ones, and for errors in the `with` except `DEFECTS`.
     """
     with TemporaryDirectory() as temporary:
         source = Path(name)

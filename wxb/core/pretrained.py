@@ -103,7 +103,7 @@ def model(
 
 
 def adapter(base: PreTrainedModel, folder: Path) -> PeftModel:
-    """Load a LoRA adapter onto its base model; its parameters stay trainable.
+    """Load a LoRA adapter onto its base model, in place; only the adapter stays trainable.
 
     Only settings that training writes are read. Raises WxbError as `require_no_code` does, for
     weights that are not in safetensors, and for missing, unexpected LoRA or non-finite ones.

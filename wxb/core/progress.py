@@ -25,8 +25,7 @@ class Progress:
     """Prints a line such as `train@NAME:  40%|████    | 80/200 [...]` every few seconds.
 
     `console` is the stream of all instances. A stage redirects standard error to its log, and sets
-    `console` to the terminal and `stage` to its name. If `callback` is set, it is called instead of
-    printing. A `total` of 1 prints and writes nothing.
+    `console` to the terminal and `stage` to its name.
     """
 
     stage: str = ""
@@ -39,7 +38,10 @@ class Progress:
         self.last_write = self.start - SECONDS_BETWEEN_WRITES
 
     def update(self, done: int, **metrics: float | str) -> None:
-        """Call `callback`, else print at intervals and at `total`, and write the stage's file."""
+        """Print at intervals and at `total`, and write the stage's file at intervals.
+
+        Does neither if `total` is 1. If `callback` is set, always calls that instead.
+        """
         if Progress.callback:
             Progress.callback(done, self.total)
             return

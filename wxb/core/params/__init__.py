@@ -100,7 +100,7 @@ class Params(Section):
         return getattr(settings, "processes", 1)
 
     def snakemake_resources(self, stage: str) -> dict[str, Any]:
-        """The `resources` of a stage, all by Snakemake's names: its verb's, updated by its own."""
+        """The `resources` of a stage's verb, updated by the stage's own; nulls do not count."""
         verb = stage.partition("@")[0]
         blocks = [self.resources[name] for name in (verb, stage) if name in self.resources]
         return {k: v for block in blocks for k, v in block.model_dump(exclude_none=True).items()}
@@ -140,7 +140,7 @@ def load(path: Path = PARAMS) -> Params:
 
 
 def check(content: Any, path: Path = PARAMS) -> Params:
-    """Check the content of a file: blocks, and if valid their references; errors as in `load`."""
+    """Check the blocks of a file, then references between them. Raises errors as `load` does."""
     params = _validate(content, path)
     if errors := list(_errors_between_blocks(params)):
         raise ParamsError("\n  ".join([f"{path}:", *errors]))
@@ -293,6 +293,7 @@ def _continuation_errors(name: str, experiment: Experiment, params: Params) -> I
 
 
 def _study_errors(name: str, study: Study, experiments: Mapping[str, Experiment]) -> Iterator[str]:
+    """Errors for unknown, repeated, mismatched or missing members, only baselines, `question`."""
     key = f"studies.{name}.experiments"
     for member, count in Counter(study.experiments).items():
         if count > 1:

@@ -23,7 +23,7 @@ def names() -> list[str]:
 
 
 def methods(task: str) -> list[str]:
-    """The names of a task's methods, which are those of its modules."""
+    """The names of a task's methods, which are those of its modules except PARTS."""
     return sorted({path.stem for path in (FOLDER / task).glob("*.py")} - {*PARTS})
 
 
@@ -47,7 +47,7 @@ def method_class(task: str, name: str) -> type[Any]:
 
 @cache
 def experiment_class(task: str, method: str) -> type[Experiment]:
-    """The annotation `experiment` of a method's class, with `task` and `method` set to these."""
+    """The annotation `experiment` of a method's class, as a subclass for this task and method."""
     annotations = (get_annotations(c, eval_str=True) for c in method_class(task, method).__mro__)
     cls = next(types["experiment"] for types in annotations if "experiment" in types)
     return _with_values(f"{task} {method}", cls, task=task, method=method)
@@ -55,7 +55,7 @@ def experiment_class(task: str, method: str) -> type[Experiment]:
 
 @cache
 def corpus_class(task: str) -> type[Corpus]:
-    """The class `Corpus` of a task's params.py, with `task` set to this one."""
+    """The class `Corpus` of a task's params.py, as a subclass that accepts this task only."""
     return _with_values(f"{task} corpus", module(task, "params").Corpus, task=task)
 
 
