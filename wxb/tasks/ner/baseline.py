@@ -21,13 +21,13 @@ class BaselineExperiment(experiments.Baseline):
 class MentionFinder(baselines.Baseline, SpanFinder):
     """Marks each string that is a mention in training, with its most frequent type.
 
-    The longest strings are marked first, and only between words.
+    Case counts. The longest strings are marked first, and only between words.
     """
 
     has_scores = False
 
     def candidates(self, texts: Sequence[str], /, *, caption: str) -> list[list[ScoredSpan]]:
-        """The spans of each text, as whole words, longest first; sorted, disjoint, with score 1."""
+        """The marked spans of each text, sorted and disjoint, each with score 1; shows progress."""
         types, rows = self.model["types"], []
         for text in track(texts, caption, len(texts), unit="text"):
             inside = {i for word in baselines.WORD.finditer(text) for i in range(*word.span())[1:]}
@@ -50,7 +50,7 @@ class MentionsMethod(baselines.BaselineMethod):
     PREDICTOR = MentionFinder
 
     def values(self, records: Sequence[Record], caption: str) -> dict[str, Any]:
-        """The most frequent type of each mention, and the lengths of mentions, descending."""
+        """`types`: the most frequent type of each mention; `lengths` of mentions, descending."""
         counts: dict[str, Counter[str]] = defaultdict(Counter)
         for record in records:
             for start, end, kind in record.gold:

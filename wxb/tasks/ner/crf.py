@@ -58,7 +58,7 @@ def word_features(words: Sequence[str], settings: CrfModel) -> list[list[str]]:
     """The features of each word of a text.
 
     They are a bias, the lower-case form and shape of the word and of `window` words on either side
-    (EDGE outside the text), pairs of adjacent forms, and its prefixes and suffixes up to `affixes`.
+    (EDGE outside the text), pairs of adjacent forms, and shorter prefixes and suffixes of its form.
     """
     window, count = settings.window, len(words)
     padding = [EDGE] * window
@@ -158,7 +158,7 @@ class CRF(FittedModel):
         tags: NDArray[np.int64],
         spans: Iterable[tuple[int, int, int]],
     ) -> list[float]:
-        """The marginal probability of each span, of its tags with no `I` after, for scores (T, K).
+        """The marginal probability that each span has its tags and ends there, for scores (T, K).
 
         `spans` of `tags` (T,) are (first token, one past the last, type), as `decode_tags` yields.
         Forward and backward sums are scaled to 1 at each word (Rabiner 1989).
@@ -190,13 +190,13 @@ class CRF(FittedModel):
         return results
 
     def size(self, *, trainable: bool = False) -> int:
-        """Number of weights that are not zero."""
+        """Number of nonzero weights of features and of possible transitions."""
         finite = np.isfinite(self.transitions) & (self.transitions != 0)
         return int(np.count_nonzero(self.weights) + finite.sum())
 
     @classmethod
     def from_pretrained(cls, folder: Path) -> Self:
-        """As for other models; WxbError also for missing features."""
+        """As for other models; WxbError also if features and weights differ in number."""
         model = super().from_pretrained(folder)
         if len(model.features) != len(model.weights):
             file = folder / "features.json"
@@ -215,7 +215,7 @@ class CrfRecognizer(SpanFinder):
     """A trained CRF. The score of a span is its probability."""
 
     def candidates(self, texts: Sequence[str], /, *, caption: str) -> list[list[ScoredSpan]]:
-        """The spans of the best tags of each text."""
+        """The spans of the best tags of each text, sorted and disjoint; shows progress."""
         settings = CrfModel(**{key: self.settings[key] for key in CrfModel.model_fields})
         encoded = tokenizers.encode(self.tokenizer, texts)
         results: list[list[ScoredSpan]] = []
@@ -245,7 +245,7 @@ class CrfMethod(Method):
     encode = Network.encode
 
     def targets(self, features: Path, chunks: Chunks) -> Alignment:
-        """The tag of every word; counts gold spans by status."""
+        """The `tags` of all words, where each text begins, and counts of gold spans by status."""
         encoded = read_encoded(features)
         gold = [record.gold for records in chunks for record in records]
         targets, statuses = align(encoded, None, gold, self.labels)
@@ -266,9 +266,9 @@ class CrfMethod(Method):
     def train(
         self, backbone: Path, train: Any, valid: Any, *, seed: int, checkpoints: Path, caption: str
     ) -> tuple[CRF, History]:
-        """The CRF with the largest penalized likelihood, and the loss by iteration of L-BFGS.
+        """The CRF with the largest penalized likelihood, and the loss per text by iteration.
 
-        Raises WxbError if all words of the training records have the same tag.
+        Uses only `train` and `caption`. Raises WxbError if all words of `train` have the same tag.
         """
         import pycrfsuite  # only training needs it
 

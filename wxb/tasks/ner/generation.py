@@ -1,7 +1,4 @@
-"""Named entities by generation: the model answers a text with `TYPE|mention;;TYPE|mention`.
-
-Functions that need a model import torch, so that the stages before training start fast.
-"""
+"""Named entities by generation: the model answers a text with `TYPE|mention;;TYPE|mention`."""
 
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
@@ -88,7 +85,7 @@ def _answer_ids(
 def _prompt_builder(
     inputs: WindowedTexts, tokenizer: Any, instruction: str | None, examples: Sequence[Example] = ()
 ) -> Callable[[int], NDArray[np.int32]]:
-    """A function from a window's index to its prompt, as in training.
+    """A function from a window's index to the ids of its prompt, with special tokens.
 
     It is the text and `=>`, or with an instruction a conversation in the tokenizer's chat template:
     the instruction with the first text, the examples' texts with their answers, then the text.
@@ -117,7 +114,7 @@ class GenerativeRecognizer(GeneratorPredictor, Recognizer):
     """A generator. All spans of an answer have its score: the geometric mean over its tokens."""
 
     def predict_windows(self, inputs: WindowedTexts, indices: Sequence[int]) -> list[Any]:
-        """Spans of known types, by offsets in the texts, of the answers to one batch of windows."""
+        """For each window, the spans of known types in its answer, by offsets in the whole text."""
         texts, encoded, windows = inputs
         instruction, examples = (self.settings.get(name) for name in ("instruction", "examples"))
         pad, end = self.tokenizer.pad_token_id, _end_id(self.tokenizer, instruction)
@@ -141,7 +138,7 @@ class GenerativeRecognizer(GeneratorPredictor, Recognizer):
         return outputs
 
     def calibrate(self, records: Sequence[Record], *, caption: str) -> None:
-        """Set the few-shot examples to the first records with spans, the threshold by the rest."""
+        """Set `examples` to the first `shots` records with spans; the others set the threshold."""
         examples = [record for record in records if record.gold][: self.settings.get("shots", 0)]
         if examples:
             self.settings["examples"] = [
@@ -150,7 +147,7 @@ class GenerativeRecognizer(GeneratorPredictor, Recognizer):
         super().calibrate([r for r in records if r not in examples], caption=caption)
 
     def merge_windows(self, inputs: WindowedTexts, outputs: Outputs) -> list[list[ScoredSpan]]:
-        """For each text of `outputs`, spans with the middle in what their window predicts."""
+        """For each text, the spans whose middle is in the part that their window predicts."""
         texts, encoded, windows = inputs
         kept: list[list[ScoredSpan]] = []
         for row, parts in outputs.items():
@@ -170,7 +167,7 @@ class GenerationMethod(WindowedMethod):
     summarize = staticmethod(summarize_tokens)
 
     def __post_init__(self) -> None:
-        """Add one token for each marker, with `encoding.special_tokens`."""
+        """With `encoding.special_tokens`, add a token for each marker to the tokenizer in place."""
         super().__post_init__()
         if self.experiment.encoding.special_tokens:
             markers = [answers.BOUNDARY, answers.SEPARATOR, *map(answers.opening, self.labels)]
@@ -234,7 +231,7 @@ class GenerationMethod(WindowedMethod):
         return Generator.from_backbone(backbone, self.experiment.tuning, tokens=len(self.tokenizer))
 
     def settings(self, targets: Path) -> dict[str, Any]:
-        """Settings of windowed methods, with instruction and number of shots if there are any."""
+        """Settings of windowed methods; if there is an instruction, also it and the `shots`."""
         encoding = self.experiment.encoding
         prompt = {"instruction": encoding.instruction, "shots": encoding.shots}
         return {**super().settings(targets), **(prompt if encoding.instruction else {})}

@@ -76,7 +76,7 @@ class Scorer(scorer.Scorer):
         }
 
     def statistics(self, rows: Sequence[PredictionRow]) -> Sums:
-        """`counts`, and `seen` and `unseen` gold spans, all and correct; 0 if that is unknown."""
+        """`counts`, and numbers of `[correct_]seen` and `[correct_]unseen` spans; 0 if unknown."""
         names = ("seen", "correct_seen", "unseen", "correct_unseen")
         sums = {name: np.zeros(len(rows), np.int64) for name in names}
         for index, row in enumerate(rows):
@@ -97,7 +97,10 @@ class Scorer(scorer.Scorer):
         }
 
     def details(self, rows: Sequence[PredictionRow]) -> dict[str, Any]:
-        """Counts of spans (`support`: gold) and outcomes (`errors`), recalls, scores `by_type`."""
+        """Counts of spans (`support`: gold) and of all outcomes (`errors`), and scores `by_type`.
+
+        `recall_seen` and `recall_unseen` are absent without such spans, `support_seen` if both are.
+        """
         sums = {name: int(value) for name, value in self.sums(rows).items()}
         recalls = {
             f"recall_{kind}": sums[f"correct_{kind}"] / sums[kind]
@@ -133,7 +136,7 @@ class Scorer(scorer.Scorer):
 def counts(
     gold: Sequence[Iterable[Span]], predicted: Sequence[Iterable[Span]]
 ) -> dict[str, NDArray[np.int64]]:
-    """Numbers of correct, gold and predicted spans of each record (records,)."""
+    """Numbers of `correct`, `gold` and `predicted` spans (N,), each span of a record once."""
     pairs = [({*g}, {*p}) for g, p in zip(gold, predicted, strict=True)]
     return {
         "correct": np.array([len(g & p) for g, p in pairs], np.int64),

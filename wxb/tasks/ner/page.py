@@ -73,7 +73,7 @@ def confusions(rows: Sequence[PredictionRow]) -> Table:
 
 
 def type_matrix(rows: Sequence[PredictionRow]) -> list[Charts]:  # empty without spans
-    """Predicted types by gold type (rows), as shares of a row; "–": missed; as row, spurious."""
+    """A chart of predicted types by gold type (rows), as shares of a row; "–" is no span."""
     counts_by_pair = Counter(
         tuple(span.type if span else "–" for span in finding[1:])
         for row in rows

@@ -44,7 +44,7 @@ class Corpus(corpora.Corpus):
     labels: dict[str, Label | None] = Field(default={})
 
     def advice(self, reason: str) -> str:
-        """As the base class, with advice on wrong offsets, and on spans that overlap."""
+        """As the base class; also advises on offsets if spans have a value, and on overlaps."""
         wrong_offsets = reason in ("value differs", "offsets out of range", "reversed offsets")
         if wrong_offsets and self.fields.value and self.repair is None:
             return "set `repair: by-value` in the corpus, which finds each span by its value"

@@ -43,7 +43,7 @@ def _escape(text: str) -> str:
 
 
 def parse(answer: str) -> list[Mention]:
-    """The types and stripped mentions of an answer; skips what is malformed or blank."""
+    """The types and stripped mentions of an answer, unchecked; skips what is malformed or blank."""
     mentions = []
     for item in _ITEM.findall(answer):
         if (head := _TYPE.match(item)) and (mention := _unescape(item[head.end() :]).strip()):
@@ -59,7 +59,7 @@ def locate(text: str, mentions: Sequence[Mention]) -> list[Span]:
     """The spans of mentions in a text, sorted and without overlaps.
 
     Whole words are preferred to parts of words, then occurrences after the previous mention, then
-    the first. Skips mentions that do not occur, or only inside other spans.
+    the first. Skips mentions that occur nowhere, or only where they overlap earlier ones.
     """
     spans: list[Span] = []
     cursor = 0

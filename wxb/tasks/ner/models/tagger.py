@@ -66,12 +66,12 @@ class Tagger(Headed):
         self,
         input_ids: Tensor,  # (B, T)
         attention_mask: Tensor,  # (B, T), 1 where there is a token
-        words: Tensor | None = None,  # (B, T, F), features of words
+        words: Tensor | None = None,  # (B, T, F), required with `word_features`
         tags: Tensor | None = None,  # (B, T)
         starts: Tensor | None = None,  # (B, T)
         ends: Tensor | None = None,  # (B, T)
     ) -> dict[str, Tensor]:
-        """The logits `tags`, `starts` and `ends`, and with all targets their `loss`.
+        """The logits `tags`, `starts` and `ends`, and if all targets are given, the `loss`.
 
         It is that of BIO + 0.5 * mean(start, end), over the targets that are not IGNORED.
         """
@@ -88,7 +88,7 @@ class Tagger(Headed):
 
 
 def _edge_loss(logits: Tensor, targets: Tensor) -> Tensor:
-    """Mean binary cross-entropy of logits (B, T) over the tokens that are not IGNORED."""
+    """Mean binary cross-entropy of logits (B, T) over targets not IGNORED; 0 without any."""
     counted = targets != IGNORED
     losses = F.binary_cross_entropy_with_logits(logits, targets.to(logits.dtype), reduction="none")
     return torch.where(counted, losses, 0).sum() / counted.sum().clamp(min=1)

@@ -23,7 +23,7 @@ FEATURES = 4
 
 
 def shape(word: str) -> str:
-    """Kinds of characters, at most four equal ones in a row: Xxxxx for Johanna, dddd for 12345."""
+    """Letters as X or x, digits as d, others kept; at most 4 equal in a row: Xxxxx for Johanna."""
     kinds = (
         "X" if c.isupper() else "x" if c.isalpha() else "d" if c.isdigit() else c for c in word
     )

@@ -43,7 +43,7 @@ def recognize(files: Files, field_names: FieldNames, flags: Flags) -> Block | No
 
 
 def _span_block(files: Files, field_names: FieldNames, flags: Flags) -> Block | None:
-    """The block of records with spans, else None; FlagError for several fields or unknown keys."""
+    """The block of records with spans and any unusual `offsets`, or None; FlagError if unclear."""
     names = recognition.fields_of(files.rows)
     if {"text", "ents", "tokens"} <= {*names}:  # spaCy's tokens and sentences have offsets, too
         names = ["text", "ents"]
@@ -72,7 +72,7 @@ def _first_span(files: Files, name: str) -> Mapping[str, Any]:  # empty if it is
 
 
 def _rows_with_parsed_spans(files: Files, name: str) -> Sequence[Row]:
-    """The records, with a field parsed if its first value is text of a list of lists or objects."""
+    """The records; read again with `name` parsed if it has lists of objects or of lists as text."""
     cells = [cell for cell in recognition.values(files.rows, name) if cell != "[]"]
     if not cells or not isinstance(cells[0], str) or not cells[0].startswith(("[{", "[[", "[(")):
         return files.rows
@@ -81,7 +81,7 @@ def _rows_with_parsed_spans(files: Files, name: str) -> Sequence[Row]:
 
 
 def _keys(span: Mapping[str, Any], flags: Flags) -> dict[str, str]:
-    """Keys of a span by key of `fields`: those of flags, else the only known name that fits."""
+    """Keys of a span by key of `fields`: those of flags, else the only known name, if any."""
     keys = {key: flags[flag] for key, flag in FLAGS.items() if flag in flags}
     for key, known in KEYS.items():
         others = [name for name in span if name not in keys.values()]
@@ -92,7 +92,7 @@ def _keys(span: Mapping[str, Any], flags: Flags) -> dict[str, str]:
 
 
 def _offset_unit(files: Files, fields: Mapping[str, str]) -> Block:
-    """`offsets` of the block if spans fit clearly better in another unit than in characters.
+    """{}, or `offsets` if spans fit clearly better in another unit than in characters.
 
     A span fits by its value, else if its ends are at edges of words. Raises FlagError if too few
     spans do in any unit.
@@ -143,7 +143,7 @@ def _fit(text: str, start: int, end: int, value: Any) -> tuple[int, int]:
 
 
 def _tag_block(files: Files, field_names: FieldNames, flags: Flags) -> Block | None:
-    """The block of records with lists of tokens and tags, else None; FlagError for unknown tags."""
+    """The block of records with tokens and tags, or None. FlagError for unknown or several tags."""
     rows = [row for row in files.rows if any(isinstance(row.get(n), list) for n in conll.TOKENS)]
     lists = [name for name in recognition.fields_of(rows) if isinstance(rows[0].get(name), list)]
     known = [n for n in lists if n in conll.TAGS or n.endswith("ner_tags")] or lists
@@ -224,7 +224,7 @@ def _reject_unknown_tags(cells: Mapping[int, Counter[str]], size: int) -> None:
 
 
 def _token_column(rows: Sequence[Sequence[str]], cells: Mapping[int, Counter[str]]) -> int | None:
-    """The first column of words, or None. Raises FlagError if it may be the lemmas of another."""
+    """The first column of neither numbers nor repeats, or None; FlagError if it may be lemmas."""
     # Columns before that of tokens may number them, or repeat the name of a sentence or document.
     columns = [c for c, counts in cells.items() if not all(map(str.isdigit, counts))]
     same = {c: sum(a[c : c + 1] == b[c : c + 1] for a, b in pairwise(rows)) for c in columns}
@@ -249,7 +249,7 @@ def _column_index(flag: str, flags: Flags, count: int) -> int:
 
 
 def _conll_rows(file: Path) -> list[list[str]]:
-    """The cells of each line that has several; comments and marks of documents are skipped."""
+    """The cells of each line that has several; skips comments, contractions, marks of documents."""
     lines = [line for _, line in conll.numbered_lines(decode(file)) if line]
     rows = [conll.cells(line) for line in lines if not line.startswith(conll.DOCUMENT)]
     return [row for row in rows if len(row) > 1]

@@ -24,7 +24,7 @@ class Reading(reading.Reading):
     """Texts with typed spans."""
 
     def raw_records(self, file: Path, corpus: Corpus) -> Iterator[Raw]:
-        """Yield the unchecked records of a column file, or of one with fields."""
+        """Yield the unchecked records of a column file or one with fields; tags become spans."""
         if corpus.conll:
             return conll.raw_records(file, corpus.conll)
         raws = formats.raw_records(file, corpus.fields.spans, annotator=corpus.annotator)
@@ -40,9 +40,9 @@ class Reading(reading.Reading):
     ) -> tuple[tuple[Span, ...] | None, tuple[str, ...]]:
         """The sorted spans of a raw record without repeated ones, and the kind of each repair.
 
-        The spans are None if the field is; their types are mapped by `labels`, and their offsets
-        exclude outer white space. Raises RecordError for a missing field, one that is no list of
-        objects, and spans that overlap or do not fit the text.
+        The spans are None if the field is. `labels` maps or drops types, `repair` corrects offsets,
+        and outer white space is excluded. Raises RecordError for a missing field, one that is no
+        list of objects, and spans that overlap or do not fit the text.
         """
         fields = corpus.fields
         if (raw_spans := required_field(raw, fields.spans)) is None:
@@ -72,7 +72,7 @@ class Reading(reading.Reading):
         return tuple(unique), tuple(repairs)
 
     def wording(self, record: Record) -> str:
-        """The text that near duplicates share: as by default, with the types of mentions in braces.
+        """The text that near duplicates share: as by default, with `{TYPE}` for each mention.
 
         Empty for unlabelled records, and without a letter outside mentions, as in lines of scores.
         """

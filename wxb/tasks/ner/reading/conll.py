@@ -74,7 +74,7 @@ def raw_records(file: Path, conll: Conll) -> Iterator[Raw]:
 
 
 def _units(text: str, unit: str) -> Iterator[tuple[int, list[Lines]]]:
-    """Yield the number of the document and the sentences of each record."""
+    """Yield for each record the number of its document, 0 before any marker, and its sentences."""
     sentences: list[Lines] = []
     lines: Lines = []
     document = 0
@@ -95,10 +95,10 @@ def _units(text: str, unit: str) -> Iterator[tuple[int, list[Lines]]]:
 
 
 def numbered_lines(text: str) -> list[tuple[int, str]]:
-    """The numbers and contents of lines, also blank ones, without comments before a sentence.
+    """The numbers and right-stripped contents of lines, also blank ones, without comments.
 
-    A comment begins with #. It assigns a key, or has another number of cells than most lines. Also
-    skips the contractions of CoNLL-U.
+    A comment is before a sentence, begins with #, and assigns a key or has another number of cells
+    than most lines. Also skips the contractions of CoNLL-U.
     """
     # Not `splitlines`: tokens may contain other line separators of Unicode.
     lines = [line.rstrip("\r\t ") for line in text.split("\n")]
@@ -189,8 +189,8 @@ def with_spans(content: Any, fields: Fields) -> Any:
     """The content of a raw record with the text of tokens and the spans of tags instead of both.
 
     `separator` joins the tokens. The tags are those of the field of spans, else of one in TAGS.
-    Unchanged without tokens and tags, and if it has a text. A RecordError if the tags are numbers,
-    not as in column files, or not as many as the tokens.
+    Unchanged without tokens and tags, and if it has a text. Returns (not raises) a RecordError for
+    tags that are numbers, not as in column files, or not as many as the tokens.
     """
     if not isinstance(content, Mapping) or fields.input in content:
         return content
@@ -215,7 +215,7 @@ def with_spans(content: Any, fields: Fields) -> Any:
 
 
 def separator(tokens: Sequence[str]) -> str:
-    """The text between tokens: none if most words are of a script without spaces."""
+    """The text between tokens: a space, or "" if most words are of a script without spaces."""
     words = [token for token in tokens if token[:1].isalpha()]
     unspaced = sum(UNSPACED.match(word) is not None for word in words)
     return "" if 2 * unspaced > len(words) else " "

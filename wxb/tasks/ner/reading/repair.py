@@ -53,7 +53,8 @@ def folded(value: Any) -> Any:
 def count_word_edges(text: str, start: int, end: int) -> tuple[int, int]:
     """How many ends of a span are at edges of words, and how many are not; (0, 2) if out of range.
 
-    An unlikely first or last character is not; an end inside a script without spaces is neither.
+    An end at an unlikely character, such as a space, is not. An end between two characters of a
+    script without spaces is neither. A word has only letters or only digits.
     """
     if not 0 <= start < end <= len(text):
         return 0, 2
