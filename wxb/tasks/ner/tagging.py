@@ -1,7 +1,4 @@
-"""Named entities by tagging tokens: BIO tags, start and end flags, one threshold.
-
-Functions that need a model import torch, so that the stages before training start fast.
-"""
+"""Named entities by tagging tokens: BIO tags, start and end flags, one threshold."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
