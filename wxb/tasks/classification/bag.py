@@ -39,7 +39,7 @@ class Bag(nn.Module):
 
     def forward(
         self, input_ids: Tensor, attention_mask: Tensor, labels: Tensor | None = None
-    ) -> dict[str, Tensor]:
+    ) -> dict[str, Tensor]:  # inputs must be padded on the right
         """Logits (B, K) of words (B, T) and hashed word pairs; the loss of labels (B,) if given."""
         words = input_ids * attention_mask  # 0 is padding
         pairs = self.words + (words[:, :-1] * 1_000_003 + words[:, 1:]) % self.pairs  # by hash

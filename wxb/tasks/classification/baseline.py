@@ -65,7 +65,10 @@ class BaselineMethod(baselines.BaselineMethod):
     PREDICTOR = BaselineClassifier
 
     def values(self, records: Sequence[Record], caption: str) -> dict[str, Any]:
-        """The `shares` of classes; by kind also `texts` and `gold`, or a `lexicon` of words."""
+        """The `shares` of classes; by kind also `texts` and `gold`, or log odds as `lexicon`.
+
+        Raises WxbError for a lexicon unless there are two classes.
+        """
         counts, total = Counter(record.gold for record in records), len(records)
         shares = {name: float(f"{counts[name] / total:.{PROBABILITY}g}") for name in self.labels}
         kinds = {"nearest": super().values, "lexicon": self._lexicon}

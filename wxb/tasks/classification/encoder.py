@@ -81,7 +81,7 @@ class EncoderClassifier(LogitClassifier):
         )
 
     def size(self, *, trainable: bool = False) -> int:
-        """Number of parameters, with the weights of n-grams."""
+        """Number of parameters, with the linear weights of n-grams, but not their IDF."""
         words = self.model.words
         return super().size(trainable=trainable) + (words.coef.size if words else 0)
 

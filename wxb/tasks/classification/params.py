@@ -29,7 +29,7 @@ class Corpus(corpora.Corpus):
     html: Literal["removed", "kept"] = "removed"
 
     def reads(self, file: Path) -> bool:
-        """Whether to read a file: if each file is a text, only from a folder with a class."""
+        """Whether to read a file: if each file is a text, only those in a folder of `classes`."""
         return self.format != "files" or file.parent.name in self.classes
 
     @property

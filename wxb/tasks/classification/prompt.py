@@ -40,7 +40,7 @@ def _add_template(tokenizer: Any) -> Template:
 
 
 def truncate(encoded: Any, row: int, text: str, settings: Mapping[str, Any]) -> str:
-    """The first `max_length` tokens of a text; or, with `ends`, a quarter, GAP, and last ones."""
+    """A text cut to `max_length` tokens: the first, or with `ends` a quarter, GAP and the last."""
     first, last = map(int, encoded.row_splits[row : row + 2])
     room = settings["max_length"]
     if last - first <= room:
@@ -54,7 +54,7 @@ def truncate(encoded: Any, row: int, text: str, settings: Mapping[str, Any]) -> 
 def prompt_builder(
     tokenizer: Any, encoded: Any, texts: Sequence[str], settings: Mapping[str, Any]
 ) -> Callable[[int], NDArray[np.int32]]:
-    """A function from a text's index to its prompt's ids: `examples`, the text, then `begin`."""
+    """A function from a text's index to prompt ids: instruction, `examples`, the text, `begin`."""
     template = _add_template(tokenizer)
 
     def prompt(row: int) -> NDArray[np.int32]:
@@ -85,7 +85,7 @@ class PromptClassifier(LogitClassifier):
         return self.outputs(items, caption=caption)
 
     def calibrate(self, records: Sequence[Record], *, caption: str) -> None:
-        """Choose `shots` examples, one of each class in turn; other records set the temperature."""
+        """Choose `shots` examples, of each class in turn, truncated; others set the temperature."""
         of_class = [[r for r in records if r.gold == label] for label in self.labels]
         in_turn = filter(None, chain.from_iterable(zip_longest(*of_class)))
         examples = [*islice(in_turn, self.settings["shots"])]

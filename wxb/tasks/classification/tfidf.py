@@ -29,7 +29,7 @@ class TfidfMethod(FittedMethod):
     MODEL = Tfidf
 
     def fit(self, texts: Texts, labels: Labels, *, seed: int, caption: str) -> tuple[Any, History]:
-        """The model with the best C, and the history. Raises WxbError if no text has n-grams."""
+        """The model with the best C, and the history; WxbError if all n-grams are too rare."""
         model = Tfidf.from_texts(texts["train"], self.experiment.model)
         features = {split: model.features(rows) for split, rows in texts.items()}
         fit = fit_regression(features, labels, self.experiment.training, seed=seed, caption=caption)

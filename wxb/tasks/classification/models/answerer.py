@@ -18,7 +18,7 @@ class Answerer(Generator):
 
     def forward(
         self, input_ids: Tensor, attention_mask: Tensor, labels: Tensor | None = None
-    ) -> dict[str, Tensor]:
+    ) -> dict[str, Tensor]:  # inputs must be padded on the right
         """`logits` (B, K) of the answers to prompts (B, T), and `loss` of labels (B,) if given."""
         last = attention_mask.sum(dim=1) - 1
         is_last = F.one_hot(last, input_ids.shape[1]).bool()  # (B, T)

@@ -48,7 +48,7 @@ class Classifier(Headed):
     def forward(
         self,
         input_ids: Tensor,  # (B, T)
-        attention_mask: Tensor,  # (B, T), 1 for tokens, 0 for padding
+        attention_mask: Tensor,  # (B, T), 1 for tokens, 0 for padding, which is on the right
         labels: Tensor | None = None,  # (B,)
     ) -> dict[str, Tensor]:
         """Logits (B, K); with labels also the cross-entropy of those not IGNORED as `loss`."""
@@ -64,7 +64,7 @@ class Classifier(Headed):
         return {"loss": F.cross_entropy(logits, labels, ignore_index=IGNORED), "logits": logits}
 
     def save_heads(self, folder: Path) -> None:
-        """Write TF-IDF weights and heads.
+        """Write TF-IDF weights, if any, and heads.
 
         The heads of a full BERT with a pooler join its weights, and its configuration becomes that
         of a BertForSequenceClassification.
@@ -92,7 +92,7 @@ class Classifier(Headed):
         write_json(file, config)
 
     def load_heads(self, folder: Path) -> None:
-        """Load what `save_heads` wrote."""
+        """Load what `save_heads` wrote, also the TF-IDF weights if there are any."""
         if (folder / WORDS).exists():
             self.words = Tfidf.from_pretrained(folder / WORDS)
         if (folder / "head.safetensors").exists():

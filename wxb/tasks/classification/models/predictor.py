@@ -41,7 +41,7 @@ class Classifier(Predictor):
         return {"label": prediction.label, "probabilities": dict(ranked)}
 
     def as_text(self, input_: str, prediction: Prediction) -> str:
-        """The class and its probability, a tab, and the text as it is."""
+        """The class, its probability with 3 decimals, a tab, and the text."""
         return f"{prediction.label} {prediction.probabilities[prediction.label]:.3f}\t{input_}"
 
 
@@ -122,7 +122,7 @@ class FittedClassifier(LogitClassifier):
 def cross_entropy(
     logits: NDArray[np.float64], labels: NDArray[np.int64], temperature: float = 1.0
 ) -> float:
-    """The mean cross-entropy of logits (N, K) with labels (N,)."""
+    """The mean cross-entropy of logits (N, K), divided by the temperature, with labels (N,)."""
     likelihoods = softmax(logits / temperature, axis=1)[np.arange(len(labels)), labels]
     return -float(np.log(np.maximum(likelihoods, 1e-300)).mean())
 

@@ -19,9 +19,10 @@ UNLABELLED = ("unsup", "unlabeled", "unlabelled")  # names of folders of texts w
 def recognize(files: Files, field_names: FieldNames, flags: Flags) -> Block | None:
     """The block for records with a class, lines that begin with `__label__`, or a folder per class.
 
-    With the flag `class-per-file`, each file has the records of a class. None for other files, and
-    for a token per row. Raises FlagError if a flag must decide, as for a row per span or for labels
-    that hardly repeat, and if the folder of a class is named as a split.
+    With the flag `class-per-file`, each file has the records of a class. A folder in UNLABELLED is
+    no class, nor are folders that are all named as splits. None for other files, and for a token
+    per row. Raises FlagError if a flag must decide, as for a row per span or for labels that hardly
+    repeat, and if only some folders are named as splits.
     """
     if "class-per-file" in flags:
         return _class_per_file(files, field_names, flags)
@@ -69,7 +70,7 @@ def recognize(files: Files, field_names: FieldNames, flags: Flags) -> Block | No
 
 
 def _class_per_file(files: Files, field_names: FieldNames, flags: Flags) -> Block:
-    """The block for a file per class, its lower-case name up to a dot; FlagError without texts."""
+    """The block for a class per file: its lower-case name up to a dot; FlagError without texts."""
     update = {"forms": [["input"]], "fields": {"input": field_names.fields["input"]}}
     content = field_names.model_copy(update=update).recognize(files, flags)
     if content is None:

@@ -124,7 +124,7 @@ def clean(text: str, *, html: bool) -> tuple[str, tuple[str, ...]]:
     """A text without what web pages left in it, and the kinds of repairs made.
 
     With `html`, known tags are removed, those of lines and paragraphs become single line breaks,
-    and entities become characters. C1 control characters become those of Windows-1252, if any.
+    and entities become characters. C1 control characters become those of Windows-1252 or vanish.
     """
     repaired = []
     if html:
