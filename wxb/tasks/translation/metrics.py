@@ -108,7 +108,7 @@ class Scorer(scorer.Scorer):
         }
 
     def statistics(self, rows: Sequence[PredictionRow]) -> Sums:
-        """sacrebleu's statistics of BLEU (N, 10), chrF (N, 18) and TER (N, 2); exact matches."""
+        """sacrebleu's `bleu` (N, 10), `chrf` (N, 18), `ter` (N, 2); `exact` and `sentences`."""
         predicted, gold = [row.predicted for row in rows], [row.gold for row in rows]
         characters = (
             CHRF()._extract_corpus_statistics(predicted, bleu.streams(gold)) if rows else []
@@ -134,7 +134,7 @@ class Scorer(scorer.Scorer):
         }
 
     def details(self, rows: Sequence[PredictionRow]) -> dict[str, Any]:
-        """`support`, `exact_matches`; scores `by_kind`: lengths of sources, words unseen or not."""
+        """`support`, `exact_matches`, scores `by_kind`: words of a source, unseen words or not."""
         lengths = [len(words(row.input)) for row in rows]
         kinds = {}
         for low, high in BUCKETS:
@@ -157,7 +157,7 @@ class Scorer(scorer.Scorer):
 def _ter_statistics(predicted: str, references: tuple[str, ...]) -> list[float]:
     """TER's edits and mean number of reference words; cached, as TER is the slowest metric.
 
-    Without spaces in references, a character is a word; sacrebleu supports this for Chinese only.
+    If the first reference lacks spaces, a character is a word; sacrebleu supports only Chinese.
     """
     kind = bleu.tokenizer_of(references[0])
     if kind == bleu.CHARACTERS:

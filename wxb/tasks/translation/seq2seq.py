@@ -77,7 +77,7 @@ class Seq2SeqExperiment(experiments.Network, experiments.Untuned):
     prediction: Prediction = Prediction()
 
     def checkpoint_faults(self, config: Any, generation: Mapping[str, Any]) -> Iterable[str]:
-        """An encoder-decoder is a fault: its weights would not be used."""
+        """A fault for an encoder-decoder, whose weights would not be used."""
         if config.is_encoder_decoder:
             yield (
                 f"method: found {self.method!r}, which trains a new network, and the weights of"
@@ -101,7 +101,7 @@ class Seq2SeqMethod(Network):
     PREDICTOR = Translator
 
     def __post_init__(self) -> None:
-        """Raise WxbError if the tokenizer lacks an eos or bos token, or a pad token of its own."""
+        """Raise WxbError if the tokenizer has no eos, no token before texts (bos) or no own pad."""
         tokenizer = self.tokenizer
         required = {
             "eos": tokenizer.eos_token_id is not None,
@@ -123,7 +123,7 @@ class Seq2SeqMethod(Network):
     def targets(self, features: Path, chunks: Chunks) -> Alignment:
         """The token ids of each reference of the records, with eos, and counts of references.
 
-        A reference longer than `max_length` has no tokens, and counts as lost.
+        A reference longer than `max_length`, with eos, has no tokens, and counts as lost.
         """
         max_length, eos = self.experiment.encoding.max_length, [self.tokenizer.eos_token_id]
         rows = [
@@ -162,11 +162,11 @@ class Seq2SeqMethod(Network):
 
     @staticmethod
     def compute_metrics(statistics: NDArray[Any], labels: NDArray[Any]) -> dict[str, float]:
-        """BLEU, from statistics (N, 10), of greedy validation translations with one reference."""
+        """BLEU from statistics (N, 10) of greedy validation texts with one reference each."""
         return {"bleu": float(metric_of_sums(BLEU(), statistics.sum(axis=0)))}
 
     def settings(self, targets: Path) -> dict[str, Any]:
-        """The network, special tokens and lengths; `longest` is that of the longest target."""
+        """The network, special tokens and lengths; the `longest` target limits translations."""
         _, row_splits = read_columns(targets, ["labels"])
         return {
             "shape": self.experiment.model.model_dump(),

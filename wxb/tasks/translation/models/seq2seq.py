@@ -73,7 +73,7 @@ class Seq2SeqModel(nn.Module):
         attention_mask: Tensor,  # (B, S), 1 for tokens, 0 for padding
         labels: Tensor,  # (B, T), IGNORED after eos
     ) -> dict[str, Tensor]:
-        """`loss`; in evaluation also BLEU `statistics` (B, 10) of greedy texts up to 2T + 8."""
+        """`loss`; in evaluation also BLEU `statistics` (B, 10) of texts of up to 2T + 8 tokens."""
         targets = labels.masked_fill(labels == IGNORED, self.model.config.pad)
         if self.training and (decay := self.shape.get("teacher_forcing_decay")):
             share = seq2seq.teacher_forcing(self.updates, decay=decay)
@@ -91,7 +91,7 @@ class Seq2SeqModel(nn.Module):
         return {"loss": loss, "statistics": torch.from_numpy(statistics).to(loss.device)}
 
     def _texts(self, tokens: Tensor) -> list[str]:
-        """The texts of ids (B, T), without eos and padding."""
+        """The stripped texts of ids (B, T), without special tokens."""
         return [text_of(self.tokenizer, row).strip() for row in tokens.tolist()]
 
     @torch.no_grad()
@@ -106,7 +106,7 @@ class Seq2SeqModel(nn.Module):
         return weights[0].float().cpu().numpy()
 
     def save_pretrained(self, folder: Path) -> None:
-        """Write the weights as safetensors; a GPT-2 in the layout of transformers."""
+        """Write the weights as safetensors; a GPT-2 with its configuration, as in transformers."""
         weights = self._saved_module().state_dict()
         if isinstance(self.model, PromptedGPT2):
             del weights["lm_head.weight"]  # shared with the embedding
@@ -147,7 +147,7 @@ class PromptedGPT2(nn.Module):
         self.gpt2 = gpt2.GPT2LMHeadModel(shape)
 
     def encode(self, input_ids: Tensor, attention_mask: Tensor) -> DecoderState:
-        """The decoder state after sources with ids and mask (B, S)."""
+        """The decoder state after sources with ids and mask (B, S); the next token is bos."""
         ids, mask = pad_left(input_ids, attention_mask)
         output = self.gpt2.transformer(ids, attention_mask=mask, position_ids=positions(mask))
         return DecoderState(F.pad(mask, (0, 1), value=1), ids[:, :0], output.past_key_values)

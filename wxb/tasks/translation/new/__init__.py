@@ -9,7 +9,7 @@ TATOEBA = ("source", "target", "license")  # the columns of manythings.org
 
 
 def recognize(files: Files, field_names: FieldNames, flags: Flags) -> Block | None:
-    """The block for pairs in tables, exports of Tatoeba or parallel files; None for others.
+    """The block for pairs in records, exports of Tatoeba or parallel files; None for others.
 
     Parallel files, such as `train.en` and `train.zh`, one in each of two languages for every name,
     have a line for each text. --input and --gold name other suffixes.

@@ -18,7 +18,7 @@ NO_SPACES = regex.compile(
 
 
 def tokenizer_of(text: str) -> str:
-    """The tokenizer of sacrebleu for the script of a text: SPACED, CHINESE or CHARACTERS."""
+    """sacrebleu's tokenizer of a text: CHARACTERS or CHINESE if a letter needs it, else SPACED."""
     if NO_SPACES.search(text):
         return CHARACTERS
     return CHINESE if HAN.search(text) else SPACED
@@ -37,7 +37,7 @@ def bleu_statistics(predicted: Sequence[str], gold: Sequence[Sequence[str]]) -> 
 
 
 def streams(gold: Sequence[Sequence[str]]) -> list[list[Any]]:
-    """The first references, the second ones, and so on; None if a sentence has fewer."""
+    """The first references of all sentences, the second ones, and so on; None for missing ones."""
     return [[*column] for column in zip_longest(*gold)]
 
 
