@@ -81,7 +81,7 @@ class Scorer(scorer.Scorer):
         return dict(zip(names, np.array(counts, np.int64).reshape(-1, 8).T, strict=True))
 
     def scores(self, sums: Sums) -> dict[str, NDArray[Any]]:
-        """CER and WER (...): edits / length of the references, not 0; may exceed 1."""
+        """CER and WER (...), edits over the length of references, which is not 0; may exceed 1."""
         return {
             "cer": np.asarray(sum(sums[edit] for edit in EDITS) / sums["characters"]),
             "wer": np.asarray(sum(sums[f"word_{edit}"] for edit in EDITS) / sums["words"]),

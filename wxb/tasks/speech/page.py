@@ -73,7 +73,7 @@ def _confusions_table(counts: Iterable[tuple[str, str, int]]) -> Table:
 
 
 def clips(study: Study) -> Iterator[Example]:
-    """The recordings that the stage `evaluate` copied for the page, with transcripts."""
+    """The recordings that the stage `evaluate` copied, embedded in the page, with transcripts."""
     systems = list(study.systems)
     folder = paths.PREDICTIONS / study.comparison["study"] / systems[0]
     rows = {name: {row.id: row for row in study.predictions[name]} for name in systems}
@@ -86,7 +86,7 @@ def clips(study: Study) -> Iterator[Example]:
 
 
 def pieces(row: PredictionRow) -> list[tuple[str, str, str]]:
-    """The hypothesis with deletions: text, colour and kind of edit of each piece."""
+    """The hypothesis, with deleted characters: text, colour and kind of edit of each piece."""
     aligned = [(_kind_of_edit(*pair), pair[1] or pair[0]) for pair in character_alignment(row)]
     return [
         ("".join(character for _, character in group), COLOURS.get(kind, ""), kind)

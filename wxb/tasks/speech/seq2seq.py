@@ -1,7 +1,4 @@
-"""Speech recognition with Whisper: log-mel features in, tokens out.
-
-Torch and the models are imported only in functions that need a model, since their import is slow.
-"""
+"""Speech recognition with Whisper: log-mel features in, tokens out."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
@@ -176,7 +173,7 @@ class WhisperMethod(Network):
     PREDICTOR = Seq2SeqRecogniser
 
     def __post_init__(self) -> None:
-        """Add the prompt tokens to a new model. Raises WxbError if a checkpoint lacks one."""
+        """Add the prompt tokens to a new model's tokenizer; WxbError if a checkpoint lacks one."""
         experiment, backend = self.experiment, self.tokenizer.backend_tokenizer
         prompt = prompt_tokens(experiment.encoding.language)
         missing = [token for token in prompt if backend.token_to_id(token) is None]
@@ -243,7 +240,7 @@ class WhisperMethod(Network):
         return LazyItems([i for i, ids in enumerate(labels) if len(ids)], item)
 
     def model(self, backbone: Path) -> Any:
-        """The model before training, with the backbone's weights or random ones."""
+        """The model before training, with the backbone's weights or random ones (seed torch)."""
         from wxb.tasks.speech.models.whisper import Transcriber, load_whisper
         from wxb.training.backbones import tuning
         from wxb.training.backbones.native import Native
@@ -315,7 +312,7 @@ def random_whisper(shape: Shape, encoding: Encoding, tokenizer: Any, prompt: Seq
 
 
 def set_generation(whisper: Any, tokenizer: Any, encoding: Encoding) -> None:
-    """Make transformers' `generate` greedy, with the prompt of training and no timestamps."""
+    """Make transformers' `generate` greedy, with our prompt; no timestamps or suppressed tokens."""
     settings, language = whisper.generation_config, encoding.language
     token_to_id = tokenizer.backend_tokenizer.token_to_id
     settings._from_model_config = False  # else loading recreates it from the configuration

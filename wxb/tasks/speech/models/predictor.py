@@ -81,7 +81,7 @@ class Recogniser(Predictor):
         return {"text": prediction.text, "segments": segments}
 
     def _windows(self, inputs: Sequence[str | bytes]) -> Iterator[tuple[int, Window, Any]]:
-        """The windows of all recordings: index of the recording, range, features."""
+        """Yield each window of all recordings: index of the recording, range, padded features."""
         seconds, bands = self.settings["window"], self.settings["mel_bands"]
         for index, source in enumerate(inputs):
             samples = read(source)

@@ -58,7 +58,7 @@ class Transcriber(tuning.BackboneModel):
         input_features: Tensor,  # (B, frames, bands); SpecAugment masks them in training
         labels: Tensor,  # (B, T), IGNORED after the end
     ) -> dict[str, Tensor]:
-        """The mean loss of the labels, mixed with CTC by `ctc_weight`, and logits (B, T, V)."""
+        """Mean `loss` of labels, mixed with CTC by `ctc_weight`, and their `logits` (B, T, V)."""
         features = input_features
         if self.training and self.spec_augment:
             features = mask_features(features, self.spec_augment)
@@ -86,7 +86,7 @@ class Transcriber(tuning.BackboneModel):
 
     @torch.inference_mode()
     def generate(self, input_features: Tensor, *, max_length: int, end: int) -> Tensor:
-        """Greedy transcripts (B, T), T <= max_length, of features (B, frames, bands), padded."""
+        """Greedy tokens (B, T) without prompt, T <= max_length, of features (B, frames, bands)."""
         full = getattr(self.backbone, "get_base_model", lambda: self.backbone)()
         encoded = full.get_encoder()(input_features.transpose(1, 2))
         start = torch.tensor([self.prompt], device=input_features.device)

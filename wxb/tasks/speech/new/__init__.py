@@ -36,7 +36,7 @@ def recognize(files: Files, field_names: FieldNames, flags: Flags) -> Block | No
 
 
 def _columns_without_header(files: Files, recordings: set[str]) -> tuple[str, ...]:
-    """The columns of one `|` table of `recordings`; () for others, FlagError if values repeat."""
+    """The columns of a single `|` table of `recordings`, else (); FlagError if values repeat."""
     if len(files.members) != 1 or files.columns:
         return ()
     rows = [line.strip().split("|") for line in files.nonblank_lines(files.members[0])]

@@ -46,7 +46,7 @@ class Reading(reading.Reading):
     NAMED_FILES = audio.SUFFIXES
 
     def raw_records(self, file: Path, corpus: Corpus) -> Iterator[Raw]:
-        """The rows of a manifest with the paths of their recordings; none of any other file.
+        """The rows of a manifest with the paths of their recordings; none if `manifest` is another.
 
         Paths are relative to the folder of the manifest. A missing one is found by its last parts;
         if several files or paths of the table have these, the row is a RecordError. A row without a
@@ -74,7 +74,7 @@ class Reading(reading.Reading):
     def gold_and_repairs(
         self, raw: Mapping[str, Any], text: str, corpus: Corpus
     ) -> tuple[Any, tuple[()]]:
-        """The transcript, speaker and rules, None without a transcript; nothing is repaired.
+        """`text`, `speaker` and `rules`, or None without a transcript; nothing is repaired.
 
         Raises RecordError if the transcript is no text, or empty when normalized.
         """
@@ -179,7 +179,7 @@ def _files_by_end(folder: Path) -> dict[End, set[Path]]:
 
 
 def _recording_name(row: Any, fields: Fields) -> str | None:
-    """The path of a row, or else its id; None if it is no text."""
+    """The path of a row, or else its id; None if that is no text, or the row is invalid."""
     name = (row.get(fields.input) or row.get(fields.id)) if isinstance(row, Mapping) else None
     return name if isinstance(name, str) else None
 
@@ -187,7 +187,10 @@ def _recording_name(row: Any, fields: Fields) -> str | None:
 def _find_recording(
     path: Path, name: str, files: Mapping[End, Collection[Path]], counts: Mapping[End, int]
 ) -> Path:
-    """The path, or if no file, the one that ends as `name`, if any; RecordError for several."""
+    """The path, or if it is no file, the file with the most last parts of `name`, if any.
+
+    Raises RecordError if several files, or names in the table, have these parts.
+    """
     with suppress(OSError):  # a name that is too long
         end = next((end for end in _ends(name) if end in files), None)
         if end and not path.is_file():
@@ -206,7 +209,7 @@ def _ends(name: str) -> Iterator[End]:
 
 
 def _time_fragment(row: Mapping[str, Any], fields: Fields) -> str:
-    """The fragment of a path for the seconds of a row, unchecked; empty without start and end."""
+    """`#t=2,4.5` for a row about these seconds, unchecked; empty without start and end."""
     keys = (fields.start, fields.end, fields.duration)
     values = [row.get(key) if key else None for key in keys]
     try:
