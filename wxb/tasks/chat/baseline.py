@@ -12,7 +12,7 @@ class NearestResponder(baselines.Baseline, Responder):
     """Copies a training answer; empty if the conversation shares no word with training."""
 
     def predictions(self, texts: Sequence[str], /, *, caption: str) -> list[Reply]:
-        """The answer to the nearest conversation of each text."""
+        """The answer to the nearest training conversation of each text; `ended` is always true."""
         nearest = self.nearest(texts, caption)
         return [Reply(match[0] if match else "", ended=True) for match in nearest]
 

@@ -67,7 +67,7 @@ class Scorer(scorer.Scorer):
         }
 
     def statistics(self, rows: Sequence[PredictionRow]) -> Sums:
-        """Which replies are correct, in format, checkable, and end; n-grams of chrF (N, 18)."""
+        """`correct`, `in_format`, `checkable`, `ended`, `replies`; chrF's `characters` (N, 18)."""
         checks = np.array([(*_check(row), row.ended, 1) for row in rows], float).reshape(-1, 5)
         names = ("correct", "in_format", "checkable", "ended", "replies")
         sides = [row.predicted for row in rows], [[row.gold for row in rows]]

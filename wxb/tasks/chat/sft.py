@@ -1,7 +1,4 @@
-"""Fine-tuning on conversations, with the loss on the assistant's tokens or on all.
-
-Torch and the models are imported only in functions that need a model, since their import is slow.
-"""
+"""Fine-tuning on conversations, with the loss on the assistant's tokens or on all."""
 
 from __future__ import annotations
 
@@ -53,7 +50,7 @@ class SftExperiment(experiments.Network):
 
     @property
     def traits(self) -> list[str]:
-        """Loss on all tokens and few-shot examples, if so, for tables."""
+        """Names for tables: "loss on all tokens" and "few-shot", if the settings have them."""
         loss = ["loss on all tokens"] if self.encoding.loss == "all" else []
         return [*loss, *(["few-shot"] if self.prediction.shots else [])]
 
@@ -125,7 +122,7 @@ class SftMethod(Network):
         ]
 
     def model(self, backbone: Path) -> Generator:
-        """The model before training: new embeddings are random; `end_ids` end its generation."""
+        """The model before training, with random new embeddings; `end_ids` end its generation."""
         from wxb.training.backbones.generator import Generator
 
         model = Generator.from_backbone(

@@ -51,7 +51,7 @@ class Replier(GeneratorPredictor, Responder):
     prediction = Prediction()
 
     def calibrate(self, records: Sequence[Record], *, caption: str) -> None:
-        """Set `examples`: the shortest single question of each kind, all without kind; by id."""
+        """Set `examples`, by id: the shortest single question of each kind, all without a kind."""
         single = [r for r in records if [m["role"] for m in deserialize(r.input)] == ["user"]]
         by_length = sorted(single, key=lambda r: (len(r.input) + len(r.gold["text"]), r.id))
         # Reversed, so that the shortest of a kind replaces the others.
@@ -150,7 +150,7 @@ class Replier(GeneratorPredictor, Responder):
     # Many replies
 
     def predictions(self, texts: Sequence[str], /, *, caption: str) -> list[Reply]:
-        """The reply to each conversation; empty for blank or too long ones.
+        """The greedy reply to each conversation; empty for blank or too long ones.
 
         Prints how many are too long. Raises WxbError for an invalid one.
         """
@@ -224,7 +224,7 @@ class Replier(GeneratorPredictor, Responder):
 
 
 def _conversation(source: str | Sequence[Message]) -> list[Message]:
-    """The messages of a question, also as JSON. Raises WxbError unless they end with a question."""
+    """The messages of a text or list, checked. Raises WxbError unless they end with a question."""
     try:
         return deserialize(source) if isinstance(source, str) else validate_question([*source])
     except RecordError as error:

@@ -20,7 +20,7 @@ class Reading(reading.Reading):
     TEST_GROUP = "kind"
 
     def raw_records(self, file: Path, corpus: Corpus) -> Iterator[Raw]:
-        """Records with the conversation before the answer as messages, or with a RecordError."""
+        """Records with the answer apart from the messages before it, or with a RecordError."""
         for raw in formats.raw_records(file, corpus.fields.messages, None, corpus.annotator):
             content: Any = raw.content
             if isinstance(content, Mapping):  # the caller rejects others
@@ -31,7 +31,7 @@ class Reading(reading.Reading):
             yield raw._replace(content=content)
 
     def input_of(self, raw: Mapping[str, Any], corpus: Corpus) -> str:
-        """The serialized conversation without a final answer; without any, the field `text`."""
+        """The serialized conversation without a final answer, or else the text for pretraining."""
         fields = corpus.fields
         messages = raw.get(fields.messages)
         if messages is None and raw.get(fields.instruction) is None and fields.text:
@@ -44,7 +44,7 @@ class Reading(reading.Reading):
     def gold_and_repairs(
         self, raw: Mapping[str, Any], text: str, corpus: Corpus
     ) -> tuple[Any, tuple[str, ...]]:
-        """The gold (`text`, `kind`, a known `format`; None for pretraining), and no repairs."""
+        """`text`, `kind` and `format`, or None for pretraining; RecordError for unknown formats."""
         fields = corpus.fields
         answer = raw[fields.output]
         if answer is None:
@@ -91,8 +91,9 @@ class Reading(reading.Reading):
 def _split_answer(content: Mapping[str, Any], corpus: Corpus) -> dict[str, Any]:
     """A record with the messages before its last answer, which is in the output field.
 
-    Without messages, they are its history, instruction and output. The answer of a text for
-    pretraining is None. Raises RecordError without an answer, or for invalid or long messages.
+    Without messages, they are its history, instruction and output. With a text for pretraining,
+    messages, instruction and output are None. Raises RecordError without an answer, or for invalid
+    or long messages.
     """
     fields = corpus.fields
     if fields.text and content.get(fields.text) is not None:

@@ -45,7 +45,7 @@ def has_format(format_: str, reply: str) -> bool:
 
 
 def is_correct(format_: str, answer: str, reply: str) -> bool:
-    """Whether a reply equals the answer, ignoring case, width, final stop; `json`: key, value."""
+    """Whether a reply equals the answer without case, width, final stop; JSON by key and value."""
     if parse_format(format_)[0] == "json":
         return has_format(format_, reply) and parse_json(reply) == parse_json(answer)
     return _normalize(reply) == _normalize(answer)

@@ -76,7 +76,7 @@ def validate_question(value: Any) -> list[Message]:
 
 
 def _parse(text: str) -> list[Any] | None:
-    """The JSON list of objects with roles that a text is; None for any other text."""
+    """Parse a JSON list of objects with roles; None for an empty list and for any other text."""
     if not text.lstrip().startswith("["):
         return None
     value = parse_json(text) or []
