@@ -22,9 +22,9 @@ ABOUT = re.compile(
 DELIMITERS = ",;\t|"  # of tables
 # Other encodings of spreadsheets: simplified Chinese, traditional Chinese, Western European.
 LEGACY = ("gb18030", "big5", "cp1252")
-# Other encodings that those also decode, and what letters of Turkish and others are in cp1252.
+# Other encodings that those also decode, and what letters of Turkish, Czech, ... are in cp1252.
 RIVALS = ("utf_16", "euc_jp", "cp932", "cp949", "cp1251")
-WRONG = re.compile(r"[^\W\d_][¤£§º¼½¾†¹¿¡]|[¤§º¼½¾†¹][^\W\d_]|[ðþÐÞ]")
+WRONG = re.compile(r"[^\W\d_][¤£§º¼½¾†¹¿¡]|[¤§º¼½¾†¹³][^\W\d_]|[ðþÐÞ]|[õÕ](?![eE])|è[aeiou]")
 HTML = "an HTML page; fetch the file itself instead of the page that shows it"
 # Formats that are refused, by suffix or beginning in lower case, with what to do.
 REFUSED: dict[str | bytes, str] = {

@@ -253,6 +253,7 @@ CASES = [
         f"{text} {x},{'ab'[n % 2]}\n" for n, x in enumerate(NAMES)).encode(code)}, "expected UTF-8")
       for code, text in (("euc_jp", "これは東京で見たとても良い映画です"),
                          ("cp949", "서울에서 본 영화"),
+                         ("cp1250", "Nagyon jó minőségű termék"), ("cp1250", "Zelo priporočam"),
                          ("cp1254", "Öğle yemeği şahane"), ("mac_roman", "Schön, größer"))),
     refused("splits below", {f"own/all/{x}/0.json": json.dumps(PEOPLE) for x in ("train", "other")},
         "splits train, and beside them all/other/0.json"),
