@@ -99,7 +99,7 @@ def _label_studio_result(annotation: Content) -> tuple[list[Content], list[Any],
         for region in others
         for name in region.get("value", {}).get("choices", [])
     ]
-    areas = [region for region in regions if region.get("type") == "textarea"]
+    areas = [region for region in others if region.get("type") == "textarea"]
     return mentions, classes, {a["from_name"]: "\n".join(a["value"]["text"]) for a in areas}
 
 

@@ -240,6 +240,11 @@ CASES = [
         {"data": {"audio": f"/data/upload/1/{x}.wav"}, "annotations": [{"result": [
             {"type": "textarea", "from_name": "transcription", "value": {"text": [x]}}]}]}
         for x in NAMES]), **LJ}, f"x.json:record {COUNT} -> 0.5 s, {LAST}"),
+    refused("Label Studio's segments", {"own/x.json": json.dumps([
+        {"data": {"audio": f"{x}.wav"}, "annotations": [{"result": [
+            {"type": "textarea", "from_name": "transcription", "value": {
+                "start": n, "end": n + 1, "text": [x]}} for n in range(2)]}]}
+        for x in NAMES]), **LJ}, "found the fields"),
     refused("Kaldi", {"own/text": "Ann A B\n", **LJ}, "found the lines"),
     Case("aclImdb, with its other files", {"own/imdb.vocab": "the", "own/train/x.feat": "9 0:9",
         "own/train/urls_pos.txt": "x", **{f"own/train/{label}/{n}_9.txt": f"{label} {x} left."
