@@ -207,6 +207,8 @@ def test_the_group_is_the_field_to_split_by(tmp_path):
     split = {"by": "template", **SHARES}
     assert read_one(tmp_path, raw(template=7), split=split).group == "7"
     assert read_one(tmp_path, raw(), split=split).reason == "missing field"
+    blank = [read_one(tmp_path, raw(template=each), split=split).reason for each in (None, "")]
+    assert blank == ["blank group"] * 2
 
 
 def test_values_are_those_of_the_fields_of_further_test_sets(tmp_path):

@@ -114,8 +114,7 @@ def _json(file: Path) -> Iterator[Raw]:
             records = rows if is_list else [records]
     if not isinstance(records, list):
         raise WxbError(f"{file}: found a JSON {type(records).__name__}; expected a list of records")
-    for index, content in enumerate(records, start=1):
-        yield Raw(f"record {index}", content)
+    yield from (Raw(f"record {index}", content) for index, content in enumerate(records, start=1))
 
 
 def _jsonl(file: Path) -> Iterator[Raw]:

@@ -231,18 +231,19 @@ def _record(raw: Any, corpus: Corpus, task: Reading, origin: str) -> Record:
         raise RecordError("NUL character", f"at offset {text.index(chr(0))}")
     if len(text) > corpus.max_characters:
         raise RecordError("too long", f"{len(text)} characters, at most {corpus.max_characters}")
-    group = text if corpus.split.by is None else str(required_field(raw, corpus.split.by))
+    group = text if corpus.split.by is None else required_field(raw, corpus.split.by)
+    if group in (None, ""):
+        raise RecordError("blank group", f"{corpus.split.by!r} is {group!r}")
     language = raw.get(fields.language) if fields.language else None
     id_ = raw.get(fields.id) if fields.id else None
-    held_out = [field for field, _ in corpus.split.held_out_fields.values()]
     gold, repaired = task.gold_and_repairs(raw, text, corpus)
     record = Record(
         id=origin if id_ is None else str(id_),
         input=text,
         gold=gold,
         language=None if language is None else sys.intern(str(language)),
-        group=group,
-        values=tuple(str(required_field(raw, field)) for field in held_out),
+        group=str(group),
+        values=tuple(str(required_field(raw, f)) for f, _ in corpus.split.held_out_fields.values()),
         repaired=repaired,
     )
     check_encodable(record.id, record.input, record.language or "", record.group, *record.values)
