@@ -198,7 +198,7 @@ def test_outer_white_space_of_a_span_is_removed(tmp_path):
 
 
 def test_labels_rename_and_ignore_types(tmp_path):
-    content = raw(spans=[(0, 3, "PERSON"), (3, 4, "SPACE"), (13, 17, "GPE")])
+    content = raw(spans=[(0, 3, "PERSON "), (3, 4, "SPACE"), (13, 17, "GPE")])
     item = read_one(tmp_path, content, labels={"PERSON": "NAME", "SPACE": None})
     assert item.gold == (Span(0, 3, "NAME"), Span(13, 17, "GPE"))
 

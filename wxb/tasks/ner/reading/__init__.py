@@ -125,7 +125,8 @@ def _span(raw: Mapping[str, Any], start: int, end: int, text: str, corpus: Corpu
     name = required_field(raw, fields.type)
     if not isinstance(name, str | int) or name == "":
         raise RecordError("wrong type", f"{fields.type!r} is {name!r}, expected a name")
-    if (type_ := corpus.labels.get(str(name), str(name).strip() or str(name))) is None:
+    plain = str(name).strip() or str(name)
+    if (type_ := corpus.labels.get(str(name), corpus.labels.get(plain, plain))) is None:
         return None
     check_encodable(type_)
     if not type_.strip() or not type_.translate(JOINERS).isprintable():
