@@ -31,6 +31,14 @@ def test_recordings_are_found(tmp_path, name, content, expected):
     assert paths == [f"{tmp_path}/{path}" for path in expected]
 
 
+def test_absolute_paths_are_those_of_the_copied_folder(tmp_path):
+    for folder in ("own", "copy"):
+        (tmp_path / folder).mkdir()
+        write(tmp_path / folder / "a.wav")
+    (row,) = rows(tmp_path / "copy/t.csv", f"path,sentence\n{tmp_path}/own/a.wav,one\n")
+    assert row["path"] == f"{tmp_path}/copy/a.wav"
+
+
 def test_other_tables_are_not_read(tmp_path):
     assert len(rows(tmp_path / "a.csv", "ID,sentence\na,zero\n", manifest="a.csv")) == 1
     assert rows(tmp_path / "b.csv", "ID,sentence\na,zero\n", manifest="a.csv") == []

@@ -48,9 +48,10 @@ class Reading(reading.Reading):
     def raw_records(self, file: Path, corpus: Corpus) -> Iterator[Raw]:
         """The rows of a manifest with the paths of their recordings; none if `manifest` is another.
 
-        Paths are relative to the folder of the manifest. A missing one is found by its last parts;
-        if several files or paths of the table have these, the row is a RecordError. A row without a
-        path uses its id. A row with seconds gets the path of that part, see `audio.read`.
+        Paths are relative to the folder of the manifest. Missing and absolute ones are found by
+        their last parts; if several files or paths of the table have these, the row is a
+        RecordError. A row without a path uses its id. A row with seconds gets the path of that
+        part, see `audio.read`.
         """
         if corpus.manifest not in (None, file.name):
             return
@@ -193,7 +194,7 @@ def _find_recording(
     """
     with suppress(OSError):  # a name that is too long
         end = next((end for end in _ends(name) if end in files), None)
-        if end and not path.is_file():
+        if end and (name.startswith("/") or not path.is_file()):
             path, *others = files[end]
             if others or counts[end] > 1:
                 detail = f"{name!r} ends as several files or paths do: {'/'.join(end)}"
