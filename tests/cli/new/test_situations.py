@@ -399,6 +399,9 @@ CASES = [
     Case("features in a list", {"own/a.jsonl": as_lines({"tokens": [x, "left"], "ner_tags": [1, 0]}
         for x in NAMES), "own/dataset_info.json": json.dumps({"features": {"ner_tags": [
             {"names": ["O", "B-NAME"], "_type": "ClassLabel"}]}})}, f"[{LAST}](NAME) left"),
+    refused("features beside the folder", {"own/a.jsonl": as_lines({"tokens": [x, "left"],
+        "ner_tags": [1, 0]} for x in NAMES), "dataset_info.json": json.dumps({"features": {
+            "ner_tags": {"names": ["O", "B-NAME"]}}})}, "give the folder with `dataset_info.json`"),
     refused("recordings with classes", {"own/t.csv": "path,label\n0.wav,a\n",
         "own/0.wav": sound(300)}, "found the fields"),
     Case("a cache of `Dataset.map`", {"own/a.jsonl": as_lines(PEOPLE), "own/cache-0a1.arrow": "x"},
