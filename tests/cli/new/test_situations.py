@@ -284,6 +284,9 @@ CASES = [
         {"id": n, "data": {"text": f"{x} left."}, "annotations": [{"result": [{"value": {
             "start": 0, "end": len(x), "labels": [*"AB"[: 1 + (n == 0)]]}}]}]}
         for n, x in enumerate(NAMES)])}, f"[{LAST}](A) left.", {}, {"several classes": 1}),
+    refused("missing authors of pandas", {"own.json": json.dumps([
+        {**row, "author": row["text"] if n else float("nan")} for n, row in enumerate(PEOPLE)])},
+        "--group: 'author' is blank in 1 of"),
     Case("truth values", {"own.json": json.dumps([
         {"text": f"{x} left.", "label": x != LAST} for x in NAMES])}, f"{LAST} left. -> false"),
     refused("a mark of test records", {"own.json": json.dumps(
