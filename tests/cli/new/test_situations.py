@@ -224,7 +224,8 @@ CASES = [
                                                  enumerate(NAMES))},
          f"\"{LAST} -> ('so {LAST}',)", {}, {}, {"columns": "id,source,id2,target"}),
     Case("segments of a recording", {"own/m.json": as_lines(MANIFEST), **CALL},
-         f"m.json:line {COUNT} -> 0.5 s, {LAST}"),
+         f"m.json:line {COUNT} -> 0.5 s, {LAST}",
+         {"split": {"by": "audio_filepath", "test": 0.2, "valid": 0.1}}),
     Case("LJSpeech", {"own/metadata.csv": "".join(f'{x}|A, "b, {x}\n' for x in NAMES), **LJ},
          f'{LAST} -> 0.5 s, A, "b, {LAST}', {"columns": ["id", "sentence"]}),
     refused("bars with speakers", {"own/metadata.csv": "".join(
@@ -437,6 +438,8 @@ def test_records_are_read_right_or_refused(case):
     assert {key: block[key] for key in case.block} == case.block
     assert case.block or not {"offsets", "columns", "annotator"} & block.keys() or case.flags
     reasons = [reject.reason for reject in trial.rejects]
+    if block["split"].get("by") == "audio_filepath":
+        assert len({record.group for record in trial.records}) == 1
     assert Counter([*reasons, *(r for record in trial.records for r in record.repaired)]) == (
         case.reasons
     )

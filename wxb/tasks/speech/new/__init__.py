@@ -32,6 +32,8 @@ def recognize(files: Files, field_names: FieldNames, flags: Flags) -> Block | No
     first = [table for table in tables if used["sentence"] in fields_of(table.rows)]
     if len(tables) > len(first) == 1 and (content := field_names.recognize(first[0], flags)):
         content = {**content, "manifest": first[0].members[0].name}
+    if "start" in used and content and content["split"]["by"] is None and "group" not in flags:
+        content["split"]["by"] = used.get("input")  # parts of a recording stay in one split
     return content
 
 

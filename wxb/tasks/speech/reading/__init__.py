@@ -60,6 +60,7 @@ class Reading(reading.Reading):
         names = [_recording_name(raw.content, corpus.fields) for raw in raws]
         unique = {tuple(_ends(name)) for name in names if name is not None}
         counts = Counter(end for ends in unique for end in ends)
+        documents: dict[Path, int] = {}
         for raw, name in zip(raws, names, strict=True):
             if name is None:
                 yield raw
@@ -70,7 +71,10 @@ class Reading(reading.Reading):
                 yield raw._replace(content=error)
             else:
                 source = path.as_posix() + _time_fragment(raw.content, corpus.fields)
-                yield raw._replace(content={**raw.content, corpus.fields.input: source})
+                is_group = corpus.split.by == corpus.fields.input  # of all parts of a recording
+                document = documents.setdefault(path, len(documents)) if is_group else None
+                content = {**raw.content, corpus.fields.input: source}
+                yield raw._replace(content=content, document=document)
 
     def gold_and_repairs(
         self, raw: Mapping[str, Any], text: str, corpus: Corpus
