@@ -113,6 +113,8 @@ def test_an_experiment_joins_its_study():
     untuned = ("--study", "ner", "--like", "ner-encoder", "--method", "crf")
     assert wxb("experiment", "crf", *untuned).exit_code == 0  # without epochs
     assert load().experiments["crf"].method == "crf"
+    result = wxb("experiment", "pooled", "--study", "mails", "--method", "encoder")
+    assert "pooled.model.pooling: missing" in str(result.exception)
 
 
 @pytest.mark.parametrize(

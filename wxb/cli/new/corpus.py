@@ -182,9 +182,8 @@ def read_records(path: Path, corpus: Corpus) -> Contents:
     """Read and prepare the records at a path by `corpus`, with progress; WxbError if unreadable."""
     task, caption = tasks.get(corpus.task).reading, f"read {path.name}"
     with tempfile.TemporaryDirectory() as raw, tempfile.TemporaryDirectory() as temporary:
-        folder, out = Path(raw, "folder"), Path(temporary)  # as of `download`, no files beside it
-        if not path.is_dir():
-            folder.mkdir()
+        # As `download` copies it: no other files beside it.
+        folder, out = Path(raw, "folder" if path.is_dir() else ""), Path(temporary)
         (folder if path.is_dir() else folder / path.name).symlink_to(path.resolve())
         return read_prepared(folder, corpus, task, out=out, home=out, caption=caption)
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from itertools import product
 from pathlib import Path
 from string import Template
-from typing import Any
+from typing import Any, get_args
 
 from wxb.cli.new.corpus import read_records
 from wxb.core import paths
@@ -181,8 +181,9 @@ def add_experiment(
     if changes.get("method") in methods(first["task"]):  # else the schema refuses it
         fields = experiment_class(first["task"], changes["method"]).model_fields
         for group in GROUPS:
-            form: Any = fields[group].annotation
-            block[group] = {k: v for k, v in block[group].items() if k in form.model_fields}
+            forms: Any = get_args(form := fields[group].annotation) or [form]  # of a union, or one
+            known = {key for form in forms for key in form.model_fields}
+            block[group] = {k: v for k, v in block[group].items() if k in known}
     add_block(content, "experiments", name, block)
     members.append(name)
 
