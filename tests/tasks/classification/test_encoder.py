@@ -19,8 +19,8 @@ from wxb.tasks.classification.params import EncoderModel, Regression, Words
 from wxb.tasks.methods import inputs
 
 LABELS = ["fake", "real", "satire"]
-IDS = torch.randint(3, 50, (3, 9), generator=torch.Generator().manual_seed(0))
-MASK = torch.tensor([[1] * 9, [1] * 5 + [0] * 4, [1] + [0] * 8])
+IDS = torch.randint(3, 50, (4, 9), generator=torch.Generator().manual_seed(0))
+MASK = torch.tensor([[1] * 9, [1] * 5 + [0] * 4, [1] + [0] * 8, [0] * 9])  # the last is empty
 
 
 @pytest.mark.parametrize("pooling", ["cls", "mean"])

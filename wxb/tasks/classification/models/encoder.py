@@ -57,7 +57,7 @@ class Classifier(Headed):
             pooled = torch.tanh(self.pooler(hidden[:, 0]))  # (B, C)
         else:
             tokens = attention_mask[..., None]  # (B, T, 1)
-            pooled = (hidden * tokens).sum(dim=1) / tokens.sum(dim=1)
+            pooled = (hidden * tokens).sum(dim=1) / tokens.sum(dim=1).clamp(min=1)
         logits = self.head(self.dropout(pooled))
         if labels is None:
             return {"logits": logits}
