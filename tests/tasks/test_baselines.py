@@ -112,7 +112,7 @@ def test_a_lexicon_has_log_odds_and_subtracts_negated_words(tmp_path):
     assert lexicon["fine"] == round(log((2 * GROUPS + 1) / 1), 4)
     assert lexicon["film"] == 0
     assert "rare" not in lexicon
-    texts = ["Fine!", "Never fine.", "No film. Fine", "I don't find it fine", ""]
+    texts = ["Fine!", "Never fine.", "No film. Fine. " * 999, "I don't find it fine", ""]
     predictions = loaded.predict(texts)
     assert [p.label for p in predictions] == ["good", "bad", "good", "bad", "bad"]
     assert predictions[0].probabilities["good"] == pytest.approx(41 / 42, abs=1e-6)

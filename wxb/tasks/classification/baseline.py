@@ -51,7 +51,8 @@ class BaselineClassifier(baselines.Baseline, Classifier):
             if gold:
                 shares = {name: float(name == gold[0]) for name in self.labels}
             elif lexicon := self.model.get("lexicon"):
-                odds = exp(sum(sign * lexicon.get(word, 0) for word, sign in signed_words(text)))
+                total = sum(sign * lexicon.get(word, 0) for word, sign in signed_words(text))
+                odds = exp(min(total, 700))  # a larger one overflows
                 pairs = zip(self.labels, (1 / (1 + odds), odds / (1 + odds)), strict=True)
                 shares = {name: round(share, PROBABILITY) for name, share in pairs}
             predictions.append(Prediction(max(self.labels, key=shares.__getitem__), shares))
