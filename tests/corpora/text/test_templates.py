@@ -158,9 +158,10 @@ def test_a_template_of_the_checkpoint_is_the_default(tokenizers, tmp_path):
     assert tokenizer.decode(row.ids[row.generated]) == "b<|im_end|>"
 
 
-# As Qwen3's: an empty thought stands before the last answer, and in a prompt if asked for.
+# As Qwen3's: an empty thought stands before the last answer, and in a prompt if asked for. As in
+# Llama 3's, a date is first.
 THINKING = (
-    "{% for m in messages %}<|im_start|>{{ m['role'] }}\n"
+    "{{ strftime_now('%d %b %Y') }}{% for m in messages %}<|im_start|>{{ m['role'] }}\n"
     "{% if loop.last and m['role'] == 'assistant' %}<think>\n\n</think>\n\n{% endif %}"
     "{{ m['content'] }}<|im_end|>\n{% endfor %}{% if add_generation_prompt %}"
     "<|im_start|>assistant\n{% if enable_thinking is defined and enable_thinking is false %}"
@@ -178,6 +179,7 @@ def test_an_empty_thought_is_part_of_the_prompt(tokenizers):
     prompt = template.tokens(CONVERSATION[:-1], answer_next=True)
     assert row.ids[: len(prompt.ids)].tolist() == prompt.ids.tolist()
     assert tokenizer.decode(prompt.ids).endswith("assistant\n<think>\n\n</think>\n\n")
+    assert tokenizer.decode(prompt.ids).startswith("26 Jul 2024<|im_start|>")  # not today's
 
 
 @pytest.mark.parametrize(

@@ -52,6 +52,8 @@ TEMPLATES = {"roles": _ROLES, "plain": _PLAIN}
 OWN = "own"  # the template that a tokenizer came with
 # What a model that was not trained on the template writes instead of an end.
 NEXT_QUESTION = {"plain": "\nQuestion:"}
+# Before a template that reads the date, as Llama 3's: today's would change its prompts each day.
+_DATE = "{% macro strftime_now(_) %}26 Jul 2024{% endmacro %}\n"
 _HIDDEN = 0xF0000  # private use: the first code point that hides a special token in a message
 
 
@@ -247,14 +249,12 @@ class Template:
         try:
             texts: Any = render_jinja_template(
                 [[*conversation]],
-                chat_template=self.tokenizer.chat_template,
+                chat_template=_DATE + self.tokenizer.chat_template,
                 add_generation_prompt=answer_next,
                 enable_thinking=thinking,  # a name of Qwen3's template, which others took over
                 **self.tokenizer.special_tokens_map,
             )
         except TemplateError as error:
-            raise WxbError(
-                f"the backbone's chat template refuses a conversation ({error}); change the"
-                " records, or set `encoding.template: roles`"
-            ) from error
+            cure = "change the records, or set `encoding.template: roles`"
+            raise WxbError(f"the chat template refuses a conversation ({error}); {cure}") from error
         return str(texts[0][0])
