@@ -39,6 +39,7 @@ LORA = {"lora": {"r": 4, "alpha": 4, "target_modules": ["query"]}}
         ({"ner_encoder": {"tuning": LORA}}, "'ner-encoder' trains an adapter"),
         ({"ner_decoder": {"backbone": "ner-generative"}}, "has task ner and method generation"),
         ({"ner_decoder": {"encoding": {"max_length": 999, "stride": 8}}}, "backbone 'encoder' has"),
+        ({"ner_crf": {"backbone": "ner-crf"}}, "an experiment, of which only the tokenizer is"),
         ({"ner_decoder": {"backbone": "ner-encodr"}}, "did you mean 'ner-encoder'"),
         ({"ner_encoder": {"tuning": {**LORA, "frozen": True}}}, "`frozen` trains no backbone"),
     ],

@@ -286,10 +286,10 @@ def _continuation_errors(name: str, experiment: Experiment, params: Params) -> I
             f" {start.method}; expected task {experiment.task} and method {experiment.method}"
         )
     if start.tuning.lora:
-        yield (
-            f"{key}: experiment {experiment.backbone!r} trains an adapter; expected one that trains"
-            " the full model"
-        )
+        problem = f"experiment {experiment.backbone!r} trains an adapter"
+        yield f"{key}: {problem}; expected one that trains the full model"
+    if not experiment.weights:
+        yield f"{key}: found an experiment, of which only the tokenizer is used; name a backbone"
 
 
 def _study_errors(name: str, study: Study, experiments: Mapping[str, Experiment]) -> Iterator[str]:

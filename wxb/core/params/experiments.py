@@ -67,7 +67,7 @@ class Prediction(Section):
 class Experiment(Section):
     """A corpus, a method, a backbone and settings; a row in the table of its study.
 
-    `backbone` may be another experiment with the same method; training then continues its model.
+    `backbone` may be another experiment with the same method, whose backbone is trained further.
 
     Settings are grouped by the first stage that reads them, so that an edit reruns few stages:
     `encoding` by tokenize or align; `model`, `tuning` and `training` by train; `prediction` by
