@@ -83,9 +83,9 @@ def test_windows_of_noise_silence_and_a_short_recording(samples, expected):
 
 @pytest.mark.parametrize(
     ("parts", "whole"),
-    [(["turn on", "the light"], "turn on the light"), (["打开", "灯"], "打开灯"), ([], "")],
+    [(["café", "über", "да"], "café über да"), (["打开", "灯。", "OK"], "打开灯。OK"), ([], "")],
 )
-def test_ascii_words_are_joined_with_a_space(parts, whole):
+def test_words_are_joined_with_a_space_if_their_script_has_spaces(parts, whole):
     assert Transcript(tuple(Segment(0, 1, part) for part in parts)).text == whole
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
+import regex
 from numpy.typing import NDArray
 from scipy.ndimage import minimum_filter1d, uniform_filter1d
 
@@ -28,6 +29,11 @@ SMOOTHING, NOISE_SPAN = 3, 1000  # frames of 10 ms: for mean loudness, and for m
 SPEECH_OVER_NOISE = 6.0  # dB
 MIN_PAUSE, MIN_SPEECH = 20, 5  # frames; anything shorter than MIN_SPEECH is a click
 MARGIN = 1  # frames around speech: a model may never have seen silence before it
+# Two characters without a space between them: of a script without spaces, or before a mark.
+UNSPACED = regex.compile(
+    r"[\s\p{Han}\p{Hiragana}\p{Katakana}\p{Line_Break=Complex_Context}\u3000-\u303f\uff00-\uffef]"
+    r"|.[,.;:!?]"
+)
 Window = tuple[int, int]  # a range of samples of a recording
 
 
@@ -46,11 +52,11 @@ class Transcript(NamedTuple):
 
     @property
     def text(self) -> str:
-        """The texts of all segments, with a space between ASCII and an ASCII letter or digit."""
+        """The texts of all segments, with spaces between them unless UNSPACED."""
         joined = ""
         for text in filter(None, (segment.text for segment in self.segments)):
-            meets = joined and joined[-1].isascii() and text[0].isascii() and text[0].isalnum()
-            joined += f" {text}" if meets and joined[-1] != " " else text
+            is_joined = not joined or UNSPACED.search(joined[-1] + text[0])
+            joined += text if is_joined else f" {text}"
         return joined
 
 
