@@ -145,6 +145,8 @@ def test_chinese_texts_share_characters():
     model = {"texts": ["我喜欢猫", "他有一本书"], "gold": [0, 1]}
     found = NearestResponder(model, None).nearest(["一本旧书", "猫"], "test")
     assert [index for index, _ in found] == [1, 0]
+    hindi = NearestResponder({"texts": ["दिन", "दान"], "gold": [0, 1]}, None)  # differ by a vowel
+    assert hindi.nearest(["दान"], "test") == [(1, 1.0)]
 
 
 @given(

@@ -5,11 +5,12 @@
 holds training records. Nothing here imports torch.
 """
 
-import re
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any
+
+import regex
 
 from wxb.core.files import read_json, write_json
 from wxb.core.params import experiments
@@ -18,7 +19,11 @@ from wxb.corpora.records import Record
 from wxb.tasks.methods import History, Method, Predictor
 
 FILE = "baseline.json"
-WORD = re.compile(r"[\u3040-\u9fff]|[^\W\u3040-\u9fff]+")  # a Chinese character is a word
+LETTER = r"[[\p{L}\p{N}_]--[\u3040-\u9fff]]"
+# Marks that continue a word, such as the vowels of Hindi; not of Thai, which has no spaces.
+MARK = r"[[\p{Mn}\p{Mc}]--[\p{Line_Break=Complex_Context}\u3040-\u9fff\ufe00-\ufe0f]]"
+# A Chinese character is a word.
+WORD = regex.compile(rf"[\u3040-\u9fff]|{LETTER}[{LETTER}{MARK}]*", regex.V1)
 CELLS = 2**24  # similarities in memory at a time
 DIGITS = 9  # of a similarity, so that equal ones tie on every machine
 
@@ -44,7 +49,7 @@ class Baseline(Predictor):
         """A vectorizer of words and pairs of words, and the TF-IDF vectors of the `texts`."""
         from sklearn.feature_extraction.text import TfidfVectorizer  # its import takes a second
 
-        vectorizer = TfidfVectorizer(token_pattern=WORD.pattern, ngram_range=(1, 2))
+        vectorizer = TfidfVectorizer(tokenizer=WORD.findall, token_pattern=None, ngram_range=(1, 2))
         return vectorizer, vectorizer.fit_transform(self.model["texts"])
 
     def nearest(self, texts: Sequence[str], caption: str) -> list[tuple[Any, float] | None]:

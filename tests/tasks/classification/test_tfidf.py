@@ -52,9 +52,9 @@ def test_missing_and_non_finite_weights_are_an_error(tmp_path, change):
         Tfidf.from_pretrained(tmp_path)
 
 
-def test_a_chinese_character_is_a_word():
-    model = Tfidf.from_texts(["李明住在北京"], TfidfModel(min_texts=1))
-    assert {"李", "李 明", "北 京"} <= {*model.vectorizer.get_feature_names_out()}
+def test_a_chinese_character_is_a_word_and_hindi_words_have_vowels():
+    model = Tfidf.from_texts(["李明住在北京", "दिन"], TfidfModel(min_texts=1))
+    assert {"李", "李 明", "北 京", "दिन"} <= {*model.vectorizer.get_feature_names_out()}
 
 
 def test_the_smaller_of_two_equally_good_strengths_is_kept():

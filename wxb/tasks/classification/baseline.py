@@ -6,6 +6,8 @@ from collections.abc import Iterator, Sequence
 from math import exp, log
 from typing import Any, Literal
 
+import regex
+
 from wxb.core.errors import WxbError
 from wxb.core.params import experiments
 from wxb.corpora.records import Record
@@ -16,7 +18,7 @@ NEGATION = re.compile(
     r"no|not|never|no(body|thing|ne|r)|neither|without|cannot|\w+n't|[不没沒无無]"
 )
 END = ".!?。！？"  # of a sentence
-WORD = re.compile(rf"[{END}]|\w+n't|{baselines.WORD.pattern}")
+WORD = regex.compile(rf"[{END}]|\w+n't|{baselines.WORD.pattern}", regex.V1)
 GROUPS = 20  # groups of training records with a word of the lexicon, at least
 
 

@@ -6,14 +6,16 @@ from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
+import regex
 from numpy.typing import NDArray
 
 from wxb.core.errors import WxbError
+from wxb.tasks.baselines import LETTER, MARK
 from wxb.tasks.classification.params import TfidfModel
 from wxb.tasks.methods import FittedModel
 
-# A word has two or more letters, digits or underscores, or is one Chinese or Japanese character.
-WORD = r"[\u3040-\u9fff]|[^\W\u3040-\u9fff]{2,}"
+# A word has two or more letters, digits, marks or _, or is one Chinese or Japanese character.
+WORD = regex.compile(rf"[\u3040-\u9fff]|{LETTER}[{LETTER}{MARK}]+", regex.V1)
 
 
 @dataclass
@@ -69,5 +71,9 @@ def _vectorizer(ngrams: int, sublinear: bool, **options: Any) -> Any:
     from sklearn.feature_extraction.text import TfidfVectorizer  # its import takes a second
 
     return TfidfVectorizer(
-        token_pattern=WORD, ngram_range=(1, ngrams), sublinear_tf=sublinear, **options
+        tokenizer=WORD.findall,
+        token_pattern=None,
+        ngram_range=(1, ngrams),
+        sublinear_tf=sublinear,
+        **options,
     )
