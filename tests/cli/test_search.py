@@ -48,10 +48,12 @@ def test_it_finds_similar_texts():
     assert result.stderr == ""
 
 
-def test_any_folder_is_an_encoder_with_a_warning_and_texts_are_shown_without_markup():
-    result = run(LINES[2], "--encoder", "tiny", "--file", "lines.txt", "--top", "1")
-    assert result.stdout.split("  ", 1) == ["1.000", f"{LINES[2]}\n"]
+def test_any_folder_is_an_encoder_with_a_warning_and_texts_are_shown_without_markup(folder):
+    result = run(LINES[2], "--encoder", "tiny", "--file", "lines.txt", "--top", "2")
+    assert result.stdout.startswith(f"1.000  {LINES[2]}\n")
     assert "tiny was not trained for similarity" in result.stderr
+    (folder / "tiny/wxb.json").write_text('{"four_bit": true}')  # as of an adapter by QLoRA
+    assert run(*result.args[result.args.index("search") + 1 :]).stdout != result.stdout
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ import typer
 from wxb.cli.options import AsJson, usage_error
 from wxb.core import compatibility, hub, paths
 from wxb.core.errors import WxbError, choices, require_output
+from wxb.core.files import read_json
 from wxb.core.packages import verified_files
 from wxb.core.params import load
 from wxb.core.progress import track
@@ -70,21 +71,20 @@ def search(
     places = [(number, line.strip()) for number, line in rows if line.strip()]
     texts = [text for _, text in places]
     folder = encoder_folder(encoder)
+    settings = read_json(folder / paths.SETTINGS) if (folder / paths.SETTINGS).is_file() else {}
+    options = {key: settings.get(key, False) for key in ("bidirectional", "four_bit")}
     with hub.checkpoint(folder):
-        model, tokenizer = tuning.load(folder, load_backbone).eval(), load_tokenizer(folder)
+        model = tuning.load(folder, lambda base: load_backbone(base, **options)).eval()
+        tokenizer = load_tokenizer(folder)
     vectors = embed(model, tokenizer, [query, *texts])
     if not (folder / MODULES).is_file():
-        print(
-            f"wxb: {folder} was not trained for similarity, so its nearest texts may differ in"
-            f" meaning; use `--encoder {SENTENCE_ENCODER}`",
-            file=sys.stderr,
-        )
-    cosines = vectors[1:] @ vectors[0]
-    nearest = cosines.argsort(descending=True, stable=True)[:top].tolist()
+        fault = "was not trained for similarity, so its nearest texts may differ in meaning"
+        print(f"wxb: {folder} {fault}; use `--encoder {SENTENCE_ENCODER}`", file=sys.stderr)
+    cosines, order = (vectors[1:] @ vectors[0]).sort(descending=True, stable=True)
     key = "line" if file else "index"
     hits = [
-        {"cosine": round(float(cosines[i]), 6), key: places[i][0], "text": texts[i]}
-        for i in nearest
+        {"cosine": round(cosine, 6), key: places[index][0], "text": texts[index]}
+        for cosine, index in zip(cosines[:top].tolist(), order[:top].tolist(), strict=True)
     ]
     if as_json:
         show_json(hits)

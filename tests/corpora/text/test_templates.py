@@ -158,8 +158,7 @@ def test_a_template_of_the_checkpoint_is_the_default(tokenizers, tmp_path):
     assert tokenizer.decode(row.ids[row.generated]) == "b<|im_end|>"
 
 
-# As Qwen3's: an empty thought stands before the last answer, and in a prompt if asked for. As in
-# Llama 3's, a date is first.
+# As Qwen3's, after a date: an empty thought is before the last answer, and in a prompt if asked.
 THINKING = (
     "{{ strftime_now('%d %b %Y') }}{% for m in messages %}<|im_start|>{{ m['role'] }}\n"
     "{% if loop.last and m['role'] == 'assistant' %}<think>\n\n</think>\n\n{% endif %}"
