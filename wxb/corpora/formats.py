@@ -248,7 +248,7 @@ def _batch_rows(file: Path, read_batches: Callable[[], Iterable[pa.RecordBatch]]
 
 
 def _json_or_error(text: str) -> Any:
-    """Parse JSON (NaN: None); a RecordError replaces broken JSON or an object that repeats a key."""
+    """Parse JSON (NaN: None); a RecordError replaces broken JSON or an object with a key twice."""
     try:  # pandas writes a missing value as NaN
         return json.loads(text, object_pairs_hook=_object_or_error, parse_constant=lambda _: None)
     except (ValueError, RecursionError) as error:  # also for long numbers and deep nesting

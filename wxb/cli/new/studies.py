@@ -181,7 +181,8 @@ def add_experiment(
     if changes.get("method") in methods(first["task"]):  # else the schema refuses it
         fields = experiment_class(first["task"], changes["method"]).model_fields
         for group in GROUPS:
-            forms: Any = get_args(form := fields[group].annotation) or [form]  # of a union, or one
+            annotation = fields[group].annotation
+            forms: Any = get_args(annotation) or [annotation]  # of a union, or one
             known = {key for form in forms for key in form.model_fields}
             block[group] = {k: v for k, v in block[group].items() if k in known}
     add_block(content, "experiments", name, block)
