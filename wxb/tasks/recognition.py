@@ -17,7 +17,7 @@ from typing import Any
 from pydantic import Field
 from ruamel.yaml import YAML
 
-from wxb.core.errors import WxbError
+from wxb.core.errors import WxbError, choices
 from wxb.core.params.section import Section
 from wxb.core.params.tasks import FOLDER, names
 from wxb.corpora.adapters import ANNOTATORS, OTHER, annotator_of, parse_json_cell
@@ -159,6 +159,10 @@ class FieldNames(Section):
         form = next((form for form in self.forms if all(known.get(key) for key in form)), None)
         if form is None:
             return None
+        for flag, name in flags.items():
+            if not known.get(flag, [name]):
+                fault = f"found no field {name!r} with values"
+                raise FlagError(f"--{flag}: {fault}{choices(name, fields_of(rows))}")
         for key in form:
             only({self.input: "input", self.gold: "gold"}.get(key, key), known[key])
         fields: dict[str, Any] = dict.fromkeys(self.unused)

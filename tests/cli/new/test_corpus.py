@@ -290,3 +290,5 @@ def test_a_flag_of_one_task_chooses_it():
     with pytest.raises(FlagError, match=r"speech.*; choose with --task"):
         block("own", input="Datei", gold="Text")
     assert block("own", input="Datei", gold="Text", speaker="Person")["task"] == "speech"
+    with pytest.raises(FlagError, match=r"--speaker: found no field 'Persons'.*mean 'Person'"):
+        block("own", input="Datei", gold="Text", speaker="Persons")
