@@ -56,6 +56,7 @@ def lock_paths(*paths, pid):
         ("made/file", "edited", {"made": "modified"}, {"made/file": "modified"}),
         ("used", None, {}, {"used": "deleted"}),
         ("dvc.yaml", DVC_YAML.replace('"true"', "echo", 1), {"dvc.yaml": "modified"}, {}),
+        ("dvc.yaml", DVC_YAML.replace("[made/file]", "[source]"), {}, {"source": "new"}),
     ],
 )
 def test_changed_files_are_listed(project, path, content, make_changes, use_changes):

@@ -112,9 +112,9 @@ def print_stale(names: Iterable[str], lessons: Collection[str]) -> None:
     if status.why_unknown:
         print(f"wxb: staleness is unknown: {status.why_unknown}", file=sys.stderr)
     for name in names:
-        stage = last_stage(name, lessons)
-        for origin, change in islice(status.reasons(stage), 1):
-            reason = f"{origin} ran with another {change.what} ({change.how})"
+        for origin, (what, how) in islice(status.reasons(stage := last_stage(name, lessons)), 1):
+            verb = "has not run with" if how == "new" else "ran with another"
+            reason = f"{origin} {verb} {what} ({how})"
             print(f"wxb: {name} is stale: {reason}; run `dvc repro {stage}`", file=sys.stderr)
 
 
@@ -274,15 +274,15 @@ def _absent_sources(
     )
 
 
-def _differences(dep_or_out: Any) -> dict[str, str]:
+def _differences(entry: Any) -> dict[str, str]:
     """How a dependency or output differs, or is not in the cache, by its path; empty if neither."""
     try:
-        status = dict(dep_or_out.status())
+        status = dict(entry.status())
         if NOT_IN_CACHE in status.values():  # DVC has not looked at the file itself
-            return dict(dep_or_out.workspace_status()) or status
-        return status
+            return dict(entry.workspace_status()) or status
+        return status if entry.hash_info or not entry.exists else dict.fromkeys(status, "new")
     except FileNotFoundError:  # a run has just removed it
-        return {str(dep_or_out): "deleted"}
+        return {str(entry): "deleted"}
 
 
 @contextmanager
