@@ -135,7 +135,7 @@ def test_hidden_files_and_descriptions_of_a_folder_are_not_read(predict, project
 
 
 def test_a_text_may_begin_with_a_dash(predict):
-    texts = ["- Ann", "-5 of Ann", "--Ann is here"]
+    texts = ["- the Ann", "-5 of Ann", "--Ann is here"]
     assert [row["input"] for row in lines(predict("--json", *texts))] == texts
     assert predict("-x", "Ann").returncode == 2
 

@@ -16,7 +16,7 @@ from wxb.cli import listing, reference
 from wxb.cli.chat import chat
 from wxb.cli.mask import mask, unmask
 from wxb.cli.new import command as new
-from wxb.cli.options import AsJson, StudyOrAll, page_names
+from wxb.cli.options import AsJson, StudyOrAll, TextCommand, page_names
 from wxb.cli.predict import predict
 from wxb.cli.search import absolute_folder, search
 from wxb.cli.watch import watch
@@ -294,6 +294,7 @@ def _add_commands(group: typer.Typer, panel: str, **commands: Callable[..., None
         has_paths = has_settings or command in (mask, unmask)
         group.command(
             name,
+            cls=TextCommand if has_settings else None,
             help=reference.unwrap_help(command),
             rich_help_panel=panel,
             context_settings={"ignore_unknown_options": has_settings},

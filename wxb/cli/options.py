@@ -4,9 +4,10 @@ import os
 import re
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated, NoReturn
+from typing import Annotated, Any, NoReturn
 
 import typer
+from typer.core import TyperCommand
 
 from wxb.core.errors import WxbError, choices
 from wxb.core.params import Params
@@ -17,6 +18,15 @@ ARGUMENT = "TEXT | FILE | FOLDER | -"
 EMPTY = "found an empty argument (a shell variable that is not set?)"
 # Without blanks, and with a folder or a suffix. If it is mistyped, it must not be masked as a text.
 LIKE_A_PATH = re.compile(r"~\S*|\S*[/\\]\S*|\S*\.[A-Za-z]\w{0,7}")
+
+
+class TextCommand(TyperCommand):
+    """A command whose inputs may be texts that begin with a dash, such as "- the best"."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Mark such texts by a NUL for `split_options`; click would find the options -e and -h."""
+        marked = (f"\0{a}" if re.match("-[^-]", a) and " " in a else a for a in args)
+        return super().parse_args(ctx, [*marked])
 
 
 def require_value(value: str | None) -> str | None:
@@ -102,7 +112,8 @@ def usage_error(option: str, fault: str) -> NoReturn:
 def split_options(arguments: Iterable[str]) -> tuple[list[str], dict[str, str]]:
     """Inputs, and options by name (`--max-length 9`: `max_length`), which all have a value.
 
-    A text with blanks may begin with dashes. Raises typer's usage error for `-x`, "" and no value.
+    A text with blanks may begin with dashes, and with the mark of `TextCommand`. Raises typer's
+    usage error for `-x`, "" and no value.
     """
     inputs: list[str] = []
     options: dict[str, str] = {}
@@ -113,7 +124,7 @@ def split_options(arguments: Iterable[str]) -> tuple[list[str], dict[str, str]]:
         if re.fullmatch(r"-[A-Za-z]", argument):
             usage_error(argument, "no such option")
         if not argument.startswith("--") or " " in argument.partition("=")[0]:
-            inputs.append(argument)
+            inputs.append(argument.removeprefix("\0"))
             continue
         option, equals, value = argument.partition("=")
         value = value if equals else next(rest, "")

@@ -112,7 +112,8 @@ def print_stale(names: Iterable[str], lessons: Collection[str]) -> None:
     if status.why_unknown:
         print(f"wxb: staleness is unknown: {status.why_unknown}", file=sys.stderr)
     for name in names:
-        for origin, (what, how) in islice(status.reasons(stage := last_stage(name, lessons)), 1):
+        stage = last_stage(name, lessons)
+        for origin, (what, how) in islice(status.reasons(stage), 1):
             verb = "has not run with" if how == "new" else "ran with another"
             reason = f"{origin} {verb} {what} ({how})"
             print(f"wxb: {name} is stale: {reason}; run `dvc repro {stage}`", file=sys.stderr)
