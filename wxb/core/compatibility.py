@@ -57,7 +57,7 @@ def require(params: Params, name: str, folder: Path, tokenizer: Any = None, only
 
 
 def require_checkpoints(params: Params) -> None:
-    """Call `require` for local checkpoints; WxbError for others without package or `revision`."""
+    """Raise WxbError if local checkpoints fail `require`, or those of the hub lack `revision`."""
     for name, backbone in params.backbones.items():
         source = backbone.checkpoint
         is_pinned = source in PACKAGES or backbone.revision is not None
@@ -139,7 +139,7 @@ def _model_faults(key: str, use: str, lengths: Mapping[str, int], config: Any) -
 
 
 def _method_faults(experiment: Experiment, config: Any, generation: Mapping[str, Any]) -> list[str]:
-    """Faults of a checkpoint with the method or native code; if none, with LoRA; then others."""
+    """Faults with the method or native code, else with LoRA, else by `checkpoint_faults`."""
     weights, lengths = experiment.weights, experiment.required_lengths
     faults = [*_model_faults("method", weights, lengths, config)] if weights else []
     is_native = getattr(experiment.model, "implementation", None) == "native"

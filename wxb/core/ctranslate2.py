@@ -84,7 +84,7 @@ def read_arrays(parts: Sequence[Path]) -> Arrays:
 
 
 def weights(arrays: Mapping[str, NDArray[np.generic]]) -> Arrays:
-    """The weights of `read_arrays` by transformers' names: queries, keys and values apart.
+    """The weights of `read_arrays` by transformers' names, with queries, keys and values split.
 
     Their types stay. Scalars, which are settings, and biases of keys, which are 0, are left out.
     """

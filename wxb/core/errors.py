@@ -48,7 +48,7 @@ def require_output(path: Path, stage: str) -> None:
 
 
 def storage_error(error: BaseException) -> str | None:
-    """A line for an OSError of a full, read-only or forbidden disk; None for any other error."""
+    """A line with advice for an OSError of a full, read-only or forbidden disk; None for others."""
     advice = {
         **dict.fromkeys((errno.ENOSPC, errno.EDQUOT), "free some space"),
         errno.EROFS: "choose a folder that can be written",

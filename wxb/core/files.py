@@ -82,7 +82,7 @@ def write_lock(target: Path) -> Iterator[None]:
 
 
 def write_json(path: Path, content: Any) -> None:
-    """Write indented JSON, with parent folders. Raises ValueError for NaN and infinities."""
+    """Write indented JSON; creates parent folders. Raises ValueError for NaN and infinities."""
     path.parent.mkdir(parents=True, exist_ok=True)
     text = json.dumps(content, ensure_ascii=False, indent=2, allow_nan=False)
     path.write_text(text + "\n", encoding="utf-8")
@@ -149,7 +149,7 @@ def sha256(path: Path) -> str:
 
 
 def _copy_mode(folder: Path) -> None:
-    """Give all files below a folder its read and write mode, as safetensors makes them private."""
+    """Give all files below a folder its mode without execution; safetensors makes them private."""
     for path in folder.rglob("*"):
         if path.is_file() and not path.is_symlink():
             path.chmod(folder.stat().st_mode & 0o666)

@@ -28,11 +28,11 @@ Kind = Literal["model", "dataset"]
 def checkpoint(
     name: str | Path, revision: str | None = None, *, weights: bool = False
 ) -> Iterator[Path]:
-    """Yield the path of a checkpoint, a GGUF file or folder: local, of a package or the hub cache.
+    """Yield the folder or GGUF file of a checkpoint that is local, in PACKAGES or on the hub.
 
-    The path may be temporary. Downloads missing files if `revision` is set. With `weights`,
-    includes and requires complete safetensors, except for adapters. Raises WxbError for unusable
-    ones, and for errors in the `with` except `DEFECTS`.
+    The path may be temporary. Downloads missing files if `revision` is set, weights only if
+    `weights` is; folders must then have complete safetensors or an adapter. Raises WxbError for
+    unusable checkpoints, and replaces exceptions of the `with` block, except DEFECTS, by WxbError.
     """
     with TemporaryDirectory() as temporary:
         source = Path(name)

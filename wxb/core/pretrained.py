@@ -62,16 +62,16 @@ def model(
     """Load a model from safetensors or a GGUF file with the class `cls` of transformers.
 
     GGUF is dequantized. Surplus heads are dropped, and poolers are never needed. With `new_heads`,
-    weights outside the backbone that are missing or of another shape are random. Raises WxbError as
-    `require_no_code` does, for other missing, mismatched, unexpected or non-finite weights, and for
-    an adapter: transformers would load the model that it names.
+    weights outside the backbone that are missing or of another shape are random. If the output
+    layer is not tied, `tie_word_embeddings` becomes False. Raises WxbError as `require_no_code`
+    does, for adapters, and for other missing, mismatched, unexpected or non-finite weights.
     """
     path, own_options = _path_and_options(folder)
     if "gguf_file" in own_options:
         from transformers import GgufConfig
 
         own_options["quantization_config"] = GgufConfig(dequantize=True)
-    if (path / ADAPTER).exists():
+    if (path / ADAPTER).exists():  # transformers would load the model that it names
         raise WxbError(f"{path}: found {ADAPTER}; expected a full model, not an adapter")
     loaded, info = cls.from_pretrained(
         path,
@@ -105,8 +105,8 @@ def model(
 def adapter(base: PreTrainedModel, folder: Path) -> PeftModel:
     """Load a LoRA adapter onto its base model, in place; only the adapter stays trainable.
 
-    Only settings that training writes are read. Raises WxbError as `require_no_code` does, for
-    weights that are not in safetensors, and for missing, unexpected LoRA or non-finite ones.
+    Only settings that training writes are read. Raises WxbError as `require_no_code` does, and for
+    weights that are not in safetensors, missing or not finite, or unexpected matrices of LoRA.
     """
     from peft import LoraConfig, get_peft_model, set_peft_model_state_dict
 
@@ -150,7 +150,7 @@ def read_weights(file: Path) -> dict[str, Tensor]:
 
 
 def load_weights(module: nn.Module, weights: Mapping[str, Tensor], file: Path) -> None:
-    """Load weights into a module. WxbError for missing or unknown names, torch's for shapes."""
+    """Load weights into a module. Missing or unknown names raise WxbError, shapes RuntimeError."""
     keys = module.load_state_dict(weights, strict=False)
     once = {*dict(module.named_parameters()), *dict(module.named_buffers())}  # shared ones once
     missing = once & {*keys.missing_keys}

@@ -209,7 +209,7 @@ def _explain(fault: Mapping[str, Any], content: Any) -> str:
     return f"{key}: found {value}; {fault['msg']}{hint}"
 
 
-def _errors_between_blocks(params: Params) -> Iterator[str]:
+def _errors_between_blocks(params: Params) -> Iterator[str]:  # wrong references, equal file names
     for name, backbone in params.backbones.items():
         if backbone.corpus not in params.corpora:
             yield _unknown(f"backbones.{name}.corpus", "corpus", backbone.corpus, params.corpora)
@@ -293,7 +293,7 @@ def _continuation_errors(name: str, experiment: Experiment, params: Params) -> I
 
 
 def _study_errors(name: str, study: Study, experiments: Mapping[str, Experiment]) -> Iterator[str]:
-    """Errors for unknown, repeated, mismatched or missing members, only baselines, `question`."""
+    """Errors for unknown, repeated, unlisted or mismatched members, only baselines, `question`."""
     key = f"studies.{name}.experiments"
     for member, count in Counter(study.experiments).items():
         if count > 1:

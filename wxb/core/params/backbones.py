@@ -73,7 +73,7 @@ class Backbone(Section):
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
-        """Refuse keys that exclude each other, and `pretraining` of more tokens than positions."""
+        """Refuse missing or conflicting keys, and `pretraining` of more tokens than positions."""
         is_trained = self.tokenizer is not None and not self.checkpoint
         if not is_trained and (self.checkpoint is None or self.architecture):
             raise ValueError(
