@@ -190,7 +190,7 @@ class CRF(FittedModel):
         return results
 
     def size(self, *, trainable: bool = False) -> int:
-        """Number of nonzero weights of features and of possible transitions."""
+        """Number of nonzero weights of features and possible transitions; all are trainable."""
         finite = np.isfinite(self.transitions) & (self.transitions != 0)
         return int(np.count_nonzero(self.weights) + finite.sum())
 

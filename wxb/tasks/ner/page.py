@@ -109,7 +109,7 @@ def precision_recall_curves(study: Study) -> list[Charts]:  # also omits systems
 
 
 def _mention(row: PredictionRow, finding: Finding) -> str:
-    """The gold and the predicted mention of an error, and the text around them."""
+    """Format an error as `gold → predicted in text around both`; long mentions are cut."""
     spans = [span for span in finding[1:] if span is not None]
     start = max(0, min(span.start for span in spans) - CONTEXT)
     end = min(len(row.input), max(span.end for span in spans) + CONTEXT)

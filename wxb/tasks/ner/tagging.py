@@ -95,7 +95,7 @@ class TaggingRecognizer(Recognizer):
         return [(tags[i, real], starts[i, real], ends[i, real]) for i, real in enumerate(inner)]
 
     def merge_windows(self, inputs: WindowedTexts, outputs: Outputs) -> list[list[ScoredSpan]]:
-        """The spans of the best tags of each text, of which windows predict disjoint parts."""
+        """The spans of each text's best tags; the scores of each token come from one window."""
         texts, encoded, windows = inputs
         columns = []  # of the tokens of each text that are not blank
         for row, parts in outputs.items():
@@ -182,7 +182,7 @@ class TaggingMethod(WindowedMethod):
         return LazyItems(range(len(windows.rows)), item)
 
     def model(self, backbone: Path) -> Any:
-        """A new tagger on a backbone; the head is random."""
+        """A new tagger on a backbone; the head and any embedding of word features are random."""
         from wxb.tasks.ner.models.tagger import Tagger
 
         shape = self.experiment.model

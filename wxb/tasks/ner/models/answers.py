@@ -28,7 +28,7 @@ def opening(kind: str) -> str:
 
 
 def answer_parts(text: str, spans: Iterable[Span]) -> list[str]:
-    """The answer in parts: opening, mention with the space before it, separator, opening, ..."""
+    """The answer in parts: opening, escaped mention with any space before it, separator, ..."""
     parts: list[str] = []
     for span in spans:
         start = span.start - text[: span.start].endswith(" ")

@@ -37,8 +37,8 @@ def align(
 ) -> tuple[Targets, NDArray[np.int8]]:  # without windows, no span is split
     """The targets of several texts for the gold spans of each (sorted and disjoint).
 
-    A target per token of the texts. Also returns the status of each span, in the order of texts and
-    spans. Of two that touch one token, the second is lost; one that no window has whole is split.
+    A target per token. Also returns the Status of each span, in order of texts and spans. Of two on
+    one token, the second is lost, as are unknown types; a split span still has its targets.
     """
     index_of = {name: index for index, name in enumerate(types)}
     flat = [

@@ -64,7 +64,7 @@ class SpanFinder(Predictor):
         """The spans of each text before the threshold, sorted and disjoint; shows progress."""
 
     def predictions(self, texts: Sequence[str], /, *, caption: str) -> list[list[ScoredSpan]]:
-        """The spans of each text with scores of at least the threshold, sorted and disjoint."""
+        """The `candidates` of each text with scores of at least the threshold; shows progress."""
         return [
             [scored for scored in spans if scored.score >= self.threshold]
             for spans in self.candidates(texts, caption=caption)
@@ -77,7 +77,7 @@ class SpanFinder(Predictor):
         return Masker(self, **options).mask(texts)
 
     def seqeval(self, records: Sequence[Record], predictions: Any) -> dict[str, float]:
-        """The micro F1 of spans on the tokens of `tokenizer` by seqeval, as `seqeval_f1`."""
+        """`{"seqeval_f1": ...}`: micro F1 of spans on the tokens of `tokenizer`, by seqeval."""
         encoded = encode(self.tokenizer, [record.input for record in records])
         gold = [record.gold or () for record in records]
         predicted = [[scored.span for scored in spans] for spans in predictions]
@@ -162,11 +162,11 @@ def resolve_overlaps(spans: Iterable[ScoredSpan]) -> list[ScoredSpan]:
 
 
 def seqeval_f1(encoded: Encoded, gold: Spans, predicted: Spans) -> float:
-    """Micro F1 of seqeval in strict IOB2 mode, as in most publications, over one text or more.
+    """Micro F1 of seqeval in strict IOB2 mode, as in most publications; needs at least one text.
 
     The spans of each text (sorted and disjoint) are aligned with its tokens as in training: gold
-    spans that tokens cannot express are moved to their edges or dropped, where the scorer of
-    characters counts them as missed. Tokens without characters are left out.
+    spans that tokens cannot express are moved to their edges or dropped, but `metrics.Scorer`
+    counts them as missed. Tokens without characters are left out.
     """
     # Slow: imports scikit-learn.
     from seqeval.metrics import f1_score

@@ -43,7 +43,7 @@ def recognize(files: Files, field_names: FieldNames, flags: Flags) -> Block | No
 
 
 def _span_block(files: Files, field_names: FieldNames, flags: Flags) -> Block | None:
-    """The block of records with spans and any unusual `offsets`, or None; FlagError if unclear."""
+    """The block of records with spans, or None; finds `offsets` unless flags set it or `repair`."""
     names = recognition.fields_of(files.rows)
     if {"text", "ents", "tokens"} <= {*names}:  # spaCy's tokens and sentences have offsets, too
         names = ["text", "ents"]
@@ -92,10 +92,10 @@ def _keys(span: Mapping[str, Any], flags: Flags) -> dict[str, str]:
 
 
 def _offset_unit(files: Files, fields: Mapping[str, str]) -> Block:
-    """{}, or `offsets` if spans fit clearly better in another unit than in characters.
+    """The key `offsets` if spans fit clearly better in another unit than characters, else {}.
 
-    A span fits by its value, else if its ends are at edges of words. Raises FlagError if too few
-    spans do in any unit.
+    A span fits by its value, else if its ends are at edges of words. Skips records with invalid
+    spans. Raises FlagError if too many spans do not fit in the best unit.
     """
     texts = []
     for row in _rows_with_parsed_spans(files, fields["spans"]):
@@ -143,7 +143,7 @@ def _fit(text: str, start: int, end: int, value: Any) -> tuple[int, int]:
 
 
 def _tag_block(files: Files, field_names: FieldNames, flags: Flags) -> Block | None:
-    """The block of records with tokens and tags, or None. FlagError for unknown or several tags."""
+    """The block of records with tokens and tags, or None; FlagError for unknown or unclear tags."""
     rows = [row for row in files.rows if any(isinstance(row.get(n), list) for n in conll.TOKENS)]
     lists = [name for name in recognition.fields_of(rows) if isinstance(rows[0].get(name), list)]
     known = [n for n in lists if n in conll.TAGS or n.endswith("ner_tags")] or lists
