@@ -47,7 +47,7 @@ class Scorer(scorer.Scorer):
     ROW = PredictionRow
 
     def metrics(self, sums: Sums) -> Sequence[Metric]:
-        """All, or without checkable questions those that need none."""
+        """METRICS; if no question is checkable, only chrF and the share of replies that ended."""
         return self.METRICS if np.any(sums["checkable"]) else self.METRICS[2:]
 
     def headline(self, sums: Sums) -> Metric:
@@ -85,7 +85,11 @@ class Scorer(scorer.Scorer):
         }
 
     def details(self, rows: Sequence[PredictionRow]) -> dict[str, Any]:
-        """Counts of checkable replies, else of all; scores by kind, distinct-1 and -2, `tokens`."""
+        """Counts of replies, scores `by_kind`, distinct-1 and -2, and the number of all `tokens`.
+
+        `correct` and `in_format` count checkable replies, whose number is `support`. Without any,
+        both are absent, and `support` is the number of all replies.
+        """
         sums, by_kind = self.sums(rows), {}
         for kind in sorted({row.kind for row in rows if row.kind is not None}):
             members = [row for row in rows if row.kind == kind]

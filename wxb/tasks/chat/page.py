@@ -65,7 +65,7 @@ def examples(predictions: Mapping[str, Sequence[PredictionRow]]) -> Iterator[Fol
 
 
 def _correct_and_text(row: PredictionRow) -> tuple[str, str]:
-    """Whether a reply is correct ("yes", "no", "" if unchecked); text, … if cut or not ended."""
+    """Correctness ("yes", "no", "" if unchecked), and the text, with " …" if cut or not ended."""
     correct, text = "", row.predicted
     if row.format is not None:
         correct = "yes" if checking.is_correct(row.format, row.gold, text) else "no"

@@ -44,7 +44,7 @@ class SftExperiment(experiments.Network):
 
     @property
     def required_lengths(self) -> dict[str, int]:
-        """Tokens by setting: of a conversation, and of a reply with one token of its prompt."""
+        """The tokens of a conversation, and of a reply with one token of its prompt, by setting."""
         longest = self.prediction.max_new_tokens + 1
         return {**super().required_lengths, "prediction.max_new_tokens": longest}
 

@@ -51,7 +51,7 @@ class Replier(GeneratorPredictor, Responder):
     prediction = Prediction()
 
     def calibrate(self, records: Sequence[Record], *, caption: str) -> None:
-        """Set `examples`, by id: the shortest single question of each kind, all without a kind."""
+        """Set `examples`, sorted by id: each kind's shortest single question, all without one."""
         single = [r for r in records if [m["role"] for m in deserialize(r.input)] == ["user"]]
         by_length = sorted(single, key=lambda r: (len(r.input) + len(r.gold["text"]), r.id))
         # Reversed, so that the shortest of a kind replaces the others.
@@ -67,10 +67,7 @@ class Replier(GeneratorPredictor, Responder):
         return Template(self.tokenizer, self.settings["template"])
 
     def with_examples(self, conversation: Sequence[Message]) -> list[Message]:
-        """A conversation with `shots` examples after its system message.
-
-        Raises WxbError if `shots` is positive, and the model has no examples.
-        """
+        """A copy with `shots` examples after any system message; WxbError if a model lacks them."""
         if self.prediction.shots and "examples" not in self.settings:
             raise WxbError("shots: a shared or merged model holds no examples; leave it out")
         pairs = self.settings.get("examples", [])[: self.prediction.shots]

@@ -73,7 +73,7 @@ class Reading(reading.Reading):
         return " ".join(" ".join(questions).casefold().split())
 
     def statistics(self, records: Sequence[Record]) -> dict[str, Any]:
-        """Counts by `kinds`, `formats` and number of `messages`; quantiles of answer lengths."""
+        """Counts by `kinds`, `formats`, length in `messages`; quantiles of answer `characters`."""
         golds = [record.gold for record in records]
         kinds, formats_ = (
             Counter(gold[name] for gold in golds if gold[name] is not None)
@@ -134,7 +134,7 @@ def _question_messages(content: Mapping[str, Any], corpus: Corpus) -> list[Messa
 
 
 def _with_system(messages: Any, content: Mapping[str, Any], corpus: Corpus) -> Any:
-    """Unchecked messages after the text of the system's field, unless they have one themselves."""
+    """Add the system field's text as first message, unless one exists. Checks no message."""
     system = content.get(corpus.fields.system) if corpus.fields.system else None
     if not system or not isinstance(messages, list):
         return messages

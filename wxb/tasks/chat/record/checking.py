@@ -26,10 +26,9 @@ _ARGUMENTS = {"words": r"[1-9][0-9]*", "json": r"\S+"}
 
 
 def parse_format(text: str) -> tuple[str, str]:
-    """The name and the argument of a format: `words 3` is ("words", "3").
+    """The name and the argument of a format: ("words", "3") for `words 3`, ("text", "") for `text`.
 
-    The argument of a format without one is empty. Raises RecordError for an unknown name, and for a
-    missing or wrong argument.
+    Raises RecordError for an unknown name, and for a missing or wrong argument.
     """
     name, _, argument = text.partition(" ")
     if name not in _FORMATS or not re.fullmatch(_ARGUMENTS.get(name, ""), argument):

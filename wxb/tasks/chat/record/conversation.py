@@ -57,7 +57,7 @@ def serialize(messages: Sequence[Message]) -> str:
 
 
 def deserialize(text: str) -> list[Message]:
-    """The conversation of a text: a question, or the JSON of messages, by `validate_question`."""
+    """The messages of a text, a question or JSON of messages, checked by `validate_question`."""
     value = _parse(text)
     return validate_question([message("user", text)] if value is None else value)
 
