@@ -66,7 +66,7 @@ def table(content: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _cell_text(cell: Any, specification: str | None) -> str:
-    """Format a cell (see the module) with "−" for minus; by default `.3f`, or `,` for integers."""
+    """Format a cell with "−" as minus sign; the default is `.3f`, or `,` for an integer."""
     if cell is None:
         return ""
     if isinstance(cell, str):

@@ -99,7 +99,7 @@ class Results:
 
     @cached_property
     def metrics_files(self) -> dict[str, list[PurePath]]:
-        """The metrics files of each result; of a compared study, those of its systems in order."""
+        """The metrics files by result; if a study has a table, those of its systems in order."""
         metrics_files = defaultdict[str, list[PurePath]](list)
         for file in map(PurePath, self.tree.files(paths.METRICS.as_posix())):
             if file.suffix == ".json":
@@ -122,7 +122,7 @@ class Results:
         return read_json(self.tree, paths.study(name))
 
     def records_fingerprint(self, result: str) -> tuple[Any, ...]:
-        """(records, units, hash or 0) of a study's test set, (items,) of a lesson, else empty."""
+        """(records, units, hash or 0) of a study's test set, (items,) of a lesson, else ()."""
         if study := self.study(result):
             return study["documents"], study["support"], study.get("records_sha256", 0)
         support = self.metrics_by_member(result).get(result, {}).get("support")
@@ -246,7 +246,7 @@ def worst_verdicts(scores: Iterable[Score]) -> dict[tuple[str, str], Verdict]:
 
 
 def _compared_keys(before: Metrics, after: Metrics) -> Sequence[str]:
-    """Metrics of `before` (or `after`) with an interval, else those that differ, else the first."""
+    """Keys of `before or after` with an interval, else those that differ, else the first one."""
     keys = [*{**before, **after}]
     differing = [key for key in keys if before.get(key) != after.get(key)]
     return headline_keys(before or after) or (before and after and differing) or keys[:1]

@@ -94,7 +94,7 @@ class Staleness(NamedTuple):
         return None if self.why_unknown else any(self.reasons(stage))
 
     def reasons(self, stage: str) -> Iterator[tuple[str, Change]]:
-        """Yield stage and change for each reason, upstream first; absent files are no reason."""
+        """Yield stage and change, upstream first, without files absent here or in DVC's cache."""
         for origin in [*self.upstream.get(stage, ()), stage]:
             for change in self.changes.get(origin, ()):
                 if change.how not in ABSENT:
@@ -204,7 +204,8 @@ def _changes(step: Step) -> Iterator[Change]:
 def _steps() -> list[Step]:
     """All stages in the order of `dvc repro`. Raises WxbError for outputs with bad links.
 
-    A new command is a change of "dvc.yaml". Files in use or yet to be written by `check` are none.
+    A new command is a change of "dvc.yaml". Inputs of frozen stages, files in use, and files that
+    `check` has yet to write do not count as changed.
     """
     from dvc.dependency import ParamsDependency
     from dvc.fs import localfs

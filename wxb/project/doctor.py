@@ -47,7 +47,7 @@ def examine() -> Iterator[Finding]:
 
 
 def python() -> Iterator[Finding]:
-    """The interpreter, and a problem if `python` on the PATH is in another folder."""
+    """The interpreter, and a problem if the PATH has no `python` or one of another folder."""
     yield Finding("Python", "ok", f"{platform.python_version()} at {sys.executable}")
     folder, on_path = Path(sys.executable).parent, shutil.which("python")
     if on_path is None or Path(on_path).parent.resolve() != folder.resolve():
@@ -73,8 +73,8 @@ def packages() -> Iterator[Finding]:
     yield Finding("packages", level, message, INSTALL if faults else "")
 
 
-def torch() -> Iterator[Finding]:
-    """The version of torch and each usable GPU; without one, a note if there is nvidia-smi."""
+def torch() -> Iterator[Finding]:  # raises ImportError without torch
+    """The version of torch and each GPU; no usable GPU is a note if nvidia-smi exists, else ok."""
     module = importlib.import_module("torch")
     yield Finding("torch", "ok", module.__version__)
     for index in range(module.cuda.device_count()):

@@ -192,7 +192,7 @@ def _snakemake_pids() -> Iterator[int]:
 
 
 def _pid_and_command(pid: int) -> str:
-    """The PID and command of a process; only the PID if it has ended."""
+    """The PID and command of a process; only the PID if the command cannot be read."""
     try:
         return f"PID {pid}: {shlex.join(psutil.Process(pid).cmdline())}"
     except psutil.Error:

@@ -39,7 +39,7 @@ class Inventory(NamedTuple):
     running: Sequence[str]
 
     def overview(self) -> dict[str, dict[str, Facts]]:
-        """All blocks by section and name: description, metrics, existing outputs and staleness."""
+        """All blocks by section and name: description, metrics, existing outputs and states."""
         return {
             section: {name: self._facts(section, name) for name in getattr(self.params, section)}
             for section in SECTIONS

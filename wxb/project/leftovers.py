@@ -33,7 +33,7 @@ def find_leftovers(params: Params) -> Iterator[Path]:
 
 
 def _obsolete_outputs(params: Params, tracked: Iterable[Path]) -> Iterator[Path]:
-    """Untracked outputs and pages of blocks not in params.yaml, except paths in it; and drafts."""
+    """Drafts, and untracked outputs and pages of blocks not in params.yaml, nor named in it."""
     experiments, corpora, backbones = params.experiments, params.corpora, params.backbones
     known: dict[Path, Collection[str]] = {
         paths.RAW: corpora,

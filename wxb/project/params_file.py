@@ -118,7 +118,7 @@ def _node(value: Any, depth: int = 0) -> Any:
 
 
 def _section_lines(text: str) -> dict[str, KeyLines]:
-    """The lines of each section, and of its blocks unless in braces, without comments around it."""
+    """Lines of each section and, unless in braces, of its blocks, without comments around them."""
     lines = text.splitlines()
 
     def visit(node: MappingNode, last: int, depth: int) -> dict[str, KeyLines]:

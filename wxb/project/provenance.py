@@ -75,7 +75,7 @@ def write(params: Params, index: Tree) -> None:
 def from_costs(params: Params, study: str) -> dict[str, Any]:
     """The distinct `machines` of a study's stages and when the last `finished`, from reports/cost.
 
-    Also `trained_on`, the number of training records, from the profile of the corpus if it exists.
+    Also `trained_on`, the number of labelled training records, if the corpus has a profile.
     Empty if params.yaml lacks the study, or a stage has no cost.
     """
     if study not in params.studies:
@@ -120,7 +120,7 @@ def set_seeds(study: str) -> None:
 
 
 def comparison_with_machines(study: str) -> dict[str, Any]:
-    """The comparison of a study, and as `made` what `from_costs` returns, unchecked."""
+    """The comparison of a study, and `from_costs` as `made`; they may come from different runs."""
     content = read_json(WorkingTree(), paths.study(study))
     return {**content, "made": from_costs(load(), study)}
 

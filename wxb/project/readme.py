@@ -80,7 +80,7 @@ def _results(index: Tree) -> Iterator[str]:
 
 
 def _tables(block: str, index: Tree) -> Iterator[str]:
-    """Tables, conclusions and origins of a block's studies in `index`; times of a sole study."""
+    """Tables, notes, conclusions and origins of a block's studies; times if it has only one."""
     studies = [study for name in TABLES[block] if (study := _study(name, index))]
     for study in studies:
         name, table = study["study"], score_table(study, with_counts=False)
@@ -190,7 +190,7 @@ def _settings_tables() -> Iterator[str]:
 
 
 def _title(name: str) -> str:
-    """A heading for a class of the schema, after its task if several tasks have such a class."""
+    """A heading for a class of the schema, with its task if several tasks have such a class."""
     task = re.match("wxb__tasks__([a-z]+)__", name)
     own = name.rpartition("__params__")[2].rpartition("__")[2] if name.startswith("wxb") else name
     return f"{task[1]} {own}" if task else re.sub("_+", " ", own.replace("_Literal", "")).strip()

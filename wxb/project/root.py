@@ -27,7 +27,7 @@ def find_root() -> Path | None:
 
 
 def require_own_code() -> None:
-    """Raise WxbError in a project that has code of its own, if this process imports another's."""
+    """Raise WxbError if the project has its own code, but this process imports another copy."""
     root = find_root()
     own = root / CODE.name if root is not None else CODE
     if (own / "__init__.py").is_file() and not own.samefile(CODE):
@@ -52,8 +52,8 @@ def require_no_braces_or_conflicts() -> None:
 def at_root(command: Callable[..., Any]) -> Callable[..., Any]:
     """Make a command change to the project's root before it runs, if there is one.
 
-    Arguments of type Path, not str, still refer to the folder from which the command was called. In
-    a project, it raises WxbError as `require_no_braces_or_conflicts` does.
+    Takes keyword arguments only. A Path among them, unlike a str, still refers to the folder of the
+    call. In a project, it raises WxbError as `require_no_braces_or_conflicts` does.
     """
 
     @functools.wraps(command)

@@ -98,7 +98,7 @@ class Watch:
         self.planned = time.monotonic()
 
     def _is_finished(self, stage: str) -> bool:
-        """Whether a stage has written its cost, which is the last that it does, since `begun`."""
+        """Whether a stage has written its cost, which is its last output, since `begun`."""
         modified, _ = dag.file_version(paths.cost(*stage.split("@")))
         return modified >= self.begun * 1e9
 
