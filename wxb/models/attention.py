@@ -14,7 +14,7 @@ from wxb.models.masks import split_heads
 
 
 def softmax(scores: Tensor, mask: Tensor | None = None) -> Tensor:
-    """Softmax over the keys where `mask` is true: weights (..., S), 0 for all others."""
+    """Softmax over the keys where `mask` is true (None: all keys), 0 for others: (..., S)."""
     if mask is None:
         return scores.softmax(dim=-1)
     # A finite number instead of -inf: the softmax of a row of -inf is NaN, and so is its gradient.
@@ -23,7 +23,7 @@ def softmax(scores: Tensor, mask: Tensor | None = None) -> Tensor:
 
 
 def attention_weights(queries: Tensor, keys: Tensor, mask: Tensor | None = None) -> Tensor:
-    """softmax(Q K' / sqrt(d)) (..., T, S) of queries (..., T, d) and keys (..., S, d)."""
+    """softmax(Q K' / √d) of queries (..., T, d) and keys (..., S, d), 0 if masked: (..., T, S)."""
     return softmax(queries @ keys.mT * queries.shape[-1] ** -0.5, mask)
 
 

@@ -20,8 +20,7 @@ ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
 def from_hf(cls: type[C], config: Any, **supported: Sequence[Any]) -> C:
     """Build a dataclass from the settings of the same names; other fields keep their defaults.
 
-    `supported` lists the values that a setting of `config` may have; a setting may be absent.
-    Raises ValueError for any other value.
+    Raises ValueError if a setting that `config` has is not among its `supported` values.
     """
     for name, values in supported.items():
         value = getattr(config, name, values[0])

@@ -100,8 +100,8 @@ class Seq2Seq(nn.Module):
     def advance(self, embedded: Tensor, state: State) -> tuple[Tensor, State]:
         """Run the decoder for one token, given its embedding (B, E), without the output layer.
 
-        Returns the inputs (B, 3 * H) of the output layer, hidden state and context, and the state
-        after it. Without attention, the context is the encoder's final state.
+        Returns hidden state and context (B, 3 * H), inputs of the output layer before dropout, and
+        the state after it. Without attention, the context is the encoder's final state.
         """
         if self.attention is None:
             weights, context = state.weights, state.source

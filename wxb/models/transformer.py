@@ -271,7 +271,7 @@ class Translator(nn.Module):
         return smoothed_loss(logits, labels, smoothing=config.label_smoothing, ignored=config.pad)
 
     def hidden(self, input_ids: Tensor, attention_mask: Tensor, labels: Tensor) -> Tensor:
-        """Hidden states (B, T, C) for the logits of labels (B, T), padded with `config.pad`."""
+        """Hidden states (B, T, C) to predict labels (B, T) from bos and the labels before each."""
         target_ids = F.pad(labels[:, :-1], (1, 0), value=self.config.bos)  # (B, T)
         return self.transformer(
             self.embed(self.source_embedding, input_ids),

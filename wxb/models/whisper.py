@@ -254,7 +254,7 @@ class WhisperModel(nn.Module):
         past_key_values: Cache | None = None,
         use_cache: bool = True,
     ) -> Seq2SeqOutput:
-        """Encode recordings, unless `encoder_outputs` are given, and decode texts."""
+        """Decoder states (B, T, C), cache and encoder states; `encoder_outputs` skip encoding."""
         encoded = (encoder_outputs or self.encoder(input_features)).last_hidden_state
         hidden, cache = self.decoder(
             decoder_input_ids,
