@@ -65,7 +65,7 @@ def run(params: Params, name: str) -> Lesson:
 
 
 def attention_weights(folder: Path, sentence: str) -> tuple[list[str], Floats]:
-    """The tokens (T) of a sentence, and the attention of a model (layers, heads, T, T).
+    """The decoded tokens (T) of a sentence, and a model's attention (layers, heads, T, T).
 
     Raises WxbError if the folder has no full model, or if the sentence is too long.
     """
@@ -84,8 +84,8 @@ def attention_weights(folder: Path, sentence: str) -> tuple[list[str], Floats]:
     return tokens, weights
 
 
-def attention_by_target(weights: Floats) -> dict[str, float]:
-    """Shares of a head's attention (T, T): `before`, `itself`, `after`, else `first`, `others`."""
+def attention_by_target(weights: Floats) -> dict[str, float]:  # "first": two or more away
+    """Shares of a head's attention (T, T): `before`, `itself`, `after`, `first` and `others`."""
     length = len(weights)
     shares = {
         name: float(np.trace(weights, offset=offset)) / length for name, offset in OFFSETS.items()

@@ -84,7 +84,7 @@ def run(params: Params, name: str) -> Lesson:
 
 
 def read(settings: ImagesLesson, *, seed: int) -> tuple[Images, Images, Images]:
-    """Read training, validation and test pictures; if `split.test` is None, from CIFAR-10."""
+    """Read train, valid and test: of CIFAR-10 if `split.test` is None, else a folder or digits."""
     path, test = Path(settings.path), settings.split.test
     if test is None:
         rest, test_images = pictures.cifar(path)

@@ -90,7 +90,7 @@ def folder(path: Path) -> Images:
 
 
 def split(images: Images, share: float, *, seed: int) -> tuple[Images, Images]:
-    """Split into the rest and a random share, stratified. Raises WxbError for too few pictures."""
+    """Split into the rest and a random, stratified share, each in order; WxbError if too few."""
     try:
         rest, held_out = train_test_split(
             np.arange(len(images)), test_size=share, random_state=seed, stratify=images.labels
