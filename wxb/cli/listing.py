@@ -135,7 +135,7 @@ def state(facts: Facts) -> str:
     return ", ".join([*missing, *(["stale"] if facts["stale"] else [])])
 
 
-def _experiment_table(members: Mapping[str, Facts]) -> RenderableType:  # headline metrics
+def _experiment_table(members: Mapping[str, Facts]) -> RenderableType:  # headline metrics, state
     keys = dict.fromkeys(key for m in members.values() for key in headline_keys(m["metrics"]))
     return _block_table(
         ["experiment", *(f"{formatting.words(key)} (95%)" for key in keys or ["metric"]), "state"],

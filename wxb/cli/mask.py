@@ -153,8 +153,8 @@ def unmask(
 def _sources(context: typer.Context, option_files: list[Any]) -> list[Source]:
     """The inputs of a text, file, folder or standard input, with output, format and field names.
 
-    Files of a folder have the same relative path in the output. Raises typer's usage error for
-    unused options, a folder without --output, and input, output or `option_files` that overlap.
+    Files of a folder keep their relative paths in the output. Raises typer's usage error without
+    input, for unused options, a folder without --output, and paths or `option_files` that overlap.
     """
     options = context.params
     argument, output, format_ = options["source"], options["output"], options["format_"]

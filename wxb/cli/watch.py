@@ -157,7 +157,7 @@ def _cause(stage: str) -> str:
 
 
 def status_line(state: State) -> str:
-    """The number of stages in each state that has any, and the time since the watch began."""
+    """Counts of stages by state, or that all are up to date, and the time since the watch began."""
     by_state = zip(State._fields, state[:4], strict=False)
     counts = ", ".join(f"{len(stages)} {name}" for name, stages in by_state if stages)
     return f"{counts or 'every stage is up to date'}; {duration(state.elapsed)}"

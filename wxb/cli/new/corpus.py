@@ -232,7 +232,7 @@ def summary_table(trial: Contents, corpus: Corpus, seed: int) -> RenderableType:
 
 
 def _doubtful_names(names: Sequence[str]) -> dict[str, list[str]]:
-    """Names that may be mistakes: `nearly equal`, `like missing` values, `several names` in one."""
+    """Doubtful names: `nearly equal` (up to case), `like missing` ones, `several names` in one."""
     plain = {n: " ".join(normalize("NFKC", n).casefold().removesuffix(".0").split()) for n in names}
     occurrences = Counter(plain.values())
     return {

@@ -122,8 +122,8 @@ def add_or_extend_study(
 ) -> None:
     """Add the first study of a corpus, its experiments and their backbones.
 
-    If the study `name` exists, it gets the experiments that params.yaml lacks; title and backbones
-    stay. Pretrained weights need the `language`; the number of training `records` sets epochs.
+    If the study `name` exists, it keeps its title, and gets the experiments that params.yaml lacks,
+    with missing backbones. Pretrained weights need the `language`; training `records` set epochs.
     Raises WxbError if the study lacks none or has another corpus, or if blocks of a new one exist.
     """
     first = first_study(content["corpora"][corpus]["task"], name, corpus, language)
@@ -164,7 +164,7 @@ def add_experiment(
     """Add an experiment to a study: a copy of `like` on the study's corpus, with `changes`.
 
     `like` is by default the study's first experiment; for changes with a `backbone`, the first that
-    trains a model, or that of the task's template. Settings that another method lacks are dropped.
+    trains a model, else one of the task's template. Settings that a new method lacks are dropped.
     """
     experiments, members = content["experiments"], content["studies"][study]["experiments"]
     first, backbones = experiments[members[0]], content["backbones"]
@@ -229,7 +229,7 @@ def add_sweep(
 
 
 def _set_value(block: Content, keys: Sequence[str], value: Any) -> None:
-    """Set a value at nested keys in place; mappings on the way are copied."""
+    """Set a value at nested keys in place; copies mappings on the way, replaces other values."""
     for key in keys[:-1]:
         inner = block.get(key)
         block[key] = dict(inner) if isinstance(inner, Mapping) else {}
@@ -240,7 +240,7 @@ def _set_value(block: Content, keys: Sequence[str], value: Any) -> None:
 def add_block(content: Content, section: str, name: str, block: Content) -> Content:
     """Add a block to a section, and return the block.
 
-    Raises WxbError if the section has the name, or if it is that of a scored study of a profile.
+    Raises WxbError if the section has the name, or if a profile's study of this name has scores.
     """
     blocks = content[section] = content.get(section) or {}
     if name in blocks:
