@@ -58,7 +58,7 @@ class Source:
     format: Format | None = None  # None: text, or an error if it looks like another format
     target: Path | None = None  # None: standard output
     names: Sequence[str] = ()  # of columns or fields with texts; none: all strings of JSON
-    by_line: bool = False  # each line of a text is a document
+    by_line: bool = False  # each line of a text is a document; else each block
     delimiter: str = ""  # of CSV, from its first row
 
     def error(self, block: Block, position: int, fault: str) -> WxbError:
@@ -69,8 +69,8 @@ class Source:
     def blocks(self) -> Iterator[Block]:
         """Yield a block with the byte order mark or nothing, then blocks with their texts.
 
-        Raises WxbError if a file is not UTF-8 or not in its format and, without a `format` and
-        `by_line`, if it looks like JSON, CSV, HTML or XML.
+        Raises WxbError if the input is unreadable, not UTF-8 or not in its format and, without a
+        `format` and `by_line`, if it looks like JSON, CSV, HTML or XML.
         """
         blocks = self._decoded_blocks()
         first = next(blocks, Block("", 1))
@@ -111,7 +111,7 @@ class Source:
             raise WxbError(f"{self.name}: cannot be read ({error.strerror})") from None
 
     def edited(self, block: Block, rows: Iterable[list[Edit]], brackets: str | None = None) -> str:
-        """The content with the edits of each text, in quotes and default brackets of its format."""
+        """The content with edits, quoted for its format; default brackets are <>, [] in markup."""
         brackets, edits = brackets or BRACKETS[self.format == "markup"], []
         for (start, end, text), row in zip(block.texts, rows, strict=True):
             if row:
@@ -149,7 +149,7 @@ def _line_blocks(file: Any, is_live: bool) -> Iterator[bytes]:
 
 
 def _leaves(tokens: Iterable[re.Match[str]]) -> Iterator[tuple[str, re.Match[str]]]:
-    """Yield paths, such as `meta.text`, and tokens of JSON's scalars, empty lists and objects."""
+    """Yield paths without list indices (`meta.text`), and tokens of scalars and empty [] or {}."""
     path, parents = "", [""]
     for token in tokens:
         if token[2]:

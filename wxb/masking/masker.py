@@ -31,7 +31,7 @@ class Masker:
     `recognizer`: what `wxb.load` returns for an experiment that predicts spans. `operators`: as in
     `read_operators`. `mapping`: numbers the placeholders. `threshold`: the lowest score of a masked
     span. `only`: types to mask; by default all. `allow` and `deny`: values that are never or always
-    masked, as in `ValuePatterns`. `brackets`: one of BRACKETS. Raises WxbError for an unknown type.
+    masked, as in `ValuePatterns`. `brackets`: one of BRACKETS. Raises WxbError for invalid values.
     """
 
     def __init__(
@@ -92,7 +92,7 @@ class Masker:
                 yield self._edits(text, [span for span in spans if span[2] in self.only])
 
     def _edits(self, text: str, spans: Iterable[Range]) -> list[Edit]:
-        """Sorted edits of spans, denied values and, with a mapping, of strings like placeholders.
+        """Sorted edits of spans, denied values and, if `uses_mapping`, strings like placeholders.
 
         Allowed spans are skipped, others grow to whole values. Each line of a range is an edit.
         """
@@ -155,7 +155,7 @@ class Check:
         self.file.write(json.dumps([source.name, block.line, clear]) + "\n")
 
     def report(self) -> Iterator[str]:
-        """Yield the number of values in clear, if any, and lines; skips allowed ones. Call once."""
+        """Yield the number and lines of values in clear, if any; skips allowed ones. Call once."""
         left: defaultdict[str, list[str]] = defaultdict(list)
         self.file.seek(0)
         for name, line, content in map(json.loads, self.file):

@@ -93,7 +93,7 @@ class Operator(BaseModel, extra="forbid", frozen=True):
 
     @validator(mode="after")
     def _check_options(self) -> Self:
-        """Raise ValueError for options of other operators, a short `salt` or an unknown locale."""
+        """Raise ValueError for options of other operators, unknown locales or a short hash salt."""
         if unknown := self.model_fields_set - OPTIONS.get(self.operator, set()) - {"operator"}:
             raise ValueError(f"{self.operator} has no option {min(unknown)!r}")
         if self.operator == "hash" and len(self.salt) < SALT_SIZE:  # else guesses find values

@@ -102,7 +102,7 @@ class Placeholders:
         return known or self._add(label, self._last.get(_label_key(label), 0) + 1, value)
 
     def escape(self, text: str, spans: Iterable[tuple[int, int, str]]) -> Iterator[Edit]:
-        """Yield edits of strings like placeholders outside of sorted spans; adds LITERAL ones."""
+        """Yield edits of strings like placeholders outside sorted disjoint spans; adds LITERALs."""
         edges = [0, *(edge for span in spans for edge in span[:2]), len(text)]
         narrow = _narrow(text)
         for gap in zip(edges[::2], edges[1::2], strict=True):

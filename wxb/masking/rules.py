@@ -9,7 +9,7 @@ from wxb import WxbError
 
 
 def has_card_checksum(text: str) -> bool:
-    """Whether the check digit of a number is valid (Luhn, ISO/IEC 7812-1)."""
+    """Whether a number's Luhn check digit is valid (ISO/IEC 7812-1); False for 0. Needs a digit."""
     from faker.utils.checksums import luhn_checksum  # slow
 
     number = int("".join(filter(str.isdecimal, text)))
