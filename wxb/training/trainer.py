@@ -175,7 +175,7 @@ class _Trainer(Trainer):
     """A Trainer with checkpoints of trainable weights only, with the hashes of their files."""
 
     def _get_train_sampler(self, train_dataset: Any = None) -> Any:
-        """The Trainer's sampler. If it groups by length, that of label sequences counts first."""
+        """The Trainer's sampler. If it groups by length, label sequences count before inputs."""
         sampler = super()._get_train_sampler(train_dataset)
         items: Any = self.train_dataset if train_dataset is None else train_dataset
         if isinstance(sampler, LengthGroupedSampler) and np.ndim(items[0].get("labels", 0)):
@@ -233,7 +233,7 @@ class _Trainer(Trainer):
         return batches, count
 
     def _mean_targets(self, batches: Sequence[Any]) -> Any:
-        """Mean number of targets per batch, over all processes; None if they have one in total."""
+        """Mean number of targets per batch over all processes; None for a single batch in total."""
         if processes.count() * len(batches) < 2:
             return None
         return self.accelerator.reduce(torch.stack([*map(self._n_targets, batches)]).mean(), "mean")

@@ -30,7 +30,7 @@ class Generator(tuning.BackboneModel):
 
     @classmethod
     def from_backbone(cls, folder: Path, settings: Tuning, *, tokens: int) -> Self:
-        """Load the language model of a folder for training.
+        """Load the language model of a folder, and adapt it by `settings` for training.
 
         `tokens` is the size of the vocabulary; the embeddings of tokens that the folder lacks are
         trained unless `frozen`. Seed torch before: new weights are random.

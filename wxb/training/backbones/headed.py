@@ -24,7 +24,7 @@ class Headed(tuning.BackboneModel):
     def from_backbone(
         cls, folder: Path, settings: Tuning, options: Mapping[str, Any] = {}, /, **shape: Any
     ) -> Self:
-        """Load the backbone of a folder for training.
+        """Load the backbone of a folder, and adapt it by `settings` for training.
 
         `options` are further ones of `load_backbone`, `shape` those of the class. Seed torch
         before: new weights are random.
@@ -41,9 +41,8 @@ class Headed(tuning.BackboneModel):
     ) -> Self:
         """Load what `save_pretrained` wrote, for prediction, with the same logits.
 
-        `shape` are further arguments of the class. A full model runs in the native architecture if
-        there is one, as importing transformers takes seconds; `bidirectional` and `four_bit` apply
-        to other models.
+        `shape` are further arguments of the class. A full model runs in the native architecture, if
+        there is one; `bidirectional` and `four_bit` apply to other models.
         """
 
         def load(base: Path) -> Any:

@@ -53,9 +53,9 @@ class Native(nn.Module):
     def from_folder(cls, folder: Path, *, generative: bool = False) -> Native | None:
         """Load what `tuning.save` or transformers wrote, to predict.
 
-        `generative` keeps the head of a language model. None for an unsupported architecture, no
-        file of weights, such as for an adapter, or an `lm_head` beside shared ones. Raises WxbError
-        if the folder requests custom code, or for missing, unexpected or non-finite weights.
+        `generative` keeps the head of a language model. Returns None if the architecture is not
+        supported, if there is no file WEIGHTS, or if an `lm_head` differs from shared embeddings.
+        Raises WxbError for custom code, and for missing, unexpected or non-finite weights.
         """
         file = pretrained.require_no_code(folder) / WEIGHTS
         if not file.is_file():
@@ -129,7 +129,7 @@ def _backbone_weights(
 
 
 def _build(config: Any, *, generative: bool) -> Any:
-    """BERT or LLaMA; generative: LLaMA, GPT-2, Whisper. Random weights; ValueError for others."""
+    """An untrained BERT or LLaMA or, if `generative`, LLaMA, GPT-2 or Whisper; else ValueError."""
     match config.model_type:
         case "bert" if not generative:
             return bert.BertModel(bert.Config.from_hf(config), add_pooling_layer=False)

@@ -57,9 +57,10 @@ def adapt(
 ) -> Model:
     """Prepare a backbone in place to train all weights, LoRA matrices only, or none if `frozen`.
 
-    `task_type` is peft's, or None. LoRA also trains the embeddings of `new_tokens`, ids. Seed torch
-    before: its matrices are random. Also enables gradient checkpointing, if it is set. Raises
-    WxbError if the backbone lacks modules that LoRA names.
+    Returns it, or for LoRA a new peft model of it, with peft's `task_type`, which also trains the
+    embeddings of `new_tokens`, a list of ids. Seed torch before: LoRA's matrices are random. A
+    backbone in 4 bits is frozen, and its other weights are converted to float32. Enables gradient
+    checkpointing, if it is set. Raises WxbError if the backbone lacks modules that LoRA names.
     """
     if tuning.four_bit:
         from peft import prepare_model_for_kbit_training
@@ -99,7 +100,7 @@ def _new_rows(backbone: PreTrainedModel, tokens: list[int]) -> list[int] | dict[
 
 
 def save(backbone: Model, folder: Path) -> None:
-    """Write a full backbone, or only its adapter with the name of the backbone's folder."""
+    """Write a full backbone, or only its adapter with the name and hashes of its backbone."""
     if not hasattr(backbone, "peft_config"):
         backbone.save_pretrained(str(folder))
         return

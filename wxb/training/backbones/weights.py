@@ -91,9 +91,9 @@ def load_backbone(
 ) -> Any:
     """Load the backbone of a folder in float32, without heads or pooler; disables progress bars.
 
-    `generative` keeps the head of a language model; `bidirectional` removes the causal mask, or
-    raises WxbError; `four_bit` quantizes linear layers to 4 bits (NF4 with double quantization:
-    Dettmers et al. 2023, section 3); `native` returns a Native copy, or raises ValueError.
+    `generative` keeps the head of a language model. `bidirectional` removes the causal mask, or
+    raises WxbError. `four_bit` quantizes linear layers to 4 bits, on a GPU if any (NF4 with double
+    quantization: Dettmers et al. 2023, section 3). `native` returns a Native, or raises ValueError.
     """
     config = pretrained.config(folder)
     options: dict[str, Any] = {"config": config, "dtype": torch.float32}
