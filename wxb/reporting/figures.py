@@ -228,7 +228,7 @@ def escape_label(name: str) -> str:
     return html.escape(name, quote=False)
 
 
-def _empty_figure(*, height: int) -> go.Figure:
+def _empty_figure(*, height: int) -> go.Figure:  # height in pixels; readers cannot zoom
     axis = {
         "fixedrange": True,
         "automargin": True,

@@ -39,7 +39,7 @@ class Table(NamedTuple):
     rows: Sequence[Sequence[str]]
 
     def markdown(self) -> str:
-        """Lines of Markdown, without the caption; all columns but the first are numbers."""
+        """Lines of Markdown without the caption; all columns but the first are aligned right."""
         ruled = [self.header, ["---", *["---:"] * (len(self.header) - 1)], *self.rows]
         cells = ([cell.replace("|", r"\|") for cell in row] for row in ruled)
         return "".join(f"| {' | '.join(row)} |\n" for row in cells)

@@ -175,7 +175,7 @@ def differences(comparison: Mapping[str, Any]) -> Table:
 
 
 def languages(study: Study) -> list[Section]:
-    """Headline scores, without intervals, and errors by language; none without two languages."""
+    """The first seed's headline scores and errors by language; none without two languages."""
     metric, everything = pairs.headline(study.comparison), study.predictions.values()
     rows, errors = [], []
     for language in sorted({row.language for rows in everything for row in rows}):
@@ -260,7 +260,7 @@ def _reproduction(study: Study) -> list[Block]:
 
 
 def differing_settings(params: Params, names: Sequence[str]) -> Table:
-    """The settings, also of backbones, that differ between the experiments that have them."""
+    """Settings, also of backbones, that differ between experiments, except null and empty ones."""
     columns = []
     for name in names:
         experiment = params.experiments[name]

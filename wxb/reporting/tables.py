@@ -46,7 +46,7 @@ def as_csv(comparison: Mapping[str, Any]) -> str:
 
 
 def markdown(comparison: Mapping[str, Any], seconds: Mapping[str, float] | None = None) -> str:
-    """The tables, notes and conclusion in Markdown; `seconds` of training are not reproducible."""
+    """Tables, notes and conclusion in Markdown; `seconds` adds times, which vary between runs."""
     signature = comparison["signature"]
     optional = [leads_table(comparison), shares_table(comparison)]
     return "\n".join(

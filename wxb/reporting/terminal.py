@@ -12,7 +12,7 @@ Row = Iterable[RenderableType]  # of cells; a str is plain text, without Rich's 
 
 
 def show(*parts: RenderableType) -> None:
-    """Print tables and plain texts; outside a terminal, texts are not wrapped."""
+    """Print tables and texts without markup; outside a terminal, a str is not wrapped."""
     console = Console()
     for part in parts:
         soft_wrap = isinstance(part, str) and not console.is_terminal
