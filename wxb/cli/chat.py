@@ -65,7 +65,7 @@ class Conversation:
                 import readline  # noqa: F401
 
     def lines(self) -> Iterator[str]:
-        """Yield lines up to Ctrl-D, not Ctrl-C, or a pipe's end; WxbError if that is not UTF-8."""
+        """Yield lines until Ctrl-D, not Ctrl-C, or a pipe's end; WxbError for one not in UTF-8."""
         if not self.is_terminal:
             from wxb.cli.inputs import standard_input
 

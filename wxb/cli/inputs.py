@@ -149,7 +149,7 @@ def _has_cell_per_column(file: Path, columns: Sequence[str] | None) -> bool:
 
 
 def read_files(sources: Sources, suffixes: Sequence[str]) -> Iterator[Item]:
-    """Yield paths, in folders those with `suffixes`, or the bytes of stdin. WxbError for texts."""
+    """Yield paths (in folders only of `suffixes`) or stdin's bytes. Raises WxbError for texts."""
     for source, path in sources:
         if source == "-":
             yield Item({}, sys.stdin.buffer.read())

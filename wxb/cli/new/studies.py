@@ -55,7 +55,7 @@ def first_study(task: str, study: str, corpus: str, language: str | None = None)
 
 
 def epochs_for(row: Mapping[str, Any], records: int) -> int:
-    """The epochs over `records` that add up to the examples of `row`, within its limits."""
+    """The epochs of `records` that make the examples of `row`, rounded down, within its limits."""
     examples, least, most = row["epochs"]
     return int(min(max(examples // max(1, records), least), most))
 
