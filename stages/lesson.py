@@ -10,7 +10,7 @@ from wxb.runtime.command import run
 
 
 def main(params: Params, name: str) -> None:
-    """Write the metrics and the page of the lesson `name`."""
+    """Run the lesson `name`, and write its metrics and page."""
     block = params.block("lessons", name)
     lesson = import_module(f"wxb.lessons.{block.lesson}").run(params, name)
     outputs = paths.metrics(paths.LESSONS, name), paths.page(name)

@@ -23,10 +23,10 @@ def preprocess(
 ) -> None:
     """Read the raw files in `folder`, and write all splits, rejects and statistics to `out`.
 
-    Writes `<split>.parquet`, `rejects.jsonl`, `profile.json` and inputs that are files; the final
-    path of `out` is `home`. Each raw record ends in a split or in the rejects. Prints progress,
-    unread files and counts of rejects. Raises WxbError for unreadable files, if all records are
-    rejected, and for splits without labels; in the last case, it first writes rejects to logs/.
+    Writes `<split>.parquet` (test sets regrouped), `rejects.jsonl`, `profile.json` and input files;
+    the final path of `out` is `home`. Each raw record ends in a split or in the rejects. Prints
+    progress, unread files and counts of rejects. Raises WxbError for unreadable files, if all are
+    rejected, and for splits with missing or invalid labels; if missing, it writes rejects to logs/.
     """
     task, labelling = tasks.get(corpus.task).reading, tasks.get(corpus.task).record
     records, rejects, unread_fields, unread_files = read_prepared(
