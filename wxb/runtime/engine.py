@@ -60,7 +60,7 @@ def require_running(stage: str, engine: psutil.Process) -> None:
 
 
 def terminate_after(engine: psutil.Process) -> None:
-    """Start a thread that sends SIGTERM once the engine has ended; if ignored, exit with 143."""
+    """Start a thread that sends this process SIGTERM once the engine ends; exits 143 if ignored."""
 
     def watch() -> None:
         while not _has_ended(engine):

@@ -48,7 +48,7 @@ def reserve(count: int) -> Iterator[None]:
 
 
 def _visible_gpus() -> list[str]:
-    """The GPUs in CUDA_VISIBLE_DEVICES; if unset, those that nvidia-smi lists."""
+    """The GPUs in CUDA_VISIBLE_DEVICES, except -1; if unset, the UUIDs that nvidia-smi lists."""
     names, tool = os.environ.get("CUDA_VISIBLE_DEVICES"), shutil.which("nvidia-smi")
     if names is None and tool:
         query = [tool, "--query-gpu=uuid", "--format=csv,noheader"]

@@ -19,7 +19,7 @@ class Terminated(KeyboardInterrupt):
 def exit_during_imports() -> None:
     """Make Ctrl-C exit a stage or `wxb` at once while it imports; its worker processes ignore it.
 
-    Modules may catch or print an exception during their import. Another handler is kept.
+    Modules may catch or print an exception on import. Only workers replace another handler.
     """
     is_default = signal.getsignal(signal.SIGINT) is signal.default_int_handler
     is_stage = sys.orig_argv[1:2] == ["-m"] and sys.orig_argv[2].startswith("stages.")
@@ -52,7 +52,7 @@ def _is_wxb() -> bool:
 
 
 def _exit_immediately(signal_number: int, frame: object) -> NoReturn:
-    """Handle Ctrl-C: print one line with the stage's name and exit with code 130, no cleanup."""
+    """Handle Ctrl-C: print a line that names the stage or `wxb`; exit with 130, without cleanup."""
     if _is_wxb():
         os.write(2, b"wxb: interrupted\n")
         os._exit(130)
