@@ -80,8 +80,8 @@ def compare(
 ) -> dict[str, Any]:
     """Scores of systems and tests of their pairs on `test`, and by further test set as `further`.
 
-    `systems` has results of each on the same test sets. Baselines are marked, in no pair. P values
-    are of the headline, corrected for pairs of all test sets. Raises WxbError if records differ.
+    `systems` has results of each on the same test sets. Baselines are marked and in no pair. The
+    p values are of the headline, corrected over all test sets. Raises WxbError if records differ.
     """
     by_set = {}
     for test_set in next(iter(systems.values())):
@@ -146,7 +146,7 @@ def _test_set_comparison(
 
 
 def save(folder: Path, evaluations: Mapping[str, Evaluation]) -> None:
-    """Write the results to scores.json, the sums of groups to sums.json: a line per test set."""
+    """Write scores.json, and the groups to sums.json in JSON Lines, with a line per test set."""
     content = {name: each._asdict() for name, each in evaluations.items()}
     lines = []
     for name, each in content.items():

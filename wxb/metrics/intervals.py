@@ -91,7 +91,7 @@ def paired_difference(a: Groups, b: Groups, scores: Scores, metric: Metric) -> D
 
     Their seeds are independent. Without any spread, the margin is that of a score at a bound. The p
     value is at least 2 ** (1 - groups), the smallest of the exact sign-flip test if all groups
-    differ: four groups can show no difference at 0.05.
+    differ: four groups can show no difference at 0.05. One group gets the whole scale and p = 1.
     """
     values = [scores(groups.total())[metric.key] for groups in (a, b)]
     value = float(values[0].mean() - values[1].mean())
@@ -164,7 +164,7 @@ def _standard_error(
 def _interval(
     groups: Groups, metric: Metric, values: NDArray[np.float64], left_out: NDArray[np.float64]
 ) -> Interval:
-    """A metric's interval, as in `intervals`: from scores (seeds,) and those without each group."""
+    """One of `intervals`, from scores (seeds,) and scores without each group (groups, seeds)."""
     value, tail, (low, high) = float(values.mean()), (1 - LEVEL) / 2, _bounds(metric, values)
     if len(groups.sizes) == 1:
         return Interval(value, low, high)

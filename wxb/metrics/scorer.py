@@ -56,7 +56,7 @@ class Scorer(ABC):
         return None
 
     def prediction_row(self, record: Record, prediction: Any, vocabulary: Any) -> Any:
-        """The ROW of a test record; `group` is empty if it is the input, so the record's own."""
+        """The ROW of a test record; `group` is empty if the group of the record is its input."""
         group = "" if record.group == record.input else record.group
         fields = {"id": record.id, "input": record.input, "gold": record.gold, "group": group}
         fields |= {"language": record.language or ""}
