@@ -52,7 +52,7 @@ def annotator_of(record: Content) -> str | None:
 
 
 def _label_studio(record: Content, annotator: str | None) -> Content:
-    """Convert a task to its `data` with id, spans, class, controls and text areas, if it is one.
+    """The `data` of a task with id, spans, class, controls and text areas; other records unchanged.
 
     Skips cancelled annotations, those by others than `annotator` if that is given, and, if one is
     `ground_truth`, those that are not. If none is left, spans and class are None. Raises
@@ -85,7 +85,8 @@ def _label_studio(record: Content, annotator: str | None) -> Content:
 def _label_studio_result(annotation: Content) -> tuple[list[Content], list[Any], dict[str, str]]:
     """The spans, pairs of control and class, and text areas by name of an annotation.
 
-    Raises RecordError for spans of several texts, and for a span with several labels.
+    Skips the classes and text areas of single spans. Raises RecordError for spans of several texts,
+    and for a span with several labels.
     """
     regions = annotation.get("result") or []
     marked = [region for region in regions if _is_labelled_span(region.get("value"))]
@@ -109,7 +110,7 @@ def _annotator_id(annotation: Content) -> str:
 
 
 def _label_studio_min(record: Content) -> Content:
-    """Parse the cells of JSON-MIN or CSV, add all `spans`, and replace choices by their class."""
+    """Parse cells of JSON-MIN or CSV, collect `spans`, and replace choices by their only class."""
     if not record.keys() >= MIN_KEYS:
         return record
     record = {key: parse_json_cell(value) for key, value in record.items()}
@@ -138,7 +139,7 @@ def _prodigy(record: Content) -> Content:
 
 
 def _doccano(record: Content) -> Content:
-    """Convert triples to spans, and the class list of a text without tokens to its only class."""
+    """Convert triples to spans; set `label` to a text's only class if the text has no tokens."""
     lists = [record.get(key) for key in ("label", "labels")]
     names = next((v for v in lists if _is_list_of(v, lambda name: isinstance(name, str))), None)
     if names is None and record.get("labels") == []:
@@ -159,7 +160,7 @@ def _datasets_spans(record: Content) -> Content:
 
 
 def _spacy_cats(record: Content) -> Content:
-    """Set the class to the category of the highest score, None if 0. RecordError if several tie."""
+    """If there are `cats`, set `label` to the highest, or None if it is 0. RecordError for ties."""
     cats = record.get("cats")
     if not isinstance(cats, Mapping):
         return record

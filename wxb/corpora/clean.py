@@ -84,7 +84,7 @@ def read_labelled(path: Path, labelling: Labelling) -> Iterator[Record]:
 
 
 def read_labelled_chunks(path: Path, labelling: Labelling, caption: str) -> Iterator[list[Record]]:
-    """Yield the labelled ones of each CHUNK records as a list, maybe empty; prints progress."""
+    """Yield a list of the labelled ones of each CHUNK records, even if empty; prints progress."""
     total = -(-pq.read_metadata(path).num_rows // CHUNK)
     for chunk in track(_chunks(path, labelling), caption, total, unit="chunk"):
         yield [record for record in chunk if record.gold is not None]

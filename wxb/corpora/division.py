@@ -27,8 +27,8 @@ def divide(
     first `split.max_records`. Else `max_records` are drawn by the seed, as a file may list one
     class after the other, and divided without stratification: records of a group, or with texts
     that differ only in digits and case, stay in one set. Test sets that files define keep their
-    duplicates, as published scores do. Other records are rejected if they repeat one of those, and
-    training records of files if they repeat a validation record.
+    duplicates, as published scores do. Other records are rejected if they have the text or wording
+    of one of those, and so are training records of files that repeat a validation record.
     """
     members = defaultdict[str | None, list[Record]](list)
     for record in records:
@@ -75,7 +75,7 @@ def require_labelled(splits: Splits, rejects: Sequence[Reject], split: Split) ->
 
 
 def _describe_parts(records: Sequence[Record]) -> str:
-    """The number of parts that are divided as a whole, and the size of the smallest."""
+    """Describe for an error how many parts are divided as a whole, and the size of the smallest."""
     sizes = Counter(units(records, _group))
     smallest = min(sizes.values(), default=0)
     share = f"{smallest / max(1, len(records)):.2g}"
@@ -95,7 +95,6 @@ def regroup_test_sets(
     other values. Values that share a group or a wording count as one. Any other test set, and one
     that holds out a single value, has a group for each value of `gold_key` in gold. Records without
     such a value keep their group; without `split.by` and files, those that share a wording are one.
-
     Also returns the field of the groups by test set, None if groups have no field.
     """
     index_of = {name: index for index, name in enumerate(split.held_out_fields)}
@@ -124,7 +123,7 @@ def regroup_test_sets(
 def drop_duplicates(
     records: Iterable[Record], held_out: Sequence[Record] = ()
 ) -> tuple[list[Record], list[Reject]]:
-    """Keep one record per input as written, a labelled one if possible; reject all others.
+    """Keep the first labelled record of each input as written, else the first; reject all others.
 
     Also rejects records with the input or the wording of a held-out record.
     """

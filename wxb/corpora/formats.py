@@ -183,7 +183,7 @@ def _header(file: Path, rows: Iterator[Row]) -> list[str]:
 
 
 def _rows_in_cells(lines: Sequence[str], delimiter: str, width: int) -> list[list[str]]:
-    """The cells of the lines of one row; empty if it has one line, or one that is unlike a row."""
+    """The cells of each line of a row; empty for one line, or if any line has not `width` cells."""
     if len(lines) == 1 or not all(line.count(delimiter) == width - 1 > 0 for line in lines):
         return []
     return [line.strip("\r\n").split(delimiter) for line in lines]
@@ -266,7 +266,7 @@ def _object_or_error(pairs: list[tuple[str, Any]]) -> Any:
 
 
 def _with_parsed_cell(row: dict[str, Any], column: str | None) -> Any:
-    """Parse JSON or a Python literal in a cell, None if empty; the row, changed, or RecordError."""
+    """The row with its cell of JSON or a Python literal parsed (empty: None), or a RecordError."""
     if column in row:
         cell = row[column] or "null"
         row[column] = _json_or_error(cell)
@@ -310,7 +310,7 @@ def _open_arrow(file: Path) -> pa.RecordBatchReader:
 
 
 def _names_for_numbers(content: Any, names: Names) -> Any:
-    """A record with class names instead of their numbers, see `_with_names`."""
+    """A record with class names instead of numbers in the fields of `names`, see `_with_names`."""
     if not names or not isinstance(content, Mapping):
         return content
     return {k: _with_names(v, names[k]) if names.get(k) else v for k, v in content.items()}

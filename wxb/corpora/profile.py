@@ -20,7 +20,7 @@ SENTENCE_END = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])")
 def profile(
     splits: Mapping[str, Sequence[Record]], rejects: Sequence[Reject], task: Reading
 ) -> dict[str, Any]:
-    """Count records, rejects and repairs, list train labels, and compare test sets with train."""
+    """Count rejects and repairs, list train labels, describe splits and leakage of test sets."""
     records = [record for members in splits.values() for record in members]
     test_sets = [name for name in splits if name not in ("train", "valid")]
     return {
@@ -55,7 +55,7 @@ def nearness(test: Sequence[Record], train: Sequence[Record], task: Reading) -> 
 def verbatim(test: Sequence[Record], train: Sequence[Record], task: Reading) -> Shares:
     """The shares of sentences, and of runs of five words, of test records that training has.
 
-    Compares `sentence_text` of labelled records. To 4 decimals; None without sentences or runs.
+    Compares labelled records by `sentence_text`. Shares have 4 decimals; None without any parts.
     """
     texts, others = (
         [task.sentence_text(record) for record in records if record.gold is not None]

@@ -150,7 +150,7 @@ def read_prepared(
     """Read a raw folder by `read_folder`, and prepare its records by `Reading.prepare`.
 
     If the corpus has `languages`, rejects records in others or in none. `unread_fields` has the
-    fields of most records that the corpus does not read.
+    fields that the corpus does not read, except those that few records have.
     """
     records: list[Record] = []
     rejects: list[Reject] = []

@@ -65,7 +65,7 @@ def fetch(download: Download, folder: Path, *, caption: str) -> None:
 
 
 def _download(download: Download, part: Path, caption: str) -> None:
-    """Download what `part` lacks; up to RETRIES retries after temporary errors, else WxbError."""
+    """Download what `part` lacks. Retries temporary errors RETRIES times, then raises WxbError."""
     for attempt in count():
         try:
             _request(download, part, caption)
@@ -83,7 +83,7 @@ def _download(download: Download, part: Path, caption: str) -> None:
 
 
 def _request(download: Download, part: Path, caption: str) -> None:
-    """Append what `part` lacks, or rewrite it if all is sent. Raises errors of the libraries."""
+    """Append what `part` lacks; rewrite it if the server sends all. Raises errors of libraries."""
     start = part.stat().st_size if part.exists() else 0
     headers = {"Accept-Encoding": "identity"}  # the hash is of the bytes as sent
     headers |= {"Range": f"bytes={start}-"} if start else {}

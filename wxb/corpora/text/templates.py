@@ -242,7 +242,7 @@ class Template:
     def _render(
         self, conversation: Sequence[Message], *, answer_next: bool = False, thinking: bool = False
     ) -> str:
-        """Render the template, with `thinking` as `enable_thinking`; WxbError if it refuses."""
+        """Render with `enable_thinking=thinking` and a fixed date; WxbError for errors of Jinja."""
         from jinja2 import TemplateError
         from transformers.utils.chat_template_utils import render_jinja_template
 

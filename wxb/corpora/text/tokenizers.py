@@ -237,7 +237,7 @@ def _encode_chunk(
 
 
 def special_tokens(tokenizer: AnyTokenizer) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-    """The ids of the special tokens before and after each text."""
+    """The ids of the special tokens before and after each text; sets options like `backend_of`."""
     encoding = backend_of(tokenizer).encode("0", add_special_tokens=True)
     inner = np.flatnonzero(np.array(encoding.special_tokens_mask) == 0)
     ids = np.array(encoding.ids, np.int32)
