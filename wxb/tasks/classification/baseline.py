@@ -79,10 +79,10 @@ class BaselineMethod(baselines.BaselineMethod):
         return {"shares": shares, **(further(records, caption) if further else {})}
 
     def _lexicon(self, records: Sequence[Record], caption: str) -> dict[str, Any]:
-        """`lexicon`: the log odds of the second of two classes, for words in GROUPS or more groups.
+        """`lexicon`: the log odds of the second class for each word in GROUPS or more groups.
 
-        Odds are of the records with a word, plus 1; a negated word counts for the other class.
-        Raises WxbError unless there are two classes.
+        The odds divide the second class's records with the word, plus 1, by the first's, plus 1.
+        A negated word counts for the other class. Raises WxbError unless there are two classes.
         """
         if len(self.labels) != 2:
             raise WxbError(f"a lexicon needs two classes; found {', '.join(self.labels)}")

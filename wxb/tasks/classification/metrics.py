@@ -42,7 +42,7 @@ class Scorer(scorer.Scorer):
         return {"predicted": prediction.label, "probabilities": dict(prediction.probabilities)}
 
     def statistics(self, rows: Sequence[PredictionRow]) -> Sums:
-        """Indicators (N, K) of the `gold` class, the `predicted` class, and both (`correct`)."""
+        """Indicators (N, K), by `classes_of`, of `gold`, `predicted` and both (`correct`)."""
         classes = np.array(classes_of(rows))
         gold = np.array([row.gold for row in rows])[:, None] == classes
         predicted = np.array([row.predicted for row in rows])[:, None] == classes
@@ -59,7 +59,7 @@ class Scorer(scorer.Scorer):
         }
 
     def details(self, rows: Sequence[PredictionRow]) -> dict[str, Any]:
-        """Counts of records, AUROC, scores by class, and confusions."""
+        """Counts (`support`, `correct`), `auroc`, scores `by_class`, and `confusions`."""
         return {
             "support": len(rows),
             "correct": sum(row.gold == row.predicted for row in rows),
@@ -91,7 +91,7 @@ def classes_of(rows: Iterable[PredictionRow]) -> list[str]:
 
 
 def by_class(rows: Sequence[PredictionRow]) -> dict[str, dict[str, float]]:
-    """Rounded precision, recall, F1, and counts of records by class, the most gold ones first."""
+    """Rounded precision, recall and F1, `support` and `predicted` by class, the commonest first."""
     gold, predicted = Counter(r.gold for r in rows), Counter(r.predicted for r in rows)
     correct = Counter(row.gold for row in rows if row.gold == row.predicted)
     names = sorted(classes_of(rows), key=lambda name: (-gold[name], name))

@@ -25,7 +25,7 @@ class Corpus(corpora.Corpus):
     format: Literal["fasttext", "files"] | None = None  # lines with __label__, or a text per file
     # By pattern of file names, or by name of folder if each file is a text; null: unlabelled.
     classes: dict[str, Label | None] = Field(default={})
-    labels: dict[str, Label | None] = Field(default={})  # classes by raw label; null drops it
+    labels: dict[str, Label | None] = Field(default={})  # classes by raw label; null: reject it
     html: Literal["removed", "kept"] = "removed"
 
     def reads(self, file: Path) -> bool:

@@ -53,8 +53,8 @@ def truncate(encoded: Any, row: int, text: str, settings: Mapping[str, Any]) -> 
 
 def prompt_builder(
     tokenizer: Any, encoded: Any, texts: Sequence[str], settings: Mapping[str, Any]
-) -> Callable[[int], NDArray[np.int32]]:
-    """A function from a text's index to prompt ids: instruction, `examples`, the text, `begin`."""
+) -> Callable[[int], NDArray[np.int32]]:  # adds `plain` to a tokenizer without a template
+    """A function from a text's index to prompt ids: instruction, `examples`, cut text, `begin`."""
     template = _add_template(tokenizer)
 
     def prompt(row: int) -> NDArray[np.int32]:
@@ -85,7 +85,7 @@ class PromptClassifier(LogitClassifier):
         return self.outputs(items, caption=caption)
 
     def calibrate(self, records: Sequence[Record], *, caption: str) -> None:
-        """Choose `shots` examples, of each class in turn, truncated; others set the temperature."""
+        """Store `shots` truncated `examples`, of each class in turn; others set the temperature."""
         of_class = [[r for r in records if r.gold == label] for label in self.labels]
         in_turn = filter(None, chain.from_iterable(zip_longest(*of_class)))
         examples = [*islice(in_turn, self.settings["shots"])]
@@ -108,7 +108,7 @@ class PromptMethod(Network):
         return self.experiment.encoding.max_length
 
     def items(self, features: Path, targets: Path, records: Iterable[Record]) -> Any:
-        """One item per text: its prompt, without examples, and the index of its class."""
+        """One lazy item per text: its prompt without examples, and the index of its class."""
         texts, labels = [r.input for r in records], read_columns(targets, ["labels"])[0]["labels"]
         settings = self.settings(targets) | self.model_settings()
         prompt = prompt_builder(self.tokenizer, read_encoded(features), texts, settings)

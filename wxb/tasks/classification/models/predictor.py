@@ -49,7 +49,7 @@ class LogitClassifier(Classifier):
     """A trained classifier, whose model returns one logit per class as `logits`."""
 
     def predictions(self, texts: Sequence[str], /, *, caption: str) -> list[Prediction]:
-        """The likeliest class of each text, with rounded probabilities at the temperature."""
+        """The likeliest class of each text; rounded probabilities at the set temperature, or 1."""
         logits = self.logits(texts, caption=caption)
         predictions = []
         for row in softmax(logits / self.settings.get("temperature", 1.0), axis=1):

@@ -33,10 +33,10 @@ def fit_regression(
 ) -> Fit:
     """Fit a logistic regression with each C; returns the best.
 
-    `features` (N, F) and `labels` (N,) are those of the splits `train` and `valid`. The score is
-    accuracy on `valid` without IGNORED labels, or with `folds` that of cross-validation on `train`;
-    of equal ones the smallest C is best. The history, also printed, has a row for each C. Its steps
-    and epochs add up the solver's iterations.
+    `features` (N, F) and `labels` (N,) are of the splits `train` and `valid`. The score is accuracy
+    on `valid` without IGNORED labels, or with `folds` that of cross-validation on `train`, in no
+    more folds than the largest class has records. Of equal scores, the smallest C is best. The
+    printed history has a row for each C. Its steps and epochs add up the solver's iterations.
     """
     from sklearn.linear_model import LogisticRegression
     from sklearn.model_selection import StratifiedKFold, cross_val_score

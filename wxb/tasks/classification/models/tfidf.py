@@ -51,7 +51,7 @@ class Tfidf(FittedModel):
         return vectorizer
 
     def size(self, *, trainable: bool = False) -> int:
-        """Number of weights and intercepts; unless `trainable`, also of the counted `idf`."""
+        """Number of weights and intercepts; unless `trainable`, with the `idf` of each n-gram."""
         return super().size() - (len(self.idf) if trainable else 0)
 
     def features(self, texts: Sequence[str]) -> Any:
@@ -67,7 +67,7 @@ class Tfidf(FittedModel):
         return np.asarray(self.features(texts) @ self.coef.T + self.intercept)
 
 
-def _vectorizer(ngrams: int, sublinear: bool, **options: Any) -> Any:
+def _vectorizer(ngrams: int, sublinear: bool, **options: Any) -> Any:  # of lower-case WORDs
     from sklearn.feature_extraction.text import TfidfVectorizer  # its import takes a second
 
     return TfidfVectorizer(

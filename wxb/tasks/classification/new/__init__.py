@@ -17,7 +17,7 @@ UNLABELLED = ("unsup", "unlabeled", "unlabelled")  # names of folders of texts w
 
 
 def recognize(files: Files, field_names: FieldNames, flags: Flags) -> Block | None:
-    """The block for records with a class, lines that begin with `__label__`, or a folder per class.
+    """The block for records with a class, lines with `__label__`, or a folder of texts per class.
 
     With the flag `class-per-file`, each file has the records of a class. A folder in UNLABELLED is
     no class, nor are folders that are all named as splits. None for other files, and for a token

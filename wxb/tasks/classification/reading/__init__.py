@@ -36,7 +36,11 @@ class Reading(reading.Reading):
     """How texts with one class each are read."""
 
     def raw_records(self, file: Path, corpus: Corpus) -> Iterator[Raw]:
-        """Yield a file's records, with its class if `classes` is set; WxbError if it has none."""
+        """Yield the records of a file; if `format` is set, texts without fields (`_text_records`).
+
+        Others get the class of their file if `classes` is set. Raises WxbError if its name matches
+        no pattern of `classes`, or if the file cannot be read.
+        """
         if corpus.format:
             yield from _text_records(file, corpus)
             return
@@ -46,7 +50,7 @@ class Reading(reading.Reading):
             yield raw._replace(content={**raw.content, **file_class}) if is_record else raw
 
     def input_of(self, raw: Mapping[str, Any], corpus: Corpus) -> str:
-        """The text of a raw record, as `clean` returns it. Raises RecordError if it is blank."""
+        """A raw record's text after `clean`. Raises RecordError if missing, no text or blank."""
         field = corpus.fields.input
         text, _ = clean(required_text(raw, field), html=corpus.html == "removed")
         return required_text({field: text}, field)
@@ -56,9 +60,10 @@ class Reading(reading.Reading):
     ) -> tuple[Any, tuple[str, ...]]:
         """The class of a raw record, None for a blank, null, [] or NaN label; its text's repairs.
 
-        `labels` maps a label, a string, a whole number or a truth value, to its class, ignoring
-        case; others are their own class; 5.0 is "5". Raises RecordError if the field is missing,
-        the label has another type or is mapped to null, or the class is not printable.
+        A label is a string, a whole number (5.0 is "5") or a truth value ("true"). Ignoring case,
+        `labels` maps it to a class, or it is itself a class there; others are their own class.
+        Raises RecordError if the field is missing, the label has another type or is mapped to null,
+        or the class is not printable.
         """
         _, repairs = clean(raw[corpus.fields.input], html=corpus.html == "removed")
         field = corpus.fields.label or CLASS
@@ -103,14 +108,14 @@ class Reading(reading.Reading):
             )
 
     def statistics(self, records: Sequence[Record]) -> dict[str, Any]:
-        """The counts of `classes`, sorted by name, and their ratio `largest_to_smallest`."""
+        """Counts of `classes`, sorted by name, and `largest_to_smallest`, their rounded ratio."""
         counts = Counter(record.gold for record in records)
         ratio = round(max(counts.values()) / min(counts.values()), 2) if counts else 0.0
         return {"classes": dict(sorted(counts.items())), "largest_to_smallest": ratio}
 
 
 def _class_of(file: Path, corpus: Corpus) -> str | None:
-    """The class, maybe None, of the first pattern that matches a file's name; WxbError if none."""
+    """The class (None: unlabelled) of the first pattern that fits a file's name, else WxbError."""
     for pattern, class_ in corpus.classes.items():
         if fnmatchcase(file.name, pattern):
             return class_
@@ -143,7 +148,7 @@ def clean(text: str, *, html: bool) -> tuple[str, tuple[str, ...]]:
 
 
 def _text_records(file: Path, corpus: Corpus) -> Iterator[Raw]:
-    """Yield the text of a file, or those of its lines, with their classes.
+    """Yield the text of a file with its folder's class, or each line with its `__label__`, if any.
 
     A text that is empty, or neither UTF-8 nor in one of `layout.LEGACY`, is a RecordError. Lines
     must be UTF-8, else WxbError; blank ones are skipped, one with several classes is a RecordError.
