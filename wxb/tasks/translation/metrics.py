@@ -108,7 +108,7 @@ class Scorer(scorer.Scorer):
         }
 
     def statistics(self, rows: Sequence[PredictionRow]) -> Sums:
-        """sacrebleu's `bleu` (N, 10), `chrf` (N, 18), `ter` (N, 2); `exact` and `sentences`."""
+        """sacrebleu's `bleu` (N, 10), `chrf` (N, 18), `ter` (N, 2); `exact`, `sentences` (N,)."""
         predicted, gold = [row.predicted for row in rows], [row.gold for row in rows]
         characters = (
             CHRF()._extract_corpus_statistics(predicted, bleu.streams(gold)) if rows else []
@@ -134,7 +134,7 @@ class Scorer(scorer.Scorer):
         }
 
     def details(self, rows: Sequence[PredictionRow]) -> dict[str, Any]:
-        """`support`, `exact_matches`, scores `by_kind`: words of a source, unseen words or not."""
+        """`support`, `exact_matches`, and scores `by_kind`: by words of the source, by `unseen`."""
         lengths = [len(words(row.input)) for row in rows]
         kinds = {}
         for low, high in BUCKETS:

@@ -48,7 +48,7 @@ class Page(parts.Page):
 
 
 def select_examples(predictions: Mapping[str, Sequence[PredictionRow]]) -> dict[str, list[Example]]:
-    """Sentences with the best, the worst and the most different translations, by chrF.
+    """Sentences with the best and worst translations by mean chrF, and the most different ones.
 
     At most EXAMPLES of each kind, no source in two; of equal ones, longer sources come first.
     """

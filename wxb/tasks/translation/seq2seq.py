@@ -139,7 +139,7 @@ class Seq2SeqMethod(Network):
         return {"labels": labels}, row_splits, account
 
     def items(self, features: Path, targets: Path, records: Iterable[Record]) -> Items:
-        """An item per reference not lost, shortest first: truncated `input_ids`, and `labels`."""
+        """An item per reference with `labels`, the shortest first, with truncated `input_ids`."""
         max_length = self.experiment.encoding.max_length
         columns, row_splits = read_columns(features, ["ids"])
         sources = [columns["ids"][start:end] for start, end in pairwise(row_splits)]

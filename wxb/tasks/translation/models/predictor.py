@@ -116,7 +116,7 @@ class Translator(TranslationPredictor):
 
 
 def special_ids_and_size(tokenizer: Any) -> dict[str, int]:
-    """The ids of `pad`, `bos` (the last one put before texts), `eos`; `size` of the vocabulary."""
+    """The ids of `pad`, `bos` (the last before texts) and `eos`, and the vocabulary's `size`."""
     leading, _ = special_tokens(tokenizer)
     return {
         "pad": tokenizer.pad_token_id,
@@ -127,10 +127,7 @@ def special_ids_and_size(tokenizer: Any) -> dict[str, int]:
 
 
 def _of_medium_length(indices: Sequence[int], ids: Sequence[Any], count: int) -> list[int]:
-    """The first `indices` with a length from the median to the 90th percentile, at most `count`.
-
-    No model influences the choice, so the pages show the same texts for every system.
-    """
+    """The first `indices` with a length from the median to the 90th percentile, at most `count`."""
     lengths = sorted(len(ids[index]) for index in indices)
     if not lengths:
         return []

@@ -23,9 +23,9 @@ from wxb.tasks.translation.record.bleu import bleu_statistics
 
 
 def build_network(shape: Mapping[str, Any], special: Mapping[str, int], max_length: int) -> Any:
-    """A network with random weights for texts of at most `max_length` tokens.
+    """A network with random weights: recurrent, transformer or decoder-only gpt2, by `shape`.
 
-    `shape` is the block `model` of an experiment, `special` the result of `special_ids_and_size`.
+    The arguments are a `model` block, `special_ids_and_size`, and the most tokens of a text.
     """
     ids = {name: special[name] for name in ("pad", "bos", "eos")}
     sizes: dict[str, Any] = {"source_size": special["size"], "target_size": special["size"], **ids}
@@ -73,7 +73,7 @@ class Seq2SeqModel(nn.Module):
         attention_mask: Tensor,  # (B, S), 1 for tokens, 0 for padding
         labels: Tensor,  # (B, T), IGNORED after eos
     ) -> dict[str, Tensor]:
-        """`loss`; in evaluation also BLEU `statistics` (B, 10) of texts of up to 2T + 8 tokens."""
+        """`loss`; in evaluation BLEU `statistics` (B, 10) of greedy texts, cut at 2T + 8 tokens."""
         targets = labels.masked_fill(labels == IGNORED, self.model.config.pad)
         if self.training and (decay := self.shape.get("teacher_forcing_decay")):
             share = seq2seq.teacher_forcing(self.updates, decay=decay)
@@ -157,7 +157,7 @@ class PromptedGPT2(nn.Module):
         return decoder_step(partial(self.gpt2, logits_to_keep=1))(tokens, state)
 
     def loss(self, input_ids: Tensor, attention_mask: Tensor, labels: Tensor) -> Tensor:
-        """The smoothed loss over the labels (B, T), which end with eos and are padded with pad."""
+        """The mean smoothed loss of labels (B, T), which end with eos and are padded with pad."""
         mask = labels != self.config.pad
         hidden = self.hidden(input_ids, attention_mask, labels)[mask]
         return self.smoothed(self.gpt2.lm_head(hidden), labels[mask])
