@@ -57,7 +57,7 @@ class Scorer(scorer.Scorer):
     ROW = PredictionRow
 
     def task_fields(self, record: Record, prediction: Any, vocabulary: None) -> dict[str, Any]:
-        """Raw `gold`, `predicted`; normalized `reference`, `hypothesis`; `seconds`; `snr` (dB)."""
+        """Raw `gold` and `predicted`, normalized `reference` and `hypothesis`, `seconds`, `snr`."""
         gold = record.gold
         return {
             "gold": gold["text"],
@@ -107,7 +107,7 @@ class Scorer(scorer.Scorer):
     def _cer_by_bin(
         self, rows: Sequence[PredictionRow], field: str, edges: Sequence[float]
     ) -> list[dict[str, Any]]:
-        """`from`, `to` (None: open), `records`, `cer` by bin of a `field`, without empty ones."""
+        """`from` and `to` (None: open), `records` and `cer` of each nonempty bin of a `field`."""
         bins = np.digitize([getattr(row, field) for row in rows], edges).tolist()
         bounds, table = [None, *edges, None], []
         for index in sorted({*bins}):
@@ -129,10 +129,7 @@ def select_clips(rows: Sequence[PredictionRow]) -> list[PredictionRow]:
 
 
 def confusions(rows: Sequence[PredictionRow]) -> list[tuple[tuple[str, str], int]]:
-    """Pairs of reference and hypothesis characters that differ, with counts, in descending order.
-
-    One of a pair is empty if a character was deleted or inserted.
-    """
+    """Pairs of `character_alignment` that differ, with their counts, the most frequent first."""
     counts = Counter(
         pair for row in rows for pair in character_alignment(row) if pair[0] != pair[1]
     )

@@ -73,7 +73,7 @@ def _confusions_table(counts: Iterable[tuple[str, str, int]]) -> Table:
 
 
 def clips(study: Study) -> Iterator[Example]:
-    """The recordings that the stage `evaluate` copied, embedded in the page, with transcripts."""
+    """Yield the first system's copied recordings, embedded, with the transcripts of all systems."""
     systems = list(study.systems)
     folder = paths.PREDICTIONS / study.comparison["study"] / systems[0]
     rows = {name: {row.id: row for row in study.predictions[name]} for name in systems}

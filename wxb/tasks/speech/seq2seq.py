@@ -80,7 +80,7 @@ class Seq2SeqExperiment(experiments.Network):
         return {"encoding.max_length": prompt + self.encoding.max_length}
 
     def checkpoint_faults(self, config: Any, generation: Mapping[str, Any]) -> Iterable[str]:
-        """A longer window, other bands, a language missing or set in vain; none for a new model."""
+        """Yield faults if window, bands or language do not fit the config; none for a new model."""
         if not self.weights:
             return
         encoding, backbone = self.encoding, f"backbone {self.backbone!r}"

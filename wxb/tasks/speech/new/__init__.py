@@ -12,9 +12,10 @@ from wxb.tasks.speech.record.audio import SUFFIXES
 def recognize(files: Files, field_names: FieldNames, flags: Flags) -> Block | None:
     """The block for a folder with recordings and one or more tables; None for other files.
 
-    The block names `manifest` if one of several tables has transcripts. One without a header, such
-    as LJSpeech's, has the names of recordings first and their transcripts last. Raises FlagError
-    for one with other columns, and if paths begin with splits or fields of seconds are unknown.
+    The block names `manifest` if just one of several tables has transcripts. A table without a
+    header, such as LJSpeech's, has the names of recordings first and their transcripts last. Parts
+    of a recording are one group by default. Raises FlagError if values repeat in a table without a
+    header, if paths begin with splits, and if fields of seconds are unknown.
     """
     paths = files.path.rglob("*") if files.path.is_dir() else ()
     audio = [path for path in paths if path.suffix.lower() in SUFFIXES]

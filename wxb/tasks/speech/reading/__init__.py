@@ -50,8 +50,8 @@ class Reading(reading.Reading):
 
         Paths are relative to the folder of the manifest. Missing and absolute ones are found by
         their last parts; if several files or paths of the table have these, the row is a
-        RecordError. A row without a path uses its id. A row with seconds gets the path of that
-        part, see `audio.read`.
+        RecordError. A row without a path uses its id. A row with seconds gets the path of that part
+        (see `audio.read`). If `split.by` is the path, a recording's parts share a `document`.
         """
         if corpus.manifest not in (None, file.name):
             return
@@ -174,7 +174,7 @@ class Reading(reading.Reading):
 
 
 def _files_by_end(folder: Path) -> dict[End, set[Path]]:
-    """The files below a folder that may be recordings, by the last parts of their paths."""
+    """The files below a folder that are not tables, each by all `_ends` of its relative path."""
     files = defaultdict[End, set[Path]](set)
     for path in sorted(folder.rglob("*")):
         if path.suffix.lower() not in layout.SUFFIXES and path.is_file():
@@ -192,7 +192,7 @@ def _recording_name(row: Any, fields: Fields) -> str | None:
 def _find_recording(
     path: Path, name: str, files: Mapping[End, Collection[Path]], counts: Mapping[End, int]
 ) -> Path:
-    """The path, or if it is no file, the file with the most last parts of `name`, if any.
+    """The path, or if absolute or no file, the file with the most last parts of `name`, if any.
 
     Raises RecordError if several files, or names in the table, have these parts.
     """

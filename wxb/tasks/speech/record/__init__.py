@@ -20,7 +20,7 @@ class Measures(NamedTuple):
     seconds: float  # after trimming
     trimmed: float  # seconds of silence removed
     loudness: float  # root mean square in dB of full scale, after trimming
-    clipped: float  # share of samples at full scale
+    clipped: float  # share of samples at full scale, before trimming
     snr: float  # dB between loud and quiet moments, before trimming
 
 
