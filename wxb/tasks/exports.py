@@ -32,7 +32,7 @@ def json_line(content: Mapping[str, Any]) -> str:
 
 
 def _csv(records: Records) -> Iterator[str]:
-    """Yield a CSV table as one string. All records have the first one's fields; lists are JSON."""
+    """Yield a CSV table as one string. All records need equal fields; lists and dicts are JSON."""
     writer = csv.writer(table := io.StringIO())
     for values in chain(records[:1], (record.values() for record in records)):
         writer.writerow(
@@ -49,7 +49,7 @@ FORMATS: Mapping[str, Callable[[Records], Iterable[str]]] = {
 
 
 def export(params: Params, name: str, split: str, format_: str | None, output: Path | None) -> None:
-    """Write a corpus's split, or an experiment's test records, to a file or standard output.
+    """Write a split's labelled records, or an experiment's test records, to a file or to stdout.
 
     The format is by default the output's suffix, and JSONL on standard output. Raises WxbError if
     name, split or format is unknown, `output` is a folder, or the records do not exist yet.

@@ -286,7 +286,7 @@ class Method(ABC):
         """
 
     def settings(self, targets: Path) -> dict[str, Any]:
-        """Settings of a predictor: by default `labels` and those of `encoding`. `targets`: file."""
+        """Settings of a predictor: by default `labels` and `encoding`; `targets` is a file."""
         return {"labels": list(self.labels), **self.experiment.encoding.model_dump()}
 
     def model_settings(self, targets: Path) -> dict[str, Any]:
@@ -326,7 +326,7 @@ class Network(Method):
     METRIC: ClassVar[str] = "accuracy"  # its highest value picks the checkpoint, or lowest "loss"
 
     def encode(self, chunks: Chunks, path: Path, *, caption: str) -> None:
-        """Write token ids with character offsets."""
+        """Write token ids with character offsets, not truncated and without special tokens."""
         texts = ([record.input for record in records] for records in chunks)
         write_encoded(path, (tokenizers.encode(self.tokenizer, chunk) for chunk in texts))
 
@@ -364,7 +364,7 @@ class Network(Method):
 
     @staticmethod
     def compute_metrics(predicted: Any, labels: Any) -> dict[str, float]:
-        """Metrics of what `summarize` returned, with METRIC; default: accuracy without IGNORED."""
+        """Metrics of outputs of `summarize`, with METRIC; by default accuracy without IGNORED."""
         counted = labels != IGNORED
         return {"accuracy": float((predicted == labels)[counted].mean())}
 

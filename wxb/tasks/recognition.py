@@ -106,12 +106,12 @@ class Files:
         return [raw.content for raw in raws]
 
     def nonblank_lines(self, file: Path) -> Iterator[str]:
-        """The lines of a file without fields that are not blank."""
+        """The nonblank lines of a file. Only files of `has_records` may be in a legacy encoding."""
         text = decode_legacy(file)[0] if has_records(file) else decode(file)
         return filter(str.strip, text.split("\n"))
 
     def summary(self) -> str:
-        """For errors: fields with some values, or the first lines, or why the first is invalid."""
+        """For errors: fields with some values, the first lines, or the first record's fault."""
         if self.has_fields and not self.rows and self._record_contents:
             first = self._record_contents[0]
             return ": ".join(first.args) if isinstance(first, RecordError) else _repr(first)
@@ -179,7 +179,7 @@ class FieldNames(Section):
         return {**content, "fields": fields, "split": self._split(rows, fields, flags)}
 
     def _candidates(self, rows: Sequence[Row], flags: Flags) -> dict[str, list[str]]:
-        """Fields that fit by key: of a flag or known names; two of `pair` if a key has none."""
+        """The fields that fit each key, by its flag or known names; by `pair` if a key has none."""
         keys = {"input": self.input, "gold": self.gold}
         flags = {keys.get(flag, flag): name for flag, name in flags.items()}
         names = _other_fields(rows, flags)
