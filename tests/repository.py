@@ -35,11 +35,17 @@ def commit():
 
 
 def write(path, content):
-    """Write a text, or other content as JSON, to a file; creates its folder, returns its path."""
+    """Write text, bytes, or other content as JSON; creates the folder, returns the path."""
     Path(path).parent.mkdir(parents=True, exist_ok=True)
-    text = content if isinstance(content, str) else json.dumps(content)
-    Path(path).write_text(text, encoding="utf-8")
+    text = content if isinstance(content, str | bytes) else json.dumps(content)
+    Path(path).write_bytes(text.encode() if isinstance(text, str) else text)
     return Path(path)
+
+
+def write_files(files):
+    """Write files by path."""
+    for path, content in files.items():
+        write(path, content)
 
 
 def edit(path, old, new):

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.new.formats import CASES, TAGS, TOKENS, as_lines, write
+from tests.cli.new.formats import CASES, TAGS, TOKENS, as_lines
+from tests.repository import write_files
 from wxb.cli.inputs import TextReader
 from wxb.cli.new.corpus import new_corpus
 from wxb.core.errors import WxbError
@@ -35,7 +36,7 @@ def read(reader, path):
     "case", [case for case in CASES if case.path != "own"], ids=lambda case: case.name
 )
 def test_the_inputs_are_those_of_the_records(case):
-    write(case.files)
+    write_files(case.files)
     path = Path(case.path)
     block, _ = new_corpus(path, None, case.flags)
     assert sorted(read(reader_of(case.task, block), path)) == sorted(t for t, _ in case.records)
@@ -44,18 +45,18 @@ def test_the_inputs_are_those_of_the_records(case):
 @pytest.mark.parametrize("name", ["fastText", "Tatoeba"])
 def test_files_of_lines_need_no_corpus(name):
     case = next(case for case in CASES if case.name == name)
-    write(case.files)
+    write_files(case.files)
     assert read(reader_of(case.task), case.path) == [text for text, _ in case.records]
 
 
 def test_a_task_that_new_corpus_does_not_know_reads_a_text_per_line():
-    write({"own.txt": "Ann.\nBo.\n"})
+    write_files({"own.txt": "Ann.\nBo.\n"})
     assert read(reader_of("no-new"), "own.txt") == ["Ann.", "Bo."]
 
 
 @pytest.mark.parametrize("name", ["own.xlsx", "own.tmx", "own.vtt"])
 def test_formats_that_no_corpus_reads_are_refused(name):
-    write({name: "WEBVTT\n"})
+    write_files({name: "WEBVTT\n"})
     with pytest.raises(WxbError, match="; save "):
         read(reader_of("ner"), name)
 
@@ -63,14 +64,14 @@ def test_formats_that_no_corpus_reads_are_refused(name):
 @pytest.mark.parametrize("tag", ["O", "B-PER"])
 def test_columns_are_no_lines(tag):
     rows = "\n".join("".join(f"{token} {tag}\n" for token in row) for row in TOKENS)
-    write({"own.txt": rows})
+    write_files({"own.txt": rows})
     assert read(reader_of("ner"), "own.txt") == [" ".join(row) for row in TOKENS]
 
 
 def test_tokens_are_read_with_the_fields_of_any_corpus():
     fields = {"input": "full_text", "spans": "entities"}
     block = {"task": "ner", "path": "x", "fields": fields, "split": SPLIT}
-    write({"own.jsonl": as_lines({"tokens": row, "ner_tags": TAGS} for row in TOKENS)})
+    write_files({"own.jsonl": as_lines({"tokens": row, "ner_tags": TAGS} for row in TOKENS)})
     assert read(reader_of("ner", block), "own.jsonl") == [" ".join(row) for row in TOKENS]
 
 
@@ -81,7 +82,7 @@ def test_a_conversation_needs_no_answer():
         {"instruction": "Spell it.", "input": "cat"},
         {"text": "Who?"},
     ]
-    write({"own.jsonl": as_lines(rows)})
+    write_files({"own.jsonl": as_lines(rows)})
     texts = ["Where is Ann?", "Spell it.\ncat", "Who?"]
     assert read(reader_of("chat", block), "own.jsonl") == texts
 
@@ -89,7 +90,7 @@ def test_a_conversation_needs_no_answer():
 def test_records_have_their_id_or_line_and_a_bad_one_its_reason():
     block = {"task": "classification", "path": "x", "fields": {"input": "review"}, "split": SPLIT}
     rows = [{"id": "a", "review": "Good."}, {"id": 7, "body": "Bad."}, {"review": "So."}, None]
-    write({"own.jsonl": as_lines([*rows, {"review": ""}, {"review": " "}, {"text": ""}])})
+    write_files({"own.jsonl": as_lines([*rows, {"review": ""}, {"review": " "}, {"text": ""}])})
     items = [*reader_of("classification", block).read(Path("own.jsonl"))]
     places = [{"line": 1, "id": "a"}, {"line": 2, "id": 7}, *({"line": n} for n in range(3, 8))]
     assert [item.place for item in items] == [{"file": "own.jsonl", **place} for place in places]
@@ -105,7 +106,7 @@ def test_a_record_without_its_second_text_is_no_input(monkeypatch):
         return "|".join(required_text(raw, key) for key in ("text", "second"))
 
     monkeypatch.setattr(Reading, "input_of", join)
-    write({"own.jsonl": as_lines({"text": "A", "second": second} for second in ("B", ""))})
+    write_files({"own.jsonl": as_lines({"text": "A", "second": second} for second in ("B", ""))})
     block = {"task": "classification", "path": "x", "fields": {"input": "text"}, "split": SPLIT}
     items = [*reader_of("classification", block).read(Path("own.jsonl"))]
     assert [item.input for item in items] == ["A|B", None]

@@ -27,7 +27,7 @@ def run(cwd, monkeypatch, capsys):
 
 
 @pytest.fixture
-def start(tmp_path):
+def start(cwd):
     """Starts the command as a process with pipes, in the folder of the test."""
 
     def start(*arguments, **options):
@@ -35,20 +35,7 @@ def start(tmp_path):
         pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
         environment = {"PYTHONPATH": str(ROOT), "PATH": "", "COLUMNS": "200", "NO_COLOR": "1"}
         return subprocess.Popen(
-            [*command, *arguments], cwd=tmp_path, env=environment, **{**pipes, **options}
+            [*command, *arguments], cwd=cwd, env=environment, **{**pipes, **options}
         )
 
     return start
-
-
-@pytest.fixture
-def write(tmp_path):
-    """Writes files by their path in the folder of the test."""
-
-    def write(**files):
-        for name, content in files.items():
-            path = tmp_path / name
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(content if isinstance(content, bytes) else content.encode())
-
-    return write

@@ -10,11 +10,12 @@ from pathlib import Path
 import pytest
 
 from tests.masking.rules import MASK
+from tests.repository import write_files
 from wxb.core.files import write_lock
 
 
-def test_a_text_a_file_and_standard_input(tmp_path, run, write):
-    write(**{"a.txt": "Ann, 5\r\n"})
+def test_a_text_a_file_and_standard_input(tmp_path, run):
+    write_files({"a.txt": "Ann, 5\r\n"})
     assert run(*MASK, "Ann, 5") == (0, "<NAME>, <AGE>\n", "")
     assert run(*MASK, "a.txt") == (0, "<NAME>, <AGE>\r\n", "")
     for source in ([], ["-"]):
@@ -39,9 +40,9 @@ FILES = {
 }
 
 
-def test_a_mapping_undoes_all_formats_of_a_folder(tmp_path, run, write):
-    write(**{f"in/{name}": content for name, content in FILES.items()})
-    write(**{"in/.hidden": b"\xff", "in/.git/x": b"\xff"})
+def test_a_mapping_undoes_all_formats_of_a_folder(tmp_path, run):
+    write_files({f"in/{name}": content for name, content in FILES.items()})
+    write_files({"in/.hidden": b"\xff", "in/.git/x": b"\xff"})
     columns = ("--column", "text", "--column", "b")
     options = ("--output", "new/out", "--mapping", "m.json", *columns)
     assert run(*MASK, "in", *options) == (0, "", "")
@@ -69,8 +70,8 @@ def test_a_mapping_undoes_all_formats_of_a_folder(tmp_path, run, write):
         ),
     ],
 )
-def test_options_select_spans(run, write, options, masked):
-    write(list="Bob\n\n/x@.*org/\n")
+def test_options_select_spans(run, options, masked):
+    write_files({"list": "Bob\n\n/x@.*org/\n"})
     assert run(*MASK, *options, "Ann 5 x@y.org Bob") == (0, f"{masked}\n", "")
 
 
@@ -104,9 +105,9 @@ def test_options_select_spans(run, write, options, masked):
         ),
     ],
 )
-def test_verify_reports_values_in_clear_with_their_lines(run, write, files, options, report):
-    write(**files, **{"m.json": '{"placeholders": {"<NAME_1>": "Ann"}}'})
-    write(**{"n.json": '{"placeholders": {"<NAME_1>": "José Ruiz"}}'})
+def test_verify_reports_values_in_clear_with_their_lines(run, files, options, report):
+    write_files(files | {"m.json": '{"placeholders": {"<NAME_1>": "Ann"}}'})
+    write_files({"n.json": '{"placeholders": {"<NAME_1>": "José Ruiz"}}'})
     code, _, errors = run(*MASK, *files, *options, "--verify")
     assert (code, report in errors) == (1 if report else 0, True)
     assert "nn" not in errors
@@ -128,8 +129,8 @@ def test_verify_reports_values_in_clear_with_their_lines(run, write, files, opti
         (["unmask", "x"], "--mapping"),
     ],
 )
-def test_usage_errors_have_exit_code_2(tmp_path, run, write, arguments, fault):
-    write(**{"in/a.txt": ""})
+def test_usage_errors_have_exit_code_2(tmp_path, run, arguments, fault):
+    write_files({"in/a.txt": ""})
     code, text, errors = run(*arguments)
     assert (code, text) == (2, "")
     assert fault in errors
@@ -154,9 +155,9 @@ def test_usage_errors_have_exit_code_2(tmp_path, run, write, arguments, fault):
         (["unmask", "--mapping", "m"], "no such file"),
     ],
 )
-def test_errors_have_exit_code_1_and_quote_no_text(tmp_path, run, write, arguments, fault):
-    write(**{"o.yaml": "NMAE: {operator: redact}", "bad": b"Ann \xff", "file": "Ann"})
-    write(**{"empty/.hidden": ""})
+def test_errors_have_exit_code_1_and_quote_no_text(tmp_path, run, arguments, fault):
+    write_files({"o.yaml": "NMAE: {operator: redact}", "bad": b"Ann \xff", "file": "Ann"})
+    write_files({"empty/.hidden": ""})
     os.mkfifo(tmp_path / "pipe")
     code, _, errors = run(*arguments, given=b"{Ann")
     assert code == 1
@@ -166,8 +167,8 @@ def test_errors_have_exit_code_1_and_quote_no_text(tmp_path, run, write, argumen
     assert not list(tmp_path.rglob("*.partial"))
 
 
-def test_an_unreadable_subfolder_is_an_error(tmp_path, run, write, monkeypatch):
-    write(**{"in/sub/a.txt": "Ann"})
+def test_an_unreadable_subfolder_is_an_error(tmp_path, run, monkeypatch):
+    write_files({"in/sub/a.txt": "Ann"})
     scan = os.scandir  # root ignores permissions
 
     def scandir(path):
@@ -217,8 +218,8 @@ def test_lines_are_masked_when_the_input_pauses_and_ctrl_c_loses_none(tmp_path, 
         *((name, "Ann, x\nBob, y\n", "") for name in ("a", "-", "a.txt")),
     ],
 )
-def test_unknown_structure_asks_for_a_format(run, write, source, content, fault):
-    write(**{source: content})
+def test_unknown_structure_asks_for_a_format(run, source, content, fault):
+    write_files({source: content})
     code, text, errors = run(*MASK, source, given=content.encode())
     assert (code, fault in errors) == (1 if fault else 0, True)
     assert "Ann" not in text + errors
@@ -226,13 +227,13 @@ def test_unknown_structure_asks_for_a_format(run, write, source, content, fault)
     assert run(*MASK, source, *options, given=content.encode())[0] == 0
 
 
-def test_placeholders_have_brackets_that_markup_keeps(tmp_path, run, write):
-    write(**{"in/a.html": "<b>Ann</b>", "in/b.txt": "Ann", "in/c.md": "Ann"})
+def test_placeholders_have_brackets_that_markup_keeps(tmp_path, run):
+    write_files({"in/a.html": "<b>Ann</b>", "in/b.txt": "Ann", "in/c.md": "Ann"})
     assert run(*MASK, "in", "--output", "out", "--mapping", "m") == (0, "", "")
     assert (tmp_path / "out/a.html").read_text() == "<b>[NAME_1]</b>"
     assert (tmp_path / "out/c.md").read_text() == "[NAME_1]"
     assert run("unmask", "--mapping", "m", "out/a.html") == (0, "<b>Ann</b>", "")
-    write(**{"in/b.html": "<i>Ann</i>"})
+    write_files({"in/b.html": "<i>Ann</i>"})
     options = ("--mapping", "m", "--deny", "/<i>Ann<.i>/")
     assert run(*MASK, "in/b.html", *options, "--output", "b.html") == (0, "", "")
     assert (tmp_path / "b.html").read_text() == "[DENIED_1]"
@@ -244,8 +245,8 @@ def test_placeholders_have_brackets_that_markup_keeps(tmp_path, run, write):
     assert "1 placeholder restored, 1 look altered" in errors
 
 
-def test_it_is_quiet_if_the_reader_of_its_output_exits(start, write):
-    write(**{"a.txt": "Ann 5\n" * 100_000})
+def test_it_is_quiet_if_the_reader_of_its_output_exits(start):
+    write_files({"a.txt": "Ann 5\n" * 100_000})
     process = start(*MASK, "--lines", "a.txt", stdin=subprocess.DEVNULL)
     assert process.stdout.readline() == b"<NAME> <AGE>\n"
     process.stdout.close()
@@ -255,8 +256,8 @@ def test_it_is_quiet_if_the_reader_of_its_output_exits(start, write):
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="the system has no /dev/full")
-def test_a_full_disk_is_a_one_line_error(start, write):
-    write(**{"a.txt": "Ann 5\n" * 5_000})
+def test_a_full_disk_is_a_one_line_error(start):
+    write_files({"a.txt": "Ann 5\n" * 5_000})
     with Path("/dev/full").open("wb") as full:
         process = start(*MASK, "a.txt", stdout=full)
     errors = process.communicate()[1]

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.masking.rules import MASK
+from tests.repository import write_files
 from wxb.core.errors import WxbError
 from wxb.masking.files import Source
 from wxb.masking.placeholders import Edit
@@ -113,8 +114,8 @@ def test_fields_are_paths_of_keys(fields, texts):
         assert changed(line.encode(), format_, names=fields)[0] == texts
 
 
-def test_a_named_number_is_masked_and_a_field_may_begin_with_brackets(run, write):
-    write(**{"a.json": '[{"text": 57, "note": 58}]'})
+def test_a_named_number_is_masked_and_a_field_may_begin_with_brackets(run):
+    write_files({"a.json": '[{"text": 57, "note": 58}]'})
     outputs = {run(*MASK, "a.json", "--field", f)[1] for f in ("[].text", ".text", "text")}
     assert outputs == {'[{"text": "<AGE>", "note": 58}]'}
 
@@ -184,8 +185,8 @@ def test_csv_errors_have_the_line_and_no_value(content, fault):
     assert "Ann" not in str(error.value)
 
 
-def test_an_unreadable_file_stops_and_nothing_of_it_is_written(tmp_path, run, write):
-    write(**{"in/a.txt": "Ann", "in/x.jsonl": '{"text": "Kim"}\n{"text": Kim}'})
+def test_an_unreadable_file_stops_and_nothing_of_it_is_written(tmp_path, run):
+    write_files({"in/a.txt": "Ann", "in/x.jsonl": '{"text": "Kim"}\n{"text": Kim}'})
     code, text, errors = run(*MASK, "in", "--output", "out")
     assert (code, text) == (1, "")
     assert "in/x.jsonl: line 2" in errors

@@ -3,19 +3,20 @@
 import pytest
 
 from tests.masking.rules import MASK
+from tests.repository import write_files
 
 MAPPING = '{"placeholders": {"<NAME_1>": "Zoe"}}'
 
 
 @pytest.fixture
-def folder(tmp_path, write):
+def folder(cwd):
     """Two inputs, a mapping and operators; links to the mapping, the inputs and one of them."""
     files = {"in/a.txt": "Ann", "in/sub/b.txt": "Bob", "m.json": MAPPING, "list": "Eve"}
-    write(**files, **{"o.yaml": "NAME: {operator: number}\n"})
-    (tmp_path / "link.json").symlink_to(tmp_path / "m.json")
-    (tmp_path / "link.txt").symlink_to(tmp_path / "in/a.txt")
-    (tmp_path / "folder").symlink_to(tmp_path / "in")
-    return tmp_path
+    write_files(files | {"o.yaml": "NAME: {operator: number}\n"})
+    (cwd / "link.json").symlink_to(cwd / "m.json")
+    (cwd / "link.txt").symlink_to(cwd / "in/a.txt")
+    (cwd / "folder").symlink_to(cwd / "in")
+    return cwd
 
 
 def contents(folder):

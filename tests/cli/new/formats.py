@@ -4,7 +4,6 @@ import csv
 import io
 import json
 from collections.abc import Mapping
-from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -230,11 +229,3 @@ CASES = [
     Case("one JSON a document", "ner", NER,
          {f"own/{n}.json": as_json({"text": t, "entities": triples(s)}) for n, (t, s) in NUMBERED}),
 ]  # fmt: skip
-
-
-def write(files):
-    """Write files by path."""
-    for name, content in files.items():
-        path = Path(name)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(content.encode() if isinstance(content, str) else content)

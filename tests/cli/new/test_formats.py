@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.new.formats import CASES, CLASSIFIED, TOKENS, as_lines, write
+from tests.cli.new.formats import CASES, CLASSIFIED, TOKENS, as_lines
+from tests.repository import write_files
 from wxb import tasks
 from wxb.cli.new.corpus import new_corpus
 from wxb.core.errors import WxbError
@@ -32,7 +33,7 @@ def gold_of(record, task):
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_every_format_is_recognized_and_read(case):
-    write(case.files)
+    write_files(case.files)
     block = block_of(case.path, case.flags)
     assert block["task"] == case.task
     params = corpus_class(case.task).model_validate(block)
@@ -48,7 +49,7 @@ def test_every_format_is_recognized_and_read(case):
 
 
 def test_published_tests_without_validation_are_kept():
-    write(next(case for case in CASES if case.name == "aclImdb").files)
+    write_files(next(case for case in CASES if case.name == "aclImdb").files)
     block = block_of("own")
     assert block["split"]["further"] == {"published": {"files": ["test/*"]}}
     assert block["classes"] == {"bad": "bad", "good": "good", "unsup": None}
@@ -67,14 +68,14 @@ def test_published_tests_without_validation_are_kept():
     ],
 )  # fmt: skip
 def test_formats_that_cannot_be_read_are_named(files, message):
-    write(files)
+    write_files(files)
     with pytest.raises(WxbError, match=message):
         block_of("own")
 
 
 def test_a_text_with_several_classes_is_rejected():
     rows = [{"text": t, "label": [name]} for t, name in CLASSIFIED]
-    write({"own.jsonl": as_lines([*rows, {"text": "Both.", "label": ["good", "bad"]}])})
+    write_files({"own.jsonl": as_lines([*rows, {"text": "Both.", "label": ["good", "bad"]}])})
     _, trial = new_corpus(Path("own.jsonl"))
     assert len(trial.records) == len(CLASSIFIED)
     assert [reject.reason for reject in trial.rejects] == ["several classes"]

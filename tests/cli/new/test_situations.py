@@ -17,7 +17,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from rich.console import Console
 
-from tests.cli.new.formats import NAMES, as_lines, write
+from tests.cli.new.formats import NAMES, as_lines
+from tests.repository import write_files
 from wxb import tasks
 from wxb.cli.new.corpus import new_corpus, read_records, summary_table
 from wxb.core.errors import WxbError
@@ -426,7 +427,7 @@ KEYS = ["text", "label", "labels", "spans", "start", "end", "type", "cats", "dat
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_records_are_read_right_or_refused(case):
-    write(case.files)
+    write_files(case.files)
     path = Path("own" if Path("own").is_dir() else next(iter(case.files)))
     if case.is_refused:
         with pytest.raises(WxbError, match=case.right):
@@ -455,7 +456,7 @@ def summary(path="own.json"):
 
 def test_the_report_shows_conflicts_unread_fields_and_three_records():
     rows = [*PEOPLE, *({**row, "label": "b"} for row in PEOPLE[:5]), PEOPLE[5]]
-    write({"own.json": json.dumps([{**row, "likes": 1} for row in rows])})
+    write_files({"own.json": json.dumps([{**row, "likes": 1} for row in rows])})
     lines = summary()
     shown = [line.partition("  ")[2].strip() for line in lines]
     (conflict,) = (line for line in lines if line.startswith("in conflict"))
@@ -467,10 +468,10 @@ def test_the_report_shows_conflicts_unread_fields_and_three_records():
 
 
 def test_a_folder_per_class_has_no_unread_field():
-    write({f"own/{'ab'[n % 2]}/{n}.txt": f"{x} left." for n, x in enumerate(NAMES)})
+    write_files({f"own/{'ab'[n % 2]}/{n}.txt": f"{x} left." for n, x in enumerate(NAMES)})
     _, trial = new_corpus(Path("own"))
     assert (len(trial.records), trial.unread_fields) == (len(NAMES), {})
-    write({f"two/{c}.csv": "text\n" + "".join(f"{c} {x}\n" for x in NAMES) for c in "ab"})
+    write_files({f"two/{c}.csv": "text\n" + "".join(f"{c} {x}\n" for x in NAMES) for c in "ab"})
     _, trial = new_corpus(Path("two"), None, {"class-per-file": ""})
     assert (len(trial.records), trial.unread_fields) == (2 * len(NAMES), {})
 
@@ -478,7 +479,7 @@ def test_a_folder_per_class_has_no_unread_field():
 def test_the_report_shows_classes_in_doubt():
     classes = ["a", "b", "a#c", "nan", "Caf\u00e9", "Cafe\u0301", "1", "1.0"]
     rows = [{"text": f"{x} left.", "label": classes[n % 8]} for n, x in enumerate(NAMES * 2)]
-    write({"own.json": json.dumps(rows)})
+    write_files({"own.json": json.dumps(rows)})
     shown = {line[:14].strip(): line[14:].strip() for line in summary()}
     assert shown["like missing"] == "nan"
     assert shown["several names"] == "a#c"
@@ -487,7 +488,7 @@ def test_the_report_shows_classes_in_doubt():
 
 def test_the_report_shows_that_records_of_one_wording_cannot_be_divided():
     rows = [{"text": f"Letter {i}.", "label": "ab"[i % 2]} for i in range(9)]
-    write({"own.json": json.dumps(rows)})
+    write_files({"own.json": json.dumps(rows)})
     lines = [line for line in summary() if line.startswith(("parts to divide", "not divided"))]
     assert [*map(str.split, lines[:-1])] == [["parts", "to", "divide", "1"]]
     assert "9 records have 1 part to divide" in lines[-1]
@@ -499,7 +500,7 @@ def test_the_report_shows_a_test_set_of_other_labels(suffix):
     for split, label in (("train", "A"), ("test", "-1")):
         people = json.dumps([{"text": f"{x} is {split}.", "label": label} for x in NAMES * 2])
         tagged = columns(f"{split} B-{label}", "# O")
-        write({f"own/{split}.{suffix}": people if suffix == "json" else tagged})
+        write_files({f"own/{split}.{suffix}": people if suffix == "json" else tagged})
     (line,) = (line for line in summary("own") if line.startswith("not divided"))
     assert "published: found the labels -1, which train (A) lacks; map them by `labels`" in line
 
@@ -516,7 +517,7 @@ VALUES = st.recursive(
 def test_no_record_ends_in_a_traceback(rows, data):
     task = data.draw(st.sampled_from(["chat", "classification", "ner", "translation"]))
     good = {"chat": QUESTION, "translation": {"source": "a", "target": "b"}}
-    write({"own.json": json.dumps([*rows, good.get(task, PEOPLE[0] | {"spans": []})])})
+    write_files({"own.json": json.dumps([*rows, good.get(task, PEOPLE[0] | {"spans": []})])})
     fields = {"ner": {"input": "text", "type": "label"}, "classification": {"input": "text"}}
     fields |= {"chat": {"messages": "conversations"}, "translation": {"input": "source"}}
     block = {"task": task, "path": "own.json", "split": {"test": 0.2, "valid": 0.1}}
