@@ -1,5 +1,3 @@
-import csv
-import io
 import json
 import re
 
@@ -9,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.cli.new.formats import as_table
 from wxb.core.errors import WxbError
 from wxb.corpora.adapters import parse_json_cell
 from wxb.corpora.formats import raw_records
@@ -17,9 +16,7 @@ from wxb.corpora.records import RecordError
 
 def cell(folder, content):
     """The value that a CSV cell of spans is read as."""
-    out = io.StringIO()
-    csv.writer(out).writerows([["input", "spans"], ["Ann", content]])
-    (folder / "r.csv").write_text(out.getvalue(), encoding="utf-8", newline="")
+    (folder / "r.csv").write_bytes(as_table([["input", "spans"], ["Ann", content]]))
     (raw,) = raw_records(folder / "r.csv", "spans")
     return raw.content if isinstance(raw.content, RecordError) else raw.content["spans"]
 
@@ -101,19 +98,13 @@ def test_a_file_that_is_not_parquet_is_named(tmp_path, content):
         list(raw_records(tmp_path / "r.parquet"))
 
 
+HEADER = ("review", "sentiment")
 REVIEWS = [
     ("这部电影很好看，我非常喜欢。\r\n第二行", "正面"),
     ("太无聊了，浪费时间；不推荐", "负面"),
 ]
 TRADITIONAL = [("這部電影很好看，我非常喜歡。", "正面"), ("太無聊了，浪費時間", "負面")]
 FRENCH = [("Un très bon film, plein d'émotion", "positif"), ("Très déçu: trop long", "négatif")]
-
-
-def table(rows, delimiter=",", end="\r\n"):
-    out = io.StringIO()
-    lines = csv.writer(out, delimiter=delimiter, lineterminator=end)
-    lines.writerows([("review", "sentiment"), *rows])
-    return out.getvalue()
 
 
 def read(path, content):
@@ -131,7 +122,7 @@ def test_any_cell_comes_back(tmp_path_factory, delimiter, rows):
 
     rows = [tuple(map(without_ends, row)) for row in rows]
     path = tmp_path_factory.getbasetemp() / "any.csv"
-    assert [tuple(row.values()) for row in read(path, table(rows, delimiter).encode())] == rows
+    assert [tuple(row.values()) for row in read(path, as_table([HEADER, *rows], delimiter))] == rows
 
 
 @pytest.mark.parametrize(
@@ -139,7 +130,7 @@ def test_any_cell_comes_back(tmp_path_factory, delimiter, rows):
 )
 def test_a_legacy_encoding_is_detected_and_reported(tmp_path, encoding, rows, capsys):
     path = tmp_path / "old.csv"
-    path.write_bytes(table(rows).encode(encoding))
+    path.write_bytes(as_table([HEADER, *rows], encoding=encoding))
     raws = [*raw_records(path)]
     assert [tuple(raw.content.values()) for raw in raws] == rows
     assert {raw.repaired for raw in raws} == {(f"read as {encoding}",)}

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.masking.rules import mapping_of
+from tests.repository import write
 from wxb.core.errors import WxbError
 from wxb.masking import operators
 from wxb.masking.operators import DEFAULT, FAKER_METHODS, Operator, read_operators
@@ -16,15 +17,9 @@ SECRET = "a secret of 16 b"
 
 
 @pytest.fixture
-def config(tmp_path):
+def config(cwd):
     """Writes an operators file and returns its path."""
-
-    def write(text):
-        path = tmp_path / "operators.yaml"
-        path.write_text(text, encoding="utf-8")
-        return str(path)
-
-    return write
+    return lambda text: str(write("operators.yaml", text))
 
 
 @pytest.mark.parametrize(

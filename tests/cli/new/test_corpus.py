@@ -1,6 +1,5 @@
 """`wxb new corpus`: names that it knows, and names that it asks for."""
 
-import csv
 import json
 import shutil
 from collections import Counter
@@ -11,6 +10,7 @@ import pytest
 import soundfile
 
 from stages.preprocess import preprocess
+from tests.cli.new.formats import as_table
 from tests.corpora.records import to_letters
 from tests.repository import write
 from wxb.cli.new.corpus import corpus_name, new_corpus
@@ -44,12 +44,8 @@ def records(count=60, **kind):
 
 def table(path, /, **columns):
     """A CSV file with a row for each of WORDS; a column is a function from row to cell."""
-    Path(path).parent.mkdir(parents=True, exist_ok=True)
-    with Path(path).open("w", newline="", encoding="utf-8") as file:
-        rows = csv.writer(file)
-        rows.writerow(columns)
-        rows.writerows([make(n) for make in columns.values()] for n in range(len(WORDS)))
-    return Path(path)
+    rows = ([make(n) for make in columns.values()] for n in range(len(WORDS)))
+    return write(path, as_table([columns, *rows]))
 
 
 def text(number):
@@ -86,11 +82,9 @@ def cleaned(path, content):
 def test_spans_are_known_by_their_keys_in_json_and_tables(delimiter):
     path = Path("post.tsv" if delimiter == "\t" else "post.csv" if delimiter else "post.json")
     if delimiter:
-        with path.open("w", newline="") as file:
-            rows = csv.writer(file, delimiter=delimiter)
-            rows.writerow(["body", "marks"])
-            rows.writerows((r["body"], json.dumps(r["marks"])) for r in records())
-            rows.writerow(["Nobody labelled this.", ""])
+        rows = [(r["body"], json.dumps(r["marks"])) for r in records()]
+        rows = [("body", "marks"), *rows, ("Nobody labelled this.", "")]
+        write(path, as_table(rows, delimiter))
     else:
         write(path, [*records(), {"body": "Nobody labelled this.", "marks": None}])
     content, trial = read(path)

@@ -1,10 +1,9 @@
-import csv
-import io
-
 import pytest
 
 from stages.preprocess import preprocess
+from tests.cli.new.formats import as_table
 from tests.corpora.records import record, to_letters
+from tests.repository import write
 from wxb.cli.inputs import TextReader
 from wxb.core.errors import WxbError
 from wxb.core.files import read_json, read_jsonl
@@ -14,6 +13,7 @@ from wxb.tasks.classification.params import Corpus
 from wxb.tasks.classification.reading import clean
 
 SPLIT = {"test": 0.25, "valid": 0.25}
+HEADER = ("review", "sentiment")
 
 
 def corpus(**more):
@@ -27,13 +27,6 @@ def preprocessed(tmp_path, corpus, seed=1):
     out = tmp_path / "clean"
     preprocess(tmp_path / "raw", corpus, seed=seed, caption="test", out=out)
     return read_json(out / "profile.json"), [*read_jsonl(out / "rejects.jsonl")]
-
-
-def write(path, rows, delimiter=",", encoding="utf-8"):
-    out = io.StringIO()
-    csv.writer(out, delimiter=delimiter).writerows(rows)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(out.getvalue().encode(encoding))
 
 
 def reviews(count, label="good", first=1000):
@@ -110,7 +103,7 @@ def test_an_unusable_label_is_an_error(raw, reason):
 
 
 def test_a_file_without_a_class_and_two_sources_of_classes_are_errors(tmp_path):
-    write(tmp_path / "raw/other.csv", [("review",), ("a",)])
+    write(tmp_path / "raw/other.csv", "review\na\n")
     news = corpus(fields={"input": "review", "label": None}, classes={"Fake.csv": "fake"})
     with pytest.raises(WxbError, match=r"other\.csv: matches no pattern of `classes`"):
         preprocessed(tmp_path, news)
@@ -132,7 +125,7 @@ def test_a_messy_table_becomes_records_and_rejects(tmp_path, delimiter, encoding
         ("5", "short row", "good"),
         *[(str(n), text, "ab"[n % 2], "3") for n, (text, _) in enumerate(reviews(12), start=6)],
     ]
-    write(tmp_path / "raw/r.csv", rows, delimiter, encoding)
+    write(tmp_path / "raw/r.csv", as_table(rows, delimiter, encoding))
     profile, rejects = preprocessed(tmp_path, corpus(labels={"好": "good"}))
     assert profile["rejects"] == {"blank text": 1, "broken CSV": 1, "too long": 1}
     kept = sum(profile["records"][split] for split in ("train", "valid", "test"))
@@ -142,7 +135,8 @@ def test_a_messy_table_becomes_records_and_rejects(tmp_path, delimiter, encoding
 
 
 def test_a_class_may_occur_once_and_imbalance_is_in_the_profile(tmp_path):
-    write(tmp_path / "raw/r.csv", [("review", "sentiment"), *reviews(12), ("odd one", "rare")])
+    rows = [HEADER, *reviews(12), ("odd one", "rare")]
+    write(tmp_path / "raw/r.csv", as_table(rows))
     profile, _ = preprocessed(tmp_path, corpus())
     counts = [split["classes"] for split in profile["splits"].values()]
     assert sum(row.get("rare", 0) for row in counts) == 1
@@ -153,8 +147,8 @@ def test_training_records_of_one_class_are_an_error(tmp_path):
     files = {"train": ["train.csv"], "valid": ["valid.csv"], "test": ["test.csv"]}
     for name in files:
         count, first = (8, 0) if name == "train" else (2, 50 + len(name))
-        rows = [*reviews(count, "good", first), *reviews(count, "bad", first + 100)]
-        write(tmp_path / "raw" / f"{name}.csv", [("review", "sentiment"), *rows])
+        rows = [HEADER, *reviews(count, "good", first), *reviews(count, "bad", first + 100)]
+        write(tmp_path / "raw" / f"{name}.csv", as_table(rows))
     with pytest.raises(WxbError, match=r"class 'good'.*max_records"):
         preprocessed(tmp_path, corpus(split={"files": files}, max_records=8))
 
