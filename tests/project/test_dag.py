@@ -10,37 +10,20 @@ import pytest
 from dvc.output import Output
 from dvc.repo import Repo
 
+from tests.repository import edit
 from wxb.project import dag
 from wxb.project.dag import LOCKFILE, PlanError, steps
 from wxb.runtime.engine import RWLOCK
 
-DVC_YAML = """
-stages:
-  make:
-    cmd: "true"
-    deps: [source]
-    params: [block, other]
-    outs: [made]
-  use:
-    cmd: "true"
-    deps: [made/file]
-    params: [block]
-    outs: [used]
-"""
-
 
 @pytest.fixture
-def project(cwd):
-    """The working folder: a project with two stages that are up to date."""
-    Repo.init(no_scm=True).close()
-    Path("dvc.yaml").write_text(DVC_YAML)
-    Path("params.yaml").write_text("block: {key: 1}\nother: a")
-    Path("made").mkdir()
-    for name in ("source", "made/file", "used"):
-        Path(name).write_text(name)
+def project(toy_project):
+    """The working folder: a project whose second stage depends on a file in an output."""
+    edit("dvc.yaml", "params: [rate]", "params: [rate, block]")
+    edit("dvc.yaml", "deps: [made]", "deps: [made/file]\n    params: [block]")
+    edit("params.yaml", "rate: 1", "rate: 1\nblock: {key: 1}")
     with Repo() as repo:
         repo.commit(force=True)
-    return cwd
 
 
 def lock_paths(*paths, pid):
@@ -50,27 +33,28 @@ def lock_paths(*paths, pid):
 
 
 @pytest.mark.parametrize(
-    ("path", "content", "make_changes", "use_changes"),
+    ("path", "old", "new", "make_changes", "use_changes"),
     [
-        ("source", "edited", {"source": "modified"}, {}),
-        ("made/file", "edited", {"made": "modified"}, {"made/file": "modified"}),
-        ("used", None, {}, {"used": "deleted"}),
-        ("dvc.yaml", DVC_YAML.replace('"true"', "echo", 1), {"dvc.yaml": "modified"}, {}),
-        ("dvc.yaml", DVC_YAML.replace("[made/file]", "[source]"), {}, {"source": "new"}),
+        ("source", "a source", "edited", {"source": "modified"}, {}),
+        ("made/file", "a source", "edited", {"made": "modified"}, {"made/file": "modified"}),
+        ("used", "", None, {}, {"used": "deleted"}),
+        ("dvc.yaml", "mkdir -p made", "true", {"dvc.yaml": "modified"}, {}),
+        ("dvc.yaml", "deps: [made/file]", "deps: [source]", {}, {"source": "new"}),
     ],
 )
-def test_changed_files_are_listed(project, path, content, make_changes, use_changes):
-    Path(path).unlink()
-    if content is not None:
-        Path(path).write_text(content)
-    make, use = steps()
+def test_changed_files_are_listed(project, path, old, new, make_changes, use_changes):
+    if new is None:
+        Path(path).unlink()
+    else:
+        edit(path, old, new)
+    make, use, _ = steps()
     assert (make.changes, use.changes) == (make_changes, use_changes)
     assert (make.is_due, use.is_due) == (bool(make_changes), bool(use_changes))
 
 
 def test_a_changed_parameter_is_listed_with_its_block(project):
-    Path("params.yaml").write_text("block: {key: 2}\nother: a")
-    for step in steps():
+    edit("params.yaml", "key: 1", "key: 2")
+    for step in steps()[:2]:
         assert step.is_due
         assert step.changes == {}
         assert (step.before["block"], step.after["block"]) == ({"key": 1}, {"key": 2})
@@ -98,14 +82,14 @@ def test_outputs_in_use_mean_running_and_not_changed(project):
     Path("source").write_text("edited")
     Path("made/file").write_text("half")
     lock_paths("made", pid=os.getpid())
-    make, use = steps()
+    make, use, _ = steps()
     assert make.is_running
     assert make.changes == {"source": "modified"}
     assert not use.is_due
     ended = subprocess.Popen([sys.executable, "-c", ""])
     ended.wait()
     lock_paths("made", pid=ended.pid)
-    make, use = steps()
+    make, use, _ = steps()
     assert not make.is_running
     assert make.changes == {"source": "modified", "made": "modified"}
     assert use.changes == {"made/file": "modified"}
