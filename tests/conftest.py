@@ -81,6 +81,14 @@ def built_project(tmp_path_factory):
     return SmallProject(folder / "project")
 
 
+@pytest.fixture(scope="module")
+def ner_project(tmp_path_factory):
+    """The folder of a new project with a trained NER model."""
+    from tests.ner_project import create_project
+
+    return create_project(tmp_path_factory.mktemp("project"))
+
+
 # Tests that take minutes run first, so that all processes end at about the same time.
 LONGEST = {f"test_{name}.py" for name in ("pipeline", "engines", "docs", "processes", "studies")}
 

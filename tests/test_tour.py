@@ -7,8 +7,6 @@ import nbformat
 import pytest
 from nbclient import NotebookClient
 
-from tests import ner_project
-
 HOME = Path(__file__).resolve().parents[1]
 TOUR = HOME / "docs/tour.ipynb"
 MODEL = "ner-decoder-bidirectional"  # loaded by the notebook
@@ -22,13 +20,12 @@ def outputs(notebook):
 
 
 @pytest.fixture(scope="module")
-def project(tmp_path_factory):
+def project(ner_project):
     """A project with the committed studies, and a small model instead of the demo's."""
-    folder = ner_project.create_project(tmp_path_factory.mktemp("tour"))
-    shutil.copytree(folder / "models/ner-encoder", folder / "models" / MODEL)
-    shutil.copytree(HOME / "reports/studies", folder / "reports/studies")
-    (folder / "docs").mkdir()
-    return folder
+    shutil.copytree(ner_project / "models/ner-encoder", ner_project / "models" / MODEL)
+    shutil.copytree(HOME / "reports/studies", ner_project / "reports/studies")
+    (ner_project / "docs").mkdir()
+    return ner_project
 
 
 @pytest.mark.slow

@@ -7,28 +7,25 @@ import pytest
 
 import wxb
 from tests import commands
-from tests.ner_project import SENTENCES, create_project
+from tests.ner_project import SENTENCES
 from wxb.core.params import read_yaml
 
 TEXTS = [text for text, _ in SENTENCES[:4]]
 
 
-@pytest.fixture(scope="module")
-def project(tmp_path_factory):
-    return create_project(tmp_path_factory.mktemp("project"))
-
-
 @pytest.fixture
-def predict(project):
+def predict(ner_project):
     def run(*arguments, stdin=""):
-        return commands.wxb("predict", "-e", "ner-encoder", *arguments, cwd=project, stdin=stdin)
+        return commands.wxb(
+            "predict", "-e", "ner-encoder", *arguments, cwd=ner_project, stdin=stdin
+        )
 
     return run
 
 
 @pytest.fixture
-def expected(project, monkeypatch):
-    monkeypatch.chdir(project)
+def expected(ner_project, monkeypatch):
+    monkeypatch.chdir(ner_project)
     predictor = wxb.load("ner-encoder")
     predictions = predictor.predict(TEXTS)
     assert any(predictions)
@@ -48,8 +45,8 @@ def lines(result):
     return [{key: row[key] for key in ("input", "spans")} for row in rows(result)]
 
 
-def test_inputs_of_every_kind_have_the_same_predictions(predict, project, expected):
-    folder = project / "inputs"
+def test_inputs_of_every_kind_have_the_same_predictions(predict, ner_project, expected):
+    folder = ner_project / "inputs"
     folder.mkdir(exist_ok=True)
     (folder / "a.txt").write_text("".join(f"{text}\n" for text in TEXTS))
     assert lines(predict("--json", *TEXTS)) == expected
@@ -59,9 +56,9 @@ def test_inputs_of_every_kind_have_the_same_predictions(predict, project, expect
     assert lines(predict("--json", "-", stdin="\r\n".join(TEXTS))) == expected
     assert lines(predict("--json", "inputs")) == expected
     records = [{"input": text, "n": n} for n, text in enumerate(TEXTS)]
-    (project / "r.jsonl").write_text("".join(json.dumps(r) + "\n" for r in records))
+    (ner_project / "r.jsonl").write_text("".join(json.dumps(r) + "\n" for r in records))
     assert lines(predict("--json", "r.jsonl")) == expected
-    with (project / "r.csv").open("w", newline="") as file:
+    with (ner_project / "r.csv").open("w", newline="") as file:
         csv.writer(file).writerows([["sentence"], *([text] for text in TEXTS)])
     assert lines(predict("--json", "r.csv", "--field", "sentence")) == expected
 
@@ -79,10 +76,10 @@ ROWS = '{"id": 5, "input": "Ann"}\n%s\n{"input": "Bo"}\n'
         ("m", {"m/a": "Ann", "m/b": "\udcff", "m/c": "Bo"}, [{}, {"file": "m/b"}, {"file": "m/c"}]),
     ],
 )
-def test_an_unreadable_input_is_a_row_with_its_reason(predict, project, name, files, places):
-    (project / "m").mkdir(exist_ok=True)
+def test_an_unreadable_input_is_a_row_with_its_reason(predict, ner_project, name, files, places):
+    (ner_project / "m").mkdir(exist_ok=True)
     for path, content in files.items():
-        (project / path).write_bytes(content.encode(errors="surrogateescape"))
+        (ner_project / path).write_bytes(content.encode(errors="surrogateescape"))
     result = predict("--json", *name.split(), stdin=files.get("-", ""))
     rows = [json.loads(line) for line in result.stdout.splitlines()]
     assert [row["input"] for row in rows] == ["Ann", None, "Bo"]
@@ -102,30 +99,30 @@ def test_predictions_go_to_standard_output_and_progress_does_not(predict, expect
     assert "predict:" in result.stderr
 
 
-def test_the_corpus_of_the_experiment_names_the_field(predict, project, expected):
-    params = project / "params.yaml"
+def test_the_corpus_of_the_experiment_names_the_field(predict, ner_project, expected):
+    params = ner_project / "params.yaml"
     before = params.read_text()
     content = read_yaml(params)
     content["corpora"]["pii"]["fields"] = {"input": "full_text"}
     params.write_text(json.dumps(content))
     try:
         records = [{"full_text": text, "text": "other"} for text in TEXTS]
-        (project / "own.jsonl").write_text("".join(json.dumps(r) + "\n" for r in records))
+        (ner_project / "own.jsonl").write_text("".join(json.dumps(r) + "\n" for r in records))
         assert lines(predict("--json", "own.jsonl")) == expected
     finally:
         params.write_text(before)
 
 
-def test_only_line_feeds_separate_inputs(predict, project):
+def test_only_line_feeds_separate_inputs(predict, ner_project):
     text = "Ann\u2028and\x0cBob\x85 say"
-    (project / "separators.txt").write_text(f"{text}\nCy\n", newline="")
+    (ner_project / "separators.txt").write_text(f"{text}\nCy\n", newline="")
     expected = [text, "Cy"]
     assert [row["input"] for row in lines(predict("--json", "separators.txt"))] == expected
     assert [row["input"] for row in lines(predict("--json", stdin=f"{text}\nCy\n"))] == expected
 
 
-def test_hidden_files_and_descriptions_of_a_folder_are_not_read(predict, project):
-    folder = project / "with-hidden"
+def test_hidden_files_and_descriptions_of_a_folder_are_not_read(predict, ner_project):
+    folder = ner_project / "with-hidden"
     (folder / ".git").mkdir(parents=True)
     (folder / ".git/config").write_text("hidden\n")
     (folder / ".DS_Store").write_bytes(b"\xff\xfe")
@@ -140,18 +137,18 @@ def test_a_text_may_begin_with_a_dash(predict):
     assert predict("-x", "Ann").returncode == 2
 
 
-def test_without_an_experiment_the_trained_ones_are_named(project):
-    result = commands.wxb("predict", "Ann", cwd=project)
+def test_without_an_experiment_the_trained_ones_are_named(ner_project):
+    result = commands.wxb("predict", "Ann", cwd=ner_project)
     assert result.returncode == 2
     assert "missing; trained experiments:" in result.stderr
     assert "ner-encoder" in result.stderr
 
 
-def test_an_unreadable_file_is_refused_before_the_model_is_loaded(project):
-    (project / "binary.txt").write_bytes(b"\xff\xfeA")
-    weights = project / "models/ner-encoder/head.safetensors"
-    weights.rename(project / "away")
-    result = commands.wxb("predict", "-e", "ner-encoder", "binary.txt", cwd=project)
-    (project / "away").rename(weights)
+def test_an_unreadable_file_is_refused_before_the_model_is_loaded(ner_project):
+    (ner_project / "binary.txt").write_bytes(b"\xff\xfeA")
+    weights = ner_project / "models/ner-encoder/head.safetensors"
+    weights.rename(ner_project / "away")
+    result = commands.wxb("predict", "-e", "ner-encoder", "binary.txt", cwd=ner_project)
+    (ner_project / "away").rename(weights)
     assert result.returncode == 1
     assert "binary.txt: found byte 0x" in result.stderr

@@ -10,7 +10,6 @@ from huggingface_hub import ModelCard
 from safetensors.torch import load_file, save_file
 
 from tests import chat_models
-from tests.ner_project import create_project
 from wxb import tasks
 from wxb.core import params
 from wxb.core.errors import WxbError
@@ -18,15 +17,10 @@ from wxb.core.files import read_json, write_json
 from wxb.project import dag, sharing, trained
 
 
-@pytest.fixture(scope="module")
-def created(tmp_path_factory):
-    return create_project(tmp_path_factory.mktemp("project"))
-
-
 @pytest.fixture
-def project(created, tmp_path, monkeypatch):
+def project(ner_project, tmp_path, monkeypatch):
     """A copy of the project, as the working folder."""
-    monkeypatch.chdir(shutil.copytree(created, tmp_path / "project"))
+    monkeypatch.chdir(shutil.copytree(ner_project, tmp_path / "project"))
     return Path.cwd()
 
 
