@@ -17,6 +17,7 @@ from ruamel.yaml import YAML
 
 from tests import import_traces
 from tests.project_copy import ROOT
+from tests.repository import write
 from tests.small_project import stages_run
 from wxb.cli import reference
 from wxb.cli.app import app
@@ -73,9 +74,7 @@ class Reader:
                 merge(YAML(typ="safe").load(content), to=params)
                 check(params)
             case Block(_, file, content) if file:
-                path = self.project.folder / file
-                path.parent.mkdir(parents=True, exist_ok=True)
-                path.write_text(content)
+                write(self.project.folder / file, content)
             case _:
                 raise AssertionError(f"unknown kind of block: {block}")
 

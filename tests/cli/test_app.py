@@ -134,10 +134,9 @@ def evaluated(project):
     """A project with one clean corpus and one evaluated experiment."""
     gold, predicted = (Span(0, 3, "NAME"),), (Span(5, 6, "NAME"),)
     records = [Record(str(number), "Zoë\u2028東京", gold, "en", "") for number in range(2000)]
-    (project / "data/clean/pii").mkdir(parents=True)
-    clean.write(project / "data/clean/pii/test.parquet", records, LABELLING)
     splits = {"train": {}, "valid": {}, "test": {}}
-    (project / "data/clean/pii/profile.json").write_text(json.dumps({"splits": splits}))
+    write(project / "data/clean/pii/profile.json", {"splits": splits})
+    clean.write(project / "data/clean/pii/test.parquet", records, LABELLING)
     judged = [PredictionRow("0", "Zoë\u2028東京", gold, predicted, (0.5,))]
     evaluation.save_run(metrics.Scorer(), project / "reports/predictions/ner/ner-encoder", judged)
     return project

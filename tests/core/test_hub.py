@@ -10,6 +10,7 @@ from huggingface_hub.utils import filter_repo_objects, httpx
 
 from tests import tiny
 from tests.project_copy import ROOT
+from tests.repository import write
 from wxb.core import hub
 from wxb.core.errors import WxbError
 from wxb.core.params import read_yaml
@@ -29,11 +30,9 @@ def published(tmp_path_factory):
     tiny.bert(folder / "bert", vocab_size=len(tokenizer))
     tokenizer.save_pretrained(folder / "bert")
     for name in (*OTHERS, "original/params.json"):
-        (folder / "bert" / name).parent.mkdir(exist_ok=True)
-        (folder / "bert" / name).write_text("1 / 0")
+        write(folder / "bert" / name, "1 / 0")
     for name in ("README.md", "b.csv", "data/train/a.jsonl"):
-        (folder / "records" / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / "records" / name).write_text(name)
+        write(folder / "records" / name, name)
     return folder
 
 
@@ -143,8 +142,7 @@ def test_all_files_of_weights_are_required(tmp_path, names):
 
 
 def test_a_folder_of_trainings_names_its_checkpoints(tmp_path):
-    (tmp_path / "checkpoint-20").mkdir()
-    (tmp_path / "checkpoint-20/model.safetensors").touch()
+    write(tmp_path / "checkpoint-20/model.safetensors", "")
     load = hub.checkpoint(tmp_path, weights=True)
     with pytest.raises(WxbError, match=r"to one of .*/checkpoint-20"), load:
         pass

@@ -4,6 +4,7 @@ import os
 
 import pytest
 
+from tests.repository import write
 from wxb.core.errors import WxbError
 from wxb.core.params.corpora import Corpus
 from wxb.corpora import fetching, web
@@ -36,9 +37,8 @@ def fetch(project, path, **changes):
     ("path", "files"), [("mine", ["a.jsonl", "sub", "sub/b.csv"]), ("mine/a.jsonl", ["a.jsonl"])]
 )
 def test_a_file_or_folder_is_copied(project, path, files):
-    (project / "mine/sub").mkdir(parents=True)
-    (project / "mine/a.jsonl").write_bytes(b"\xff\xfe\r\n")
-    (project / "mine/sub/b.csv").touch()
+    write("mine/a.jsonl", b"\xff\xfe\r\n")
+    write("mine/sub/b.csv", "")
     assert fetch(project, path) == files
     assert (project / "raw/a.jsonl").read_bytes() == b"\xff\xfe\r\n"
 
@@ -47,9 +47,7 @@ def test_a_file_or_folder_is_copied(project, path, files):
     "path", ["generator_a.py", "./generator_b.py", "generator_c", "sub/generator_d.py"]
 )
 def test_a_generator_is_a_module_or_package(project, path):
-    file = project / path if path.endswith(".py") else project / path / "__init__.py"
-    file.parent.mkdir(exist_ok=True)
-    file.write_text(GENERATOR)
+    write(path if path.endswith(".py") else f"{path}/__init__.py", GENERATOR)
     options = {"labelled": 2, "unlabelled": 1, "languages": ["en"]}
     assert fetch(project, path, generate=options) == ["records.jsonl"]
     lines = (project / "raw/records.jsonl").read_text().splitlines()
@@ -85,9 +83,7 @@ def test_urls_are_downloaded_instead_of_path(project):
     for name, content in files.items():
         digest = hashlib.sha256(content).hexdigest()
         # A cached file needs no network.
-        part = web.FOLDER / f"{digest}.part"
-        part.parent.mkdir(parents=True, exist_ok=True)
-        part.write_bytes(content)
+        write(web.FOLDER / f"{digest}.part", content)
         urls.append({"address": f"https://nowhere.invalid/{name}", "sha256": digest})
     assert fetch(project, "source.md", urls=urls) == sorted(files)
     assert {p.name: p.read_bytes() for p in (project / "raw").iterdir()} == files
@@ -112,8 +108,7 @@ def test_a_generator_may_write_files_beside_its_records(project):
 def test_a_folder_has_files_and_links_to_some(project, fault):
     source, other = project / "source", project / "other"
     source.mkdir()
-    other.mkdir()
-    (other / "b.json").write_text("[]")
+    write(other / "b.json", [])
     (source / "file.json").symlink_to(other / "b.json")
     (source / "folder").symlink_to(other)
     assert fetch(project, "source") == ["file.json", "folder", "folder/b.json"]

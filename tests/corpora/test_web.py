@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.repository import write
 from wxb.core.errors import WxbError
 from wxb.core.params.corpora import Download
 from wxb.corpora import web
@@ -139,9 +140,7 @@ def test_a_mirrored_file_with_this_name_and_hash_needs_no_network(
     site, monkeypatch, files, requests
 ):
     for name, content in files.items():
-        path = Path("mirror", name)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(content)
+        write(Path("mirror", name), content)
     monkeypatch.setenv("WXB_DOWNLOADS", "mirror")
     assert fetch(site) == BODY
     assert len(site.ranges) == requests
@@ -161,8 +160,7 @@ def test_a_broken_transfer_resumes_where_it_stopped(site):
 
 @pytest.mark.parametrize("begin", [BODY[::-1][:1000], BODY + b"x"])
 def test_bytes_of_two_versions_are_not_mixed(site, begin):
-    web.FOLDER.mkdir(parents=True)
-    (web.FOLDER / f"{sha256(BODY)}.part").write_bytes(begin)
+    write(web.FOLDER / f"{sha256(BODY)}.part", begin)
     assert fetch(site) == BODY
     assert site.ranges == [f"bytes={len(begin)}-", None]
 

@@ -6,7 +6,7 @@ import pytest
 from dvc.repo import Repo
 
 from tests.project.toy import DVC_YAML
-from tests.repository import git
+from tests.repository import commit, git
 
 
 @pytest.fixture(scope="session")
@@ -22,8 +22,7 @@ def committed_project(tmp_path_factory):
         Path("source").write_text("a source\n")
         with Repo() as repo:
             repo.reproduce()
-        git("add", "-A")
-        git("commit", "-qm", "first")
+        commit()
     return folder
 
 

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from tests.project.toy import stages_run
 from tests.project_copy import ROOT
-from tests.repository import git
+from tests.repository import git, write
 from wxb.cli.app import app
 from wxb.core.errors import WxbError
 from wxb.core.files import require_valid_links
@@ -21,10 +21,8 @@ from wxb.project.verify import verify
 
 @pytest.mark.parametrize("file", ["dvc.lock", "params.yaml", "reports/metrics/s/x.json"])
 def test_every_command_names_a_merge_conflict(toy_project, file):
-    path = Path(file)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    text = path.read_text() if path.exists() else "{}\n"
-    path.write_text(f"<<<<<<< HEAD\n{text}=======\n{text}>>>>>>> other\n")
+    text = Path(file).read_text() if Path(file).exists() else "{}\n"
+    path = write(file, f"<<<<<<< HEAD\n{text}=======\n{text}>>>>>>> other\n")
     for command in ("list", "show x", "compare", "table", "verify", "doctor", "clean --dry-run"):
         result = CliRunner().invoke(app, command.split())
         assert isinstance(result.exception, WxbError), command

@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 
 from tests.commands import sleeping_process
 from tests.project.test_profiles import edit
-from tests.repository import git
+from tests.repository import git, write
 from wxb.cli.app import app
 from wxb.core.params import PARAMS
 from wxb.project.engines import PlanError
@@ -17,9 +17,8 @@ pytestmark = pytest.mark.usefixtures("params")
 
 
 def make(*paths):
-    for path in map(Path, paths):
-        path.mkdir(parents=True)
-        (path / "file").touch()
+    for path in paths:
+        write(f"{path}/file", "")
 
 
 def clean(*options):
@@ -34,9 +33,8 @@ CHECKPOINTS = ".wxb/checkpoints"
 def test_nothing_is_removed_while_a_stage_runs():
     """Otherwise training would lose its best weights."""
     make(f"{CHECKPOINTS}/train@old-1", "models/.old.partial", "data/features/old")
-    Path(".wxb/locks").mkdir()
     with sleeping_process("stages.train", "old") as pid:
-        Path(".wxb/locks/train@old.lock").write_text(str(pid))
+        write(".wxb/locks/train@old.lock", str(pid))
         with pytest.raises(PlanError, match=rf"nothing was removed: .*\(PID {pid}: .*train old\)"):
             clean()
         assert "3 to remove" in clean("--dry-run")
@@ -75,9 +73,8 @@ def test_files_in_the_index_are_kept():
         "reports/metrics/pretrain/weibo-encoder.json",
         "reports/metrics/ner/old.json",
     ]
-    for path in map(Path, [*committed, "reports/studies/mine.json"]):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.touch()
+    for path in [*committed, "reports/studies/mine.json"]:
+        write(path, "")
     make("models/weibo-encoder")
     git("init", "-q")
     git("add", *committed)
@@ -91,11 +88,7 @@ COMMITTED = ["metrics/ner", "studies", "headlines", "seeds", "benchmarks"]
 @pytest.fixture
 def results():
     """Results as a clone of the project has them, of blocks that params.yaml lacks."""
-    paths = [Path("reports", folder, "old.json") for folder in COMMITTED]
-    for path in paths:
-        path.parent.mkdir(parents=True)
-        path.touch()
-    return paths
+    return [write(f"reports/{folder}/old.json", "") for folder in COMMITTED]
 
 
 @pytest.mark.parametrize("repository", ["none", "no index", "no result in the index"])

@@ -13,7 +13,7 @@ from ruamel.yaml import YAML
 
 from tests.commands import sleeping_process
 from tests.project.toy import flip, stages_run
-from tests.repository import git
+from tests.repository import git, write
 from wxb.core.errors import WxbError
 from wxb.project import dag, repair
 from wxb.project.dag import LOCKFILE
@@ -65,10 +65,8 @@ def test_locks_of_dead_processes_and_reused_pids_are_removed(toy_project, capsys
 
 
 def test_no_run_starts_while_a_stage_runs(toy_project):
-    path = Path(".wxb/locks/train@x.lock")
-    path.parent.mkdir(parents=True)
     with sleeping_process("stages.train", "x") as pid:
-        path.write_text(str(pid))
+        write(".wxb/locks/train@x.lock", str(pid))
         with pytest.raises(PlanError, match=rf"active in this project \(PID {pid}: .*train x"):
             repair_and_run_check()
     repair_and_run_check()

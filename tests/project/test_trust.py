@@ -13,7 +13,6 @@ import os
 import re
 import shutil
 import signal
-import subprocess
 import sys
 import tempfile
 import time
@@ -34,7 +33,7 @@ from hypothesis.stateful import (
 from ruamel.yaml import YAML
 
 from tests.project import toy_dag
-from tests.repository import git
+from tests.repository import commit, git
 from wxb.project.engines import plan, repaired
 
 # Commands are `stage.py OUTPUT PARAMETER DEPENDENCY...`. An output without a suffix is a folder.
@@ -255,10 +254,7 @@ class Project(RuleBasedStateMachine):
 
     @rule()
     def commit(self):
-        git("add", "-A")
-        git("commit", "--allow-empty", "-qm", "1")
-        sha = subprocess.check_output(["git", "rev-parse", "HEAD"], text=True).strip()
-        self.commits.append((sha, dict(self.last)))
+        self.commits.append((commit(), dict(self.last)))
 
     @rule(n=numbers)
     def check_out(self, n):

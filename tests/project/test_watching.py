@@ -1,12 +1,12 @@
 """The state of a run: which stages run, wait, failed and are done."""
 
-import json
 import os
 import time
 
 import pytest
 
 from tests import demo
+from tests.repository import write
 from wxb.core import paths, progress
 from wxb.core.errors import WxbError
 from wxb.project import engines, watching
@@ -35,9 +35,7 @@ def run(cwd, monkeypatch):
 
         @staticmethod
         def finish(stage):
-            cost = paths.cost(*stage.split("@"))
-            cost.parent.mkdir(parents=True, exist_ok=True)
-            cost.touch()
+            cost = write(paths.cost(*stage.split("@")), "")
             later = time.time() + 1  # the clock of files is behind by up to a tick of the kernel
             os.utime(cost, (later, later))
 
@@ -104,12 +102,10 @@ def test_a_study_has_the_stages_that_its_page_depends_on(run):
 def test_progress_is_that_of_the_running_process(run):
     stage = "train@ner-encoder"
     lock, path = locks.LOCKS / f"{stage}.lock", progress.PROGRESS_FOLDER / f"{stage}.json"
-    for file in (lock, path):
-        file.parent.mkdir(parents=True)
     note = {"caption": stage, "done": 600, "total": 1200, "unit": "step", "seconds": 30.0}
-    path.write_text(json.dumps({"pid": os.getpid(), **note}))
+    write(path, {"pid": os.getpid(), **note})
     assert watching._progress(stage, PARAMS) == Running(stage)
-    lock.write_text(str(os.getpid()))
+    write(lock, str(os.getpid()))
     running = watching._progress(stage, PARAMS)
     epochs = PARAMS.experiments["ner-encoder"].training.epochs
     assert running == Running(stage, **note, epochs=epochs)

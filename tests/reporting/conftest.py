@@ -30,8 +30,6 @@ NEEDED = pytest.mark.skipif(
     CHROMIUM is None, reason=f"needs a Chromium on the PATH, one of {', '.join(NAMES)}"
 )
 
-HOME = Path(__file__).resolve().parents[2]
-
 RECORDS = [
     ("en-1", "Ann Lee was born on 3 May 1990 in Bonn.", [(0, 3, "GIVENNAME"), (4, 7, "SURNAME")]),
     ("de-2", "Frau Kahl, 41, wohnt in Ulm.", [(5, 9, "SURNAME"), (24, 27, "CITY")]),

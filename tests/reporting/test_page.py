@@ -11,7 +11,9 @@ import pytest
 
 from stages import report
 from tests import demo
-from tests.reporting.conftest import BLEU, CER, HOME, comparison
+from tests.project_copy import ROOT
+from tests.reporting.conftest import BLEU, CER, comparison
+from tests.repository import write
 from wxb.core.errors import WxbError
 from wxb.core.params import read_yaml
 from wxb.lessons import Lesson
@@ -204,8 +206,7 @@ def test_costs_are_those_of_the_stages(tree):
     Path("reports/cost/evaluate/ner-third.json").unlink()
     path = Path("reports/cost/train/ner-decoder.json")
     another = {"device": "another machine", "finished": "2030-02-03T00:00:00+00:00"}
-    content = json.loads(path.read_text()) | another | {"peak_gpu_memory_mib": 54_321}
-    path.write_text(json.dumps(content))
+    write(path, json.loads(path.read_text()) | another | {"peak_gpu_memory_mib": 54_321})
     page = parsed_page(reports)
     rows = page.table(["experiment", "trained parameters"])
     times = ["1 h 00 min", "1 min 40 s", "5.0 s", "1 h 01 min", "1.2 GiB"]
@@ -221,9 +222,8 @@ def test_costs_are_those_of_the_stages(tree):
 def test_gold_that_training_lost_is_on_the_page(tree):
     reports = tree(TWO)
     counts = {"gold": 1200, "kept": 1180, "repaired": 0, "split": 5, "lost": 15}
-    path = Path("data/targets/ner-decoder/alignment.json")
-    path.parent.mkdir(parents=True)
-    path.write_text(json.dumps({"train": counts, "valid": {**counts, "lost": 1}}))
+    accounts = {"train": counts, "valid": {**counts, "lost": 1}}
+    write("data/targets/ner-decoder/alignment.json", accounts)
     text = parsed_page(reports).text
     assert "changed: ner-decoder split 5, lost 15 of 1,200." in text
 
@@ -296,7 +296,7 @@ class RecordedParams:
 def test_the_stage_depends_on_every_setting_that_its_page_shows(tree):
     params = RecordedParams(tree(THREE).params)
     report.main(params, "ner")
-    stage = read_yaml(HOME / "dvc.yaml")["stages"]["report"]["do"]
+    stage = read_yaml(ROOT / "dvc.yaml")["stages"]["report"]["do"]
     assert {"experiments", "backbones", "studies.ner"} <= params.read
     assert params.read == {key.replace("${key}", "ner") for key in stage["params"]}
 

@@ -3,7 +3,7 @@
 import pytest
 
 from stages.check import BACKBONES, CHECKED, main
-from tests.repository import edit
+from tests.repository import edit, write
 
 
 def test_the_output_is_the_same_for_all_valid_parameters(params):
@@ -22,8 +22,7 @@ def test_invalid_parameters_are_an_error_without_output(params):
 
 
 def test_a_local_checkpoint_is_linked_so_that_dvc_hashes_its_files(cwd, params, monkeypatch):
-    (cwd / "bert").mkdir()
-    (cwd / "bert/model.safetensors").touch()
+    write("bert/model.safetensors", "")
     monkeypatch.setattr("wxb.core.compatibility.require", lambda *_: None)
     block = "  local: {corpus: pii, objective: none, checkpoint: bert}\n"
     edit("params.yaml", "backbones:\n", f"backbones:\n{block}")

@@ -36,7 +36,6 @@ SPLITS = ("train", "valid", "test", "new")
 def project(cwd):
     """Parameters; the working folder has one preprocessed corpus and one evaluated experiment."""
     folder = cwd / "data/clean/pii"
-    folder.mkdir(parents=True)
     write_json(folder / "profile.json", {"splits": {name: {} for name in SPLITS}})
     for split in SPLITS:
         text = f"{split} record"

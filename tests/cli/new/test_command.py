@@ -1,12 +1,11 @@
 """The commands `wxb new`: from a file to a study that the schema accepts."""
 
-import json
 import re
-from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
+from tests.repository import write
 from wxb.cli.app import app
 from wxb.cli.new import studies
 from wxb.core.params import load
@@ -24,8 +23,8 @@ def params(params, monkeypatch):
         {"text": TEXT.format(name, n), "spans": [{"start": 0, "end": 3, "label": "NAME"}]}
         for n, name in enumerate(NAMES * 3)
     ]
-    Path("post.json").write_text(json.dumps(rows))
-    Path("mails.csv").write_text("text,label\n" + "".join(f"{x} left.,{x}\n" for x in NAMES * 3))
+    write("post.json", rows)
+    write("mails.csv", "text,label\n" + "".join(f"{x} left.,{x}\n" for x in NAMES * 3))
     return params
 
 
@@ -34,8 +33,7 @@ def wxb(*arguments):
 
 
 def test_a_study_with_committed_scores_is_not_suggested(params):
-    Path("reports/studies").mkdir(parents=True)
-    Path("reports/studies/post.json").touch()
+    write("reports/studies/post.json", "")
     assert "wxb new study my-post --corpus post" in wxb("corpus", "post.json").output
 
 
@@ -159,7 +157,7 @@ def test_errors_write_nothing(params, arguments, message):
 def test_what_is_not_recognized_is_asked_for(params):
     before = params.read_text()
     rows = [{"frase": TEXT.format(name, n), "tono": "ab"[n % 2]} for n, name in enumerate(NAMES)]
-    Path("mail.json").write_text(json.dumps(rows))
+    write("mail.json", rows)
     asked = wxb("corpus", "mail.json")
     assert asked.exit_code == 2
     assert all(word in asked.stderr for word in ("frase", "tono", "--task", "--input", "--gold"))
