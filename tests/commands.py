@@ -24,6 +24,12 @@ def wxb(*arguments, cwd=".", path=(), stdin="", **environment):
     return done
 
 
+def printed_by(code, folder):
+    """What Python code prints in a new process that works in a folder."""
+    command = [sys.executable, "-c", code]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=True).stdout
+
+
 @contextmanager
 def sleeping_process(*arguments):
     """The PID of a process that sleeps, with these arguments."""

@@ -1,13 +1,11 @@
 """Large libraries are imported only by code that uses them, so that commands start fast."""
 
-import subprocess
-import sys
-
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from tests import ner_models
+from tests.commands import printed_by
 from tests.project_copy import ROOT
 
 LARGE = (
@@ -36,10 +34,7 @@ EXPECTED = {
 @pytest.mark.parametrize("modules", EXPECTED, ids=["without torch", "with torch"])
 def test_modules_import_only_the_libraries_that_they_use(modules):
     code = f"import sys, {modules}; print(*({set(LARGE)!r} & sys.modules.keys()))"
-    process = subprocess.run(
-        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
-    )
-    assert {*process.stdout.split()} == EXPECTED[modules]
+    assert {*printed_by(code, ROOT).split()} == EXPECTED[modules]
 
 
 def test_inputs_are_read_and_features_written_without_pandas(tmp_path):
@@ -55,10 +50,7 @@ assert texts(Path("clean.parquet"), "input") == ["a"]
 write_columns(Path("columns.arrow"), {"ids": np.arange(3)}, np.array([0, 1, 3]))
 print("pandas" in sys.modules)
 """
-    process = subprocess.run(
-        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True
-    )
-    assert process.stdout == "False\n"
+    assert printed_by(code, tmp_path) == "False\n"
 
 
 @pytest.mark.parametrize("name", ["tagger-full", "generator-full"])
@@ -74,7 +66,4 @@ from wxb.project import trained
 assert len(trained.load(Path("{name}")).predict(["Ann is 9."])) == 1
 print(*{{"transformers", "peft", "torch._dynamo", "pandas", "scipy", "sklearn"}} & {{*sys.modules}})
 """
-    process = subprocess.run(
-        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True
-    )
-    assert process.stdout == "\n"
+    assert printed_by(code, tmp_path) == "\n"

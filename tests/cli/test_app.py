@@ -60,8 +60,7 @@ def test_settings_of_an_experiment_are_options_of_chat(project, monkeypatch):
 def test_the_command_line_imports_no_heavy_library(project):
     heavy = ["dvc", "numpy", "pandas", "pyarrow", "torch", "transformers", "rich.markdown"]
     code = f"import sys, wxb.cli.app; print([m for m in {heavy} if m in sys.modules])"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT)
-    assert done.stdout == "[]\n"
+    assert commands.printed_by(code, ROOT) == "[]\n"
 
 
 def test_commands_that_need_no_dvc_do_not_start_it(project, monkeypatch):

@@ -1,7 +1,5 @@
 import copy
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -9,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests import demo
+from tests.commands import printed_by
 from tests.project_copy import ROOT
 from wxb.core.params import ParamsError, check, load, load_for_stage
 from wxb.core.params.section import Section
@@ -286,8 +285,5 @@ from wxb.core.params import load_for_stage
 load_for_stage().block("experiments", "ner-crf")
 print(*sorted(name for name in sys.modules if name.startswith("wxb.tasks.ner.")))
 """
-    process = subprocess.run(
-        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
-    )
     methods = {f"wxb.tasks.ner.{name}" for name in ("crf", "tagging", "generation")}
-    assert {*process.stdout.split()} & methods == {"wxb.tasks.ner.crf"}
+    assert {*printed_by(code, ROOT).split()} & methods == {"wxb.tasks.ner.crf"}
