@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from torch.nn import functional as F  # noqa: N812
 from transformers import BertConfig, BertForPreTraining, LlamaConfig, LlamaForCausalLM, set_seed
 
+from tests import tiny
 from tests.models.equal import SINGLE, difference
 from wxb.corpora.text.encoded import IGNORED
 from wxb.corpora.text.tokenizers import train
@@ -186,15 +187,9 @@ def test_sentences_end_at_the_punctuation_of_their_language():
 
 def model_of(objective):
     set_seed(0)
-    shape = {
-        "vocab_size": len(TOKENIZERS[objective]),
-        "hidden_size": 16,
-        "num_hidden_layers": 1,
-        "num_attention_heads": 2,
-        "intermediate_size": 24,
-        "max_position_embeddings": 64,
-        "initializer_range": 0.5,  # so that predictions differ
-    }
+    shape = {**tiny.SHAPE, "num_hidden_layers": 1, "max_position_embeddings": 64}
+    shape["vocab_size"] = len(TOKENIZERS[objective])
+    shape["initializer_range"] = 0.5  # so that predictions differ
     if objective == "mlm+nsp":
         return BertForPreTraining(BertConfig(**shape))
     return LlamaForCausalLM(LlamaConfig(**shape))
