@@ -247,11 +247,8 @@ def test_prompts_with_an_instruction_are_those_of_the_chat_template(backbone, sh
     settings["encoding"] |= encoding
     settings["tuning"] = {"frozen": True}
     method = GenerationMethod(type(experiment(False)).model_validate(settings), TYPES, tokenizer)
-    encoded, windows = read(backbone, RECORDS)
-    write_encoded(tmp_path / "features.arrow", [encoded])
-    columns, splits, _ = method.align(encoded, windows, RECORDS)
-    write_columns(tmp_path / "targets.arrow", columns, splits)
-    predictor = method.predictor(Recorder(), tmp_path / "targets.arrow")
+    features, targets, _ = training_steps.encode(method, RECORDS, tmp_path)
+    predictor = method.predictor(Recorder(), targets)
     predictor.calibrate(RECORDS, caption="")
     predictor.model.prompts.clear()
     predictor.predict(TEXTS)
@@ -272,8 +269,7 @@ def test_prompts_with_an_instruction_are_those_of_the_chat_template(backbone, sh
     expected = [turns(*with_spans, text) for text in TEXTS]
     assert sorted(predictor.model.prompts) == sorted(expected)
     if not shots:  # those of training are equal
-        files = tmp_path / "features.arrow", tmp_path / "targets.arrow"
-        for item, prompt in zip(method.items(*files, RECORDS), expected, strict=True):
+        for item, prompt in zip(method.items(features, targets, RECORDS), expected, strict=True):
             assert item["input_ids"][item["labels"] == IGNORED].tolist() == prompt
             assert item["labels"][-1] == tokenizer.eos_token_id
 
