@@ -112,7 +112,9 @@ def test_an_experiment_joins_its_study():
     assert wxb("experiment", "crf", *untuned).exit_code == 0  # without epochs
     assert load().experiments["crf"].method == "crf"
     result = wxb("experiment", "pooled", "--study", "mails", "--method", "encoder")
-    assert "pooled.model.pooling: missing" in str(result.exception)
+    assert "pooled.encoding.max_length: missing" in str(result.exception)
+    pretrained = ("--study", "mails", "--backbone", "post-bert")
+    assert wxb("experiment", "pooled", *pretrained, "--method", "encoder").exit_code == 0
 
 
 @pytest.mark.parametrize(

@@ -88,7 +88,7 @@ class EncoderModel(Section):
     With `words`, a logistic regression also reads TF-IDF weights of n-grams.
     """
 
-    pooling: Literal["cls", "mean"]
+    pooling: Literal["cls", "mean"] = "mean"
     dropout: Fraction = 0.1
     words: Words | None = None
 
