@@ -60,6 +60,13 @@ def test_a_changed_parameter_is_listed_with_its_block(project):
         assert (step.before["block"], step.after["block"]) == ({"key": 1}, {"key": 2})
 
 
+def test_a_stage_that_has_never_run_does_not_list_its_parameters(project):
+    edit("dvc.yaml", "  use:", "  renamed:")
+    changes = dict(dag.staleness().changes["renamed"])
+    assert changes["params.yaml"] == "new"
+    assert "block.key" not in changes
+
+
 def test_no_lock_is_needed_or_held(project, monkeypatch):
     status = Output.status
     entries = []

@@ -194,6 +194,9 @@ def file_version(path: Path) -> tuple[int, int]:
 def _changes(step: Step) -> Iterator[Change]:
     """The changes of a step, with parameters one by one: DVC compares whole blocks."""
     yield from map(Change._make, step.changes.items())
+    if step.after and not step.before:  # it has never run
+        yield Change("params.yaml", "new")
+        return
     before, after = flatten(step.before), flatten(step.after)
     for key in sorted(before.keys() | after.keys()):
         values = [blocks.get(key, "absent") for blocks in (before, after)]
