@@ -68,8 +68,9 @@ class Replier(GeneratorPredictor, Responder):
 
     def with_examples(self, conversation: Sequence[Message]) -> list[Message]:
         """A copy with `shots` examples after any system message; WxbError if a model lacks them."""
-        if self.prediction.shots and "examples" not in self.settings:
-            raise WxbError("shots: a shared or merged model holds no examples; leave it out")
+        if self.prediction.shots and not self.settings.get("examples"):
+            why = "it is shared or merged, or no validation conversation is a single question"
+            raise WxbError(f"shots: the model holds no examples ({why}); leave it out")
         pairs = self.settings.get("examples", [])[: self.prediction.shots]
         start = int(conversation[0]["role"] == "system")
         examples = (message for pair in pairs for message in pair)
@@ -221,7 +222,7 @@ class Replier(GeneratorPredictor, Responder):
 
 
 def _conversation(source: str | Sequence[Message]) -> list[Message]:
-    """The messages of a text or list, checked. Raises WxbError unless they end with a question."""
+    """Validate a list, its JSON, or a question. WxbError unless the last message is by `user`."""
     try:
         return deserialize(source) if isinstance(source, str) else validate_question([*source])
     except RecordError as error:
