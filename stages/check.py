@@ -18,8 +18,8 @@ CHECKED, BACKBONES = Path(".wxb/params-checked"), Path(".wxb/backbones")
 def main() -> None:
     """Check params.yaml and local checkpoints, and write the file that other stages depend on.
 
-    Exits with 1 for errors. A new folder has, for each backbone, a link to its local checkpoint or
-    an empty file. DVC hashes the files behind a link, so that other weights make stages stale.
+    Exits with 1 for errors. A new folder contains a link for each backbone with a local checkpoint,
+    and an empty file for others. DVC hashes files behind links: other weights make stages stale.
     """
     try:
         params = load()

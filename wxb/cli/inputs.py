@@ -37,7 +37,7 @@ class Item(NamedTuple):
 
 
 def standard_input() -> Iterator[Item]:
-    """Yield the lines of standard input, also blank ones; one that is not UTF-8 has an error."""
+    """Yield the lines of standard input, also blank ones; those not in UTF-8 are errors."""
     for number, line in enumerate(sys.stdin.buffer, start=1):
         try:
             text = line.decode("utf-8-sig" if number == 1 else "utf-8")
@@ -165,9 +165,9 @@ def read_files(sources: Sources, suffixes: Sequence[str]) -> Iterator[Item]:
 
 
 def read_texts(sources: Sources, reader: TextReader) -> Iterator[Item]:
-    """Yield items of arguments that are texts, of files and folders, or of standard input (-).
+    """Yield items of texts (path None), of files and folders, or of standard input (source "-").
 
-    An unreadable file is an item with an error; if it is the only argument, it raises WxbError.
+    Unreadable files are items with an error. Raises WxbError for a sole one, or an empty folder.
     """
     for number, (source, path) in enumerate(sources, start=1):
         if source == "-":

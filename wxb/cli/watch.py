@@ -103,7 +103,7 @@ def _run(command: list[str], watcher: Watch, console: Console) -> int:
 
 
 def _live(console: Console) -> Live:  # transient; the caller refreshes it
-    # DVC imports colorama, which would write a reset at exit into Rich's stdout, as visible text.
+    # No redirects: colorama, which DVC imports, would print a reset at exit into Rich's stdout.
     return Live(
         Text("DVC finds out which stages are stale"),
         console=console,

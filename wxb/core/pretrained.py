@@ -37,7 +37,7 @@ CONSTANTS = (".attn.bias", ".attention.bias", ".masked_bias")  # older transform
 
 
 def config(folder: str | Path) -> Any:
-    """Load the config of a folder, or of a causal LM in GGUF. Raises as `require_no_code` does."""
+    """Load a folder's config, or a GGUF's with its causal LM class; errors of `require_no_code`."""
     from transformers import AutoConfig
     from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
 

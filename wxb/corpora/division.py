@@ -171,7 +171,7 @@ def _divide_by_share(records: Sequence[Record], split: Split, seed: int) -> Spli
 
     Further test sets come first, by whole values of a field, then test, then valid. Units of
     records that must stay together are sorted by a hash of seed and name. In this order, a split
-    takes each unit of which at least half fits in its share; train gets the rest.
+    takes each unit of which at least half fits in its share; train gets the rest. Any may be empty.
     """
     held_out = enumerate(split.held_out_fields.items())
     steps: list[tuple[str, float, Callable[[Record], str]]] = [

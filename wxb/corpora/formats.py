@@ -88,10 +88,10 @@ def _unadapted(file: Path, json_column: str | None, columns: Sequence[str] | Non
 
 
 def _json(file: Path) -> Iterator[Raw]:
-    """Yield the items of a list, alone or under one name, objects by id, lines, or one object.
+    """Yield records from a list, objects by id, JSON lines, or a single object.
 
-    Objects by id are two or more, and get an `id` if they have none. A list of messages under a
-    name is a part of a single object. Raises WxbError for other JSON.
+    A list may be the only value of an object, unless it holds messages. Two or more objects by id
+    get the key as `id` if they have none. Raises WxbError for other JSON.
     """
     text = decode(file)
     records = _json_or_error(text)
@@ -256,7 +256,7 @@ def _json_or_error(text: str) -> Any:
 
 
 def _object_or_error(pairs: list[tuple[str, Any]]) -> Any:
-    """An object with these keys and values; a RecordError if a key repeats, here or further in."""
+    """The object; a RecordError if a key repeats in it, in a value, or in an item of a list."""
     content = dict(pairs)
     if len(content) < len(pairs):
         key = next(key for key, count in Counter(key for key, _ in pairs).items() if count > 1)

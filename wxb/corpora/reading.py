@@ -253,7 +253,7 @@ def _record(raw: Any, corpus: Corpus, task: Reading, origin: str) -> Record:
 
 
 def with_wording(record: Record, task: Reading) -> Record:
-    """The record with the digest of its wording: a million texts would take memory."""
+    """The record with a digest of its wording, empty if blank; the text would take more memory."""
     text = task.wording(record)
     digest = blake2b(text.encode(), digest_size=16).digest() if text else b""
     return replace(record, wording=digest)

@@ -149,7 +149,7 @@ def _line_blocks(file: Any, is_live: bool) -> Iterator[bytes]:
 
 
 def _leaves(tokens: Iterable[re.Match[str]]) -> Iterator[tuple[str, re.Match[str]]]:
-    """Yield paths without list indices (`meta.text`), and tokens of scalars and empty [] or {}."""
+    """Yield (path, token) of each scalar and empty [] or {}; paths have no list indices."""
     path, parents = "", [""]
     for token in tokens:
         if token[2]:

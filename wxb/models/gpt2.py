@@ -85,7 +85,7 @@ class _Attention(nn.Module):
 
     def forward(
         self, hidden: Tensor, mask: Tensor | None, past: KeysValues | None
-    ) -> tuple[Tensor, KeysValues]:  # (B, T, C), as `hidden`, and `past` with the new tokens
+    ) -> tuple[Tensor, KeysValues]:  # (B, T, C) and `past` with new tokens; mask: `masks.attend`
         query, key, value = (
             masks.split_heads(part, self.size)  # (B, H, T, D)
             for part in self.c_attn(hidden).chunk(3, dim=-1)  # (B, T, C)

@@ -63,7 +63,7 @@ def run_bidirectional(layers: nn.LSTM, inputs: Tensor, mask: Tensor) -> tuple[Te
 
 
 def _run_layer(inputs: Tensor, start: Tensor, weights: list[nn.Parameter]) -> Tensor:
-    """Outputs (B, T, H) of one layer in one direction from `start` (2, 1, B, H), in float32."""
+    """Outputs (B, T, H) of one layer and direction; `start` (2, 1, B, H): output and memory."""
     training, state, parameters = torch.is_grad_enabled(), tuple(start), tuple(weights)
     with torch.autocast(inputs.device.type, enabled=False):  # in bfloat16, cuDNN takes float16
         return torch.lstm(inputs, state, parameters, True, 1, 0.0, training, False, True)[0]

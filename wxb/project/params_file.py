@@ -69,7 +69,7 @@ def update(text: str, content: Mapping[str, Any]) -> str:
 
 
 def _with_content(lines: Sequence[str], values: Mapping[str, Any]) -> str:
-    """A key's lines with its new value; comments stay. ParamsError for aliases to other blocks."""
+    """A key's lines with `values`, {key: value}; comments stay. ParamsError for outer aliases."""
     margin = lines[0][: len(lines[0]) - len(lines[0].lstrip())]
     try:
         node = _yaml().load("".join(line.removeprefix(margin) for line in lines))

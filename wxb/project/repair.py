@@ -99,7 +99,7 @@ def refill_cache(repo: Any) -> Iterator[str]:
 
 
 def _restore(out: Any) -> bool:
-    """Restore an output that DVC's cache lacks if it is as in dvc.lock; return whether it did."""
+    """Save an output to DVC's cache if it lacks it and the bytes are as in dvc.lock; else False."""
     from dvc_data.hashfile.state import StateNoop
 
     if not (out.use_cache and out.hash_info and out.exists and out.changed_cache()):

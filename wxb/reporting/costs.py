@@ -14,7 +14,7 @@ Costs = Mapping[str, Mapping[str, Any]]  # by stage, such as train@<experiment>
 
 
 def experiment_stages(params: Params, name: str) -> list[str]:
-    """The three long stages of an experiment, run or not: of its backbone, train, evaluate."""
+    """Three stages of an experiment, run or not: its backbone's pretrain or train, its own two."""
     backbone = params.experiments[name].backbone
     first = "train" if backbone in params.experiments else "pretrain"
     return [f"{first}@{backbone}", f"train@{name}", f"evaluate@{name}"]

@@ -106,7 +106,7 @@ def _report_failure(stage: str, error: Exception, console: TextIO) -> None:
 def redirect_to(log: Path) -> Iterator[TextIO]:
     """Redirect standard output and error, also of C libraries, to a new log until the process ends.
 
-    Yields the terminal, which Progress then prints to.
+    Yields the former standard error, to which Progress prints; it closes with the block.
     """
     sys.stdout.flush()
     sys.stderr.flush()

@@ -358,7 +358,7 @@ class Network(Method):
     def summarize(outputs: Any, labels: Any) -> Any:
         """What `compute_metrics` needs of a batch; `outputs` are the model's, without the loss.
 
-        By default the class (...) with the highest of logits (..., K); other outputs unchanged.
+        By default the argmax (...) of `outputs` with one axis more than labels, else `outputs`.
         """
         return outputs.argmax(-1) if outputs.ndim > labels.ndim else outputs
 

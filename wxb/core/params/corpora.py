@@ -126,7 +126,7 @@ class Split(Section):
         }
 
     @model_validator(mode="after")
-    def _consistent(self) -> Self:  # files, or shares below 1 in sum; no stray limit or taken name
+    def _consistent(self) -> Self:  # either `files`, or shares below 1 in sum; unique names
         if self.files:
             if (self.by, self.test, self.valid) != (None, None, None):
                 raise ValueError("`files` divide the records: leave `by`, `test` and `valid` out")

@@ -116,7 +116,7 @@ def _alphabet(tokenizer: Tokenizer, texts: Iterable[str]) -> list[str]:
 
 
 def _byte_level_bpe(vocabulary: int, texts: Sequence[str], special: list[str]) -> Tokenizer:
-    """Train a BPE of bytes; digits, Han characters and punctuation marks stay tokens alone."""
+    """Train a BPE of bytes for `<s> text`; each digit, Han character and punctuation is alone."""
     tokenizer = Tokenizer(models.BPE())
     digits = pre_tokenizers.Digits(individual_digits=True)
     # As in BERT. Otherwise a token can span the end of a name and the next word.

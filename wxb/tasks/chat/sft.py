@@ -70,9 +70,9 @@ class SftMethod(Network):
         object.__setattr__(self, "template", template)
 
     def encode(self, chunks: Chunks, path: Path, *, caption: str) -> None:
-        """Write the tokens of each conversation with its answer, and a mask of the assistant's.
+        """Write the token ids of conversations with their answers, and masks of assistant tokens.
 
-        Drops the oldest turns of a long one, which has no tokens if its last turn is too long.
+        Drops the oldest turns of long ones. If the last turn is too long, the row is empty.
         """
         write_chunks(path, map(self._ids_and_generated, chunks))
 

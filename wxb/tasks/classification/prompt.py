@@ -126,9 +126,9 @@ class PromptMethod(Network):
         return model
 
     def model_settings(self, targets: Path | None = None) -> dict[str, Any]:
-        """Token ids: `begin`, which starts all answers, and `answers`, the next one of each.
+        """Token ids: `begin`, the common start of all answers, and `answers`, each one's next.
 
-        Raises WxbError if two answers go on with the same token.
+        Does not read `targets`. Raises WxbError if two answers have the same next token.
         """
         template, question = _add_template(self.tokenizer), message("user", "0")
         start = len(template.tokens([question], answer_next=True).ids)

@@ -147,7 +147,7 @@ class GenerativeRecognizer(GeneratorPredictor, Recognizer):
         super().calibrate([r for r in records if r not in examples], caption=caption)
 
     def merge_windows(self, inputs: WindowedTexts, outputs: Outputs) -> list[list[ScoredSpan]]:
-        """For each text, the spans whose middle is in the part that their window predicts."""
+        """For each text, its spans with their middle in the part that their window predicts."""
         texts, encoded, windows = inputs
         kept: list[list[ScoredSpan]] = []
         for row, parts in outputs.items():

@@ -80,7 +80,7 @@ class TaggingRecognizer(Recognizer):
         )
 
     def predict_windows(self, inputs: WindowedTexts, indices: Sequence[int]) -> list[Any]:
-        """Log-probabilities of tags (T, K), p_start (T,) and p_end (T,) of each window's tokens."""
+        """For a window's tokens: log P(tag) (T, K), P(a span starts) (T,), P(a span ends) (T,)."""
         import torch
 
         windows, tokenizer = inputs.windows, self.tokenizer

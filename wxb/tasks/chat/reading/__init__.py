@@ -31,7 +31,7 @@ class Reading(reading.Reading):
             yield raw._replace(content=content)
 
     def input_of(self, raw: Mapping[str, Any], corpus: Corpus) -> str:
-        """The serialized conversation without a final answer, or else the text for pretraining."""
+        """The serialized messages or instruction without a final answer, else the field `text`."""
         fields = corpus.fields
         messages = raw.get(fields.messages)
         if messages is None and raw.get(fields.instruction) is None and fields.text:

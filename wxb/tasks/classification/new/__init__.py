@@ -70,7 +70,7 @@ def recognize(files: Files, field_names: FieldNames, flags: Flags) -> Block | No
 
 
 def _class_per_file(files: Files, field_names: FieldNames, flags: Flags) -> Block:
-    """The block for a class per file: its lower-case name up to a dot; FlagError without texts."""
+    """The block for a class per file: its lower-case name up to a dot. FlagError: no text field."""
     update = {"forms": [["input"]], "fields": {"input": field_names.fields["input"]}}
     content = field_names.model_copy(update=update).recognize(files, flags)
     if content is None:

@@ -55,7 +55,7 @@ class Translator(TranslationPredictor):
         return model
 
     def predictions(self, texts: Sequence[str], /, *, caption: str) -> list[Translation]:
-        """A translation per text, blank for blank ones; `maps` of medium length with attention.
+        """Translate texts, blank ones to blank. `maps` texts of medium length also get attention.
 
         Texts longer than `max_length` tokens are truncated, with a warning on standard error.
         """
