@@ -184,3 +184,8 @@ def test_a_study_has_its_own_experiments_and_seeds_only(cwd):
     assert Path("reports/studies/ner.json").read_bytes() == study
     with pytest.raises(WxbError, match=r"not with the seeds \[3, 2, 4\]; run `dvc repro evaluate@"):
         compare.main(params_of([3, 2, 4]), "ner")
+
+
+def test_an_absent_model_is_not_that_of_the_first_seed(tmp_path):
+    """Otherwise its scores would be those of the first seed."""
+    assert not evaluate._is_same_model(tmp_path / "seed-2", tmp_path)

@@ -161,6 +161,9 @@ def test_examples_precede_the_first_question(models):
     replier.prediction = Prediction()
     assert replier.with_examples(conversation) == conversation
     replier.prediction = Prediction(shots=1)
+    replier.settings["examples"] = []  # no validation conversation is a single question
+    with pytest.raises(WxbError, match="holds no examples"):
+        replier.with_examples(conversation)
     del replier.settings["examples"]
     with pytest.raises(WxbError, match="holds no examples"):
         replier.with_examples(conversation)
