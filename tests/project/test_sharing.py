@@ -130,7 +130,9 @@ def test_every_task_has_cards(project, monkeypatch, task):
 def test_a_merged_model_answers_like_the_adapter(tmp_path):
     adapter = chat_models.train_model(tmp_path / "adapter", chat_models.LORA)
     write_json(adapter / "wxb.json", read_json(adapter / "wxb.json") | {"examples": [SECRET]})
+    (adapter / "README.md").write_text("The card of an adapter.")
     sharing.merge(adapter, tmp_path / "merged")
+    assert not (tmp_path / "merged/README.md").exists()
     assert "examples" not in read_json(tmp_path / "merged/wxb.json")
     original, merged = trained.load(adapter), trained.load(tmp_path / "merged")
     assert not (tmp_path / "merged/adapter_config.json").exists()

@@ -15,6 +15,7 @@ from wxb.metrics import TEST
 from wxb.project import dag, trained
 from wxb.reporting.formatting import amount, origin, rounded, variant_text, without_folders
 
+CARD = "README.md"
 DIGITS = 4  # decimals of scores in the metadata
 
 
@@ -106,7 +107,7 @@ def share(params: Params, name: str, folder: Path) -> None:
                 if (base / paths.SETTINGS).exists():
                     _copy_settings(base, draft / base.name)
             _copy_settings(model, draft)
-            (draft / "README.md").write_text(text, encoding="utf-8")
+            (draft / CARD).write_text(text, encoding="utf-8")
     except OSError as error:
         raise WxbError(
             f"{folder}: cannot copy the model ({error_line(error)}); nothing was written"
@@ -130,7 +131,7 @@ def merge(experiment: str | Path, output: Path) -> None:
     with publish(output) as (draft,):
         draft.mkdir()
         for file in filter(Path.is_file, folder.iterdir()):
-            if file.suffix != ".safetensors" and file.name not in (ADAPTER, tuning.BASE):
+            if file.suffix != ".safetensors" and file.name not in (ADAPTER, tuning.BASE, CARD):
                 shutil.copyfile(file, draft / file.name)
         model.save_pretrained(draft)
         _copy_settings(folder, draft, four_bit=False)
