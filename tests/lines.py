@@ -16,7 +16,7 @@ BUDGET = {
     "wxb/training": 1552,
     "wxb/tasks": 9144,
     "wxb/reporting": 1457,
-    "wxb/project": 2930,
+    "wxb/project": 2931,
     "wxb/cli": 2456,
     "wxb/lessons": 599,
     "wxb/runtime": 546,
