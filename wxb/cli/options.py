@@ -25,8 +25,8 @@ class TextCommand(TyperCommand):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Mark such texts by a NUL for `split_options`; click would find the options -e and -h."""
-        marked = (f"\0{a}" if re.match("-[^-]", a) and " " in a else a for a in args)
-        return super().parse_args(ctx, [*marked])
+        texts = (f"\0{a}" if re.match("-[^-]", a) and " " in a else a for a in args)
+        return super().parse_args(ctx, [*texts])
 
 
 def require_value(value: str | None) -> str | None:
@@ -117,14 +117,14 @@ def split_options(arguments: Iterable[str]) -> tuple[list[str], dict[str, str]]:
     """
     inputs: list[str] = []
     options: dict[str, str] = {}
-    rest = iter(arguments)
+    rest = (argument.removeprefix("\0") for argument in arguments)
     for argument in rest:
         if not argument:
             usage_error("INPUT", EMPTY)
         if re.fullmatch(r"-[A-Za-z]", argument):
             usage_error(argument, "no such option")
         if not argument.startswith("--") or " " in argument.partition("=")[0]:
-            inputs.append(argument.removeprefix("\0"))
+            inputs.append(argument)
             continue
         option, equals, value = argument.partition("=")
         value = value if equals else next(rest, "")

@@ -65,12 +65,12 @@ def checkpoint(
 
 def _require_weights(name: str | Path, folder: Path) -> None:
     """Raise WxbError for missing safetensors, or for a full file and shards in one local folder."""
-    index, present = folder / f"{WEIGHTS}.index.json", {path.name for path in folder.iterdir()}
-    has_shards = index.name in present or any(folder.glob("model-*.safetensors"))
-    if WEIGHTS in present and index.name in present and Path(name).is_dir():
+    index, files = folder / f"{WEIGHTS}.index.json", {path.name for path in folder.iterdir()}
+    has_shards = index.name in files or any(folder.glob("model-*.safetensors"))
+    if WEIGHTS in files and index.name in files and Path(name).is_dir():
         raise WxbError(f"{name}: found {WEIGHTS} and {index.name}; remove the older weights")
-    names = read_json(index)["weight_map"].values() if index.name in present else [index.name]
-    if missing := [] if WEIGHTS in present else sorted({*names} - present):
+    names = read_json(index)["weight_map"].values() if index.name in files else [index.name]
+    if missing := [] if WEIGHTS in files else sorted({*names} - files):
         if has_shards:
             raise WxbError(f"{name}: found no {', '.join(missing[:3])}; copy all weights again")
         if folders := sorted(path.parent.as_posix() for path in folder.glob(f"*/{WEIGHTS}")):

@@ -236,14 +236,14 @@ def _steps() -> list[Step]:
         products = {out.fs_path for stage in own_stages for out in stage.outs}
         # A run writes them before it plans, see `engines.repair_and_run_check`.
         checks = (stage for stage in own_stages if stage.addressing == CHECK)
-        unwritten = [out.fs_path for stage in checks for out in stage.outs if not out.exists]
+        check_outputs = [out.fs_path for stage in checks for out in stage.outs if not out.exists]
         for stage in plan_repro(graph, own_stages):
             deps = [] if stage.frozen else stage.deps
             params = [dep for dep in deps if isinstance(dep, ParamsDependency)]
             entries = [entry for entry in [*deps, *stage.outs] if entry not in params]
             changes: dict[str, str] = {}
             for entry in filterfalse(is_in_use, entries):
-                if not any(localfs.overlaps(entry.fs_path, path) for path in unwritten):
+                if not any(localfs.overlaps(entry.fs_path, path) for path in check_outputs):
                     changes |= differences(entry)
             absent = _absent_sources(changes, products, stage)
             if stage.changed_stage() or stage.always_changed:
