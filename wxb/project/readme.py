@@ -71,12 +71,13 @@ Study = Mapping[str, Any]  # a table as JSON: reports/studies or reports/seeds
 
 
 def _results(index: Tree) -> Iterator[str]:
-    """Conclusions and `test` tables of PRETRAINED and the demo, without baselines; then notes."""
-    for study in [_study(PRETRAINED, index), _study("ner", index)]:
+    """Notes; conclusions and `test` tables of PRETRAINED and the demo, without baselines."""
+    studies = [_study(PRETRAINED, index), _study("ner", index)]
+    yield f"{reading_notes(studies[0])}\n"
+    for study in studies:
         yield f"**{study['title']}** {conclusion(study)}\n"
         systems = {name: study["systems"][name] for name in trained_names(study)}
         yield headline_table({**study, "systems": systems, "further": {}}).markdown()
-    yield f"{reading_notes(study)}\n"
 
 
 def _tables(block: str, index: Tree) -> Iterator[str]:
