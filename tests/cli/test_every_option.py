@@ -123,20 +123,30 @@ def project(tmp_path_factory):
     return folder
 
 
+@pytest.fixture(scope="module")
+def outcomes():
+    """The outcomes of the lines without options, by line."""
+    return {}
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("line", "added"),
     [(line, added) for line, *options in CALLS for added in options],
     ids=lambda words: " ".join(words),
 )
-def test_an_option_changes_the_outcome(project, tmp_path, monkeypatch, capsys, line, added):
+def test_an_option_changes_the_outcome(
+    project, outcomes, tmp_path, monkeypatch, capsys, line, added
+):
     load = trained.load
     monkeypatch.setattr(
         trained, "load", lambda name, **o: Rules() if name == "rules" else load(name, **o)
     )
     monkeypatch.setenv("COLUMNS", "200")
 
-    def outcome(name, arguments):
-        folder = tmp_path / name / "project"
+    def outcome(arguments):
+        folder = tmp_path.parent / "project"  # the same for all: its path may be printed
+        shutil.rmtree(folder, ignore_errors=True)
         shutil.copytree(project, folder)
         monkeypatch.chdir(folder)
         monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"Ann\n")))
@@ -147,4 +157,6 @@ def test_an_option_changes_the_outcome(project, tmp_path, monkeypatch, capsys, l
         written = {p.relative_to(folder): p.read_bytes() for p in paths}
         return exit_info.value.code, *capsys.readouterr(), written
 
-    assert outcome("without", line) != outcome("with", [*line, *added])
+    key = tuple(line)
+    outcomes[key] = without = outcomes.get(key) or outcome(line)
+    assert without != outcome([*line, *added])
