@@ -1,4 +1,4 @@
-"""A small pipeline under both engines: same bytes, and only stale stages run."""
+"""A small pipeline under Snakemake; slow, under both engines: same bytes, only stale stages."""
 
 import json
 import re
@@ -45,26 +45,21 @@ def in_parallel(*calls):
 
 
 @pytest.fixture(scope="module")
-def both(built_project, tmp_path_factory):
-    """The project run by Snakemake, and by DVC alone."""
-    by_dvc = SmallProject(tmp_path_factory.mktemp("dvc") / "project")
-    assert by_dvc.repro(PYTHONHASHSEED="1") == STAGES
-    return built_project.copy(tmp_path_factory.mktemp("snakemake") / "project"), by_dvc
+def by_snakemake(built_project, tmp_path_factory):
+    return built_project.copy(tmp_path_factory.mktemp("snakemake") / "project")
 
 
-@pytest.fixture
-def by_snakemake(both):
-    return both[0]
-
-
-@pytest.fixture
-def by_dvc(both):
-    return both[1]
+@pytest.fixture(scope="module")
+def by_dvc(tmp_path_factory):
+    project = SmallProject(tmp_path_factory.mktemp("dvc") / "project")
+    assert project.repro(PYTHONHASHSEED="1") == STAGES
+    return project
 
 
 class TestPipeline:
     """These tests run in this order, in one process: each changes the projects."""
 
+    @pytest.mark.slow
     def test_both_engines_write_the_same_bytes(self, by_snakemake, by_dvc):
         first, second = by_snakemake.hashes(), by_dvc.hashes()
         assert first == second

@@ -16,9 +16,8 @@ from tests.project.toy import flip, stages_run
 from tests.repository import git, write
 from wxb.core.errors import WxbError
 from wxb.project import dag, repair
-from wxb.project.dag import LOCKFILE
 from wxb.project.engines import PlanError, repair_and_run_check
-from wxb.runtime.engine import RWLOCK
+from wxb.runtime.engine import LOCKFILE, RWLOCK
 
 DAMAGED = ["", '{"write": {"/a": {"pi', '{"write": []}', "\0\0\0"]
 DAMAGED += [pytest.param(text, marks=pytest.mark.slow) for text in ("{", "[]")]

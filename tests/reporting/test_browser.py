@@ -26,7 +26,7 @@ RAN = "window.ran = true"
 HOSTILE = f'</script><script>{RAN}</script>"><img src=x onerror="{RAN}">'
 WORDS = [f"##token{number}" for number in range(40)]
 
-pytestmark = NEEDED
+pytestmark = [NEEDED, pytest.mark.slow]
 
 
 def translations(right):
@@ -111,7 +111,7 @@ def written(request, tmp_path_factory):
 
 @pytest.fixture(
     scope="module",
-    params=[(1280, "light"), pytest.param((1280, "dark"), marks=pytest.mark.slow), (360, "dark")],
+    params=[(1280, "light"), (1280, "dark"), (360, "dark")],
     ids=lambda look: f"{look[0]}-{look[1]}",
 )
 def look(request, browser: Browser, written):

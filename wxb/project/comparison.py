@@ -30,10 +30,10 @@ from wxb.core.errors import WxbError, choices
 from wxb.core.params import load, parse_yaml
 from wxb.metrics import DIGITS, LEVEL
 from wxb.project import dag, revisions
-from wxb.project.dag import LOCKFILE
 from wxb.project.inventory import headline_keys
 from wxb.project.revisions import Tree, WorkingTree, read_json
 from wxb.reporting.terminal import show, show_json, table
+from wxb.runtime.engine import LOCKFILE
 
 # One unit in the last digit of a score, and the error of binary numbers up to 1,000.
 ROUNDING = 10**-DIGITS + 1e-12

@@ -20,9 +20,7 @@ from wxb.core import files
 from wxb.core.errors import WxbError
 from wxb.core.params.section import flatten
 from wxb.project.root import require_no_braces_or_conflicts
-from wxb.runtime.engine import writer_pids
-
-LOCKFILE = Path("dvc.lock")
+from wxb.runtime.engine import LOCKFILE, writer_pids
 
 NOT_IN_CACHE = "not in cache"  # DVC's word for an output that its cache lacks
 # DVC's words for absent files. Absence makes nothing stale: a clone without data has valid metrics.

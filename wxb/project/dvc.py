@@ -13,8 +13,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from wxb.core.files import publish
-from wxb.project.dag import LOCKFILE
-from wxb.runtime.engine import RWLOCK
+from wxb.runtime.engine import LOCKFILE, RWLOCK  # light: it runs for each stage
 
 
 def patch_writes() -> None:

@@ -13,8 +13,7 @@ import psutil  # type: ignore[import-untyped]
 from wxb.core.errors import counted
 from wxb.core.files import publish
 from wxb.project import revisions
-from wxb.project.dag import LOCKFILE
-from wxb.runtime.engine import RWLOCK
+from wxb.runtime.engine import LOCKFILE, RWLOCK
 
 LOCK = RWLOCK.with_name("lock")
 

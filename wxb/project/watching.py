@@ -10,6 +10,7 @@ from wxb.core.errors import WxbError
 from wxb.core.params import Params
 from wxb.project import dag, engines
 from wxb.runtime import locks
+from wxb.runtime.engine import LOCKFILE
 
 PAUSE = 10.0  # least seconds between two plans, each of which takes a core for one
 
@@ -69,7 +70,7 @@ class Watch:
 
         The first call raises WxbError if DVC cannot read the project.
         """
-        version = dag.file_version(dag.LOCKFILE)
+        version = dag.file_version(LOCKFILE)
         is_rested = time.monotonic() - self.planned >= PAUSE
         if has_ended or (version != self.version and is_rested):
             self._update_plan(version)

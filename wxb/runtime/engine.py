@@ -17,7 +17,7 @@ import psutil  # type: ignore[import-untyped]
 
 from wxb.core.errors import WxbError
 
-RWLOCK = Path(".dvc/tmp/rwlock")
+LOCKFILE, RWLOCK = Path("dvc.lock"), Path(".dvc/tmp/rwlock")  # DVC rewrites both
 SECONDS_BETWEEN = 0.2  # two looks at the engine
 ENDED = "the engine of {} has ended, so nothing was published; run it again"
 GRACE = 10.0  # seconds until a stage that ignores SIGTERM is ended at once
