@@ -22,6 +22,8 @@ _FORMATS: dict[str, Callable[[str, str], bool]] = {
     "words": lambda reply, n: len(_BETWEEN_WORDS.split(reply)) == int(n) and bool(reply),
     "json": lambda reply, key: isinstance(value := parse_json(reply), dict) and [*value] == [key],
 }
+# In tuples, as 1 equals True in Python, but not in JSON.
+_NUMBERS = {"parse_int": lambda text: (int(text),), "parse_float": lambda text: (float(text),)}
 _ARGUMENTS = {"words": r"[1-9][0-9]*", "json": r"\S+"}
 
 
@@ -45,8 +47,9 @@ def has_format(format_: str, reply: str) -> bool:
 
 def is_correct(format_: str, answer: str, reply: str) -> bool:
     """Whether a reply equals the answer without case, width, final stop; JSON by key and value."""
-    if parse_format(format_)[0] == "json":
-        return has_format(format_, reply) and parse_json(reply) == parse_json(answer)
+    is_json = parse_format(format_)[0] == "json"
+    if is_json and (value := parse_json(answer, **_NUMBERS)) is not None:
+        return parse_json(reply, **_NUMBERS) == value
     return _normalize(reply) == _normalize(answer)
 
 
@@ -55,9 +58,9 @@ def _normalize(text: str) -> str:
     return plain.removesuffix(".").removesuffix("。").strip()
 
 
-def parse_json(text: str) -> Any:
-    """The value of a JSON text; None if it is invalid."""
+def parse_json(text: str, **hooks: Any) -> Any:
+    """The value of a JSON text, by hooks of `json.loads`; None if it is invalid."""
     try:
-        return json.loads(text)
+        return json.loads(text, **hooks)
     except (ValueError, RecursionError):
         return None
