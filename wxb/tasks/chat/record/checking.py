@@ -35,7 +35,8 @@ def parse_format(text: str) -> tuple[str, str]:
     name, _, argument = text.partition(" ")
     if name not in _FORMATS or not re.fullmatch(_ARGUMENTS.get(name, ""), argument):
         known = ", ".join(f"{name} ..." if name in _ARGUMENTS else name for name in _FORMATS)
-        raise RecordError("unknown format", f"found {text!r}, expected {known}")
+        detail = f"found {text!r}, expected {known}; if the field is no such format, rename it"
+        raise RecordError("unknown format", detail)
     return name, argument
 
 
