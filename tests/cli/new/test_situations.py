@@ -122,6 +122,7 @@ CASES = [
         {"text": x, "label": "A", "answer": ("accept", "ignore", "reject")[n % 3]}
         for n, x in enumerate(NAMES))}, f"{LAST} -> reject", {}, {}, {"gold": "answer"}),
     refused("a second header", {"own.tsv": classes("\t")}, "leave --columns", columns="text,label"),
+    refused("no header", {"own.tsv": classes("\t")}, "columns is for", columns="prompt,reply"),
     refused("one cell more", {"own.csv": "a,b\n" + "x,y,\n" * COUNT}, "to the header"),
     Case("a value with other white space", {"own.json": json.dumps([
         {"text": f"{x}  Lee left.", "spans": [

@@ -31,6 +31,7 @@ MISSING = ("nan", "none", "null", "n/a", "#n/a", "na", "<na>", "-")  # how progr
 OWN_FLAGS = dict.fromkeys(("tag", "offsets", "repair"), "ner") | {  # the only tasks that use a flag
     **dict.fromkeys(("start", "end"), "ner speech"),
     **{"speaker": "speech", "class-per-file": "classification"},
+    "columns": "classification speech translation",
 }
 
 
@@ -43,7 +44,7 @@ def new_corpus(
     set `split`. Raises FlagError for missing or unfit flags, and WxbError if no record is kept.
     """
     flags = dict(flags or {})
-    columns, annotator = flags.pop("columns", ""), flags.pop("annotator", None)
+    columns, annotator = flags.get("columns"), flags.pop("annotator", None)
     options = {"repair": "by-value"} if "repair" in flags else {}
     options |= {"annotator": annotator} if annotator else {}
     files = find_files(path, columns.split(",") if columns else (), annotator)
