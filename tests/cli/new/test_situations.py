@@ -123,6 +123,7 @@ CASES = [
         for n, x in enumerate(NAMES))}, f"{LAST} -> reject", {}, {}, {"gold": "answer"}),
     refused("a second header", {"own.tsv": classes("\t")}, "leave --columns", columns="text,label"),
     refused("no header", {"own.tsv": classes("\t")}, "columns is for", columns="prompt,reply"),
+    refused("a line less", {"own/a.en": "Yes.\nNo.", "own/a.zh": "是。"}, "^own/a.en: found"),
     refused("one cell more", {"own.csv": "a,b\n" + "x,y,\n" * COUNT}, "to the header"),
     Case("a value with other white space", {"own.json": json.dumps([
         {"text": f"{x}  Lee left.", "spans": [

@@ -186,7 +186,11 @@ def read_records(path: Path, corpus: Corpus) -> Contents:
         # As `download` copies it: no other files beside it.
         folder, out = Path(raw, "folder" if path.is_dir() else ""), Path(temporary)
         (folder if path.is_dir() else folder / path.name).symlink_to(path.resolve())
-        return read_prepared(folder, corpus, task, out=out, home=out, caption=caption)
+        try:
+            return read_prepared(folder, corpus, task, out=out, home=out, caption=caption)
+        except WxbError as error:
+            own = path if path.is_dir() else path.parent
+            raise WxbError(str(error).replace(str(folder), str(own))) from None
 
 
 def summary_table(trial: Contents, corpus: Corpus, seed: int) -> RenderableType:
