@@ -87,6 +87,14 @@ def test_a_conversation_needs_no_answer():
     assert read(reader_of("chat", block), "own.jsonl") == texts
 
 
+def test_messages_need_no_corpus_and_bad_ones_have_their_reason():
+    turns = [{"role": role, "content": "Hi"} for role in ("user", "user")]
+    write_files({"own.jsonl": as_lines({"messages": turns[:end]} for end in (1, 2))})
+    items = [*reader_of("chat").read(Path("own.jsonl"))]
+    assert [item.input for item in items] == ["Hi", None]
+    assert "roles out of order" in items[1].error
+
+
 def test_records_have_their_id_or_line_and_a_bad_one_its_reason():
     block = {"task": "classification", "path": "x", "fields": {"input": "review"}, "split": SPLIT}
     rows = [{"id": "a", "review": "Good."}, {"id": 7, "body": "Bad."}, {"review": "So."}, None]

@@ -60,7 +60,8 @@ class TextReader:
     def read(self, file: Path) -> Iterator[Item]:
         """Yield the texts of a file: of records, of columns that its task reads, or of lines."""
         layout.refuse_unsupported(file)
-        corpus = self.corpus if layout.has_records(file) else self._corpus_settings(file)
+        corpus = self.corpus if layout.has_records(file) else None
+        corpus = corpus or self._corpus_settings(file)
         columns = getattr(corpus, "columns", None)
         if layout.has_records(file) or columns:
             yield from self._items(file, formats.raw_records(file, columns=columns), corpus)
@@ -85,7 +86,7 @@ class TextReader:
         return trained.corpus_of(self.experiment)
 
     def _corpus_settings(self, file: Path) -> Corpus | None:
-        """The settings to read a file that is no JSON or table; None if its lines are texts.
+        """The settings to read a file that is no JSON or table, or without corpus; None if unknown.
 
         They are the corpus's if it has a text per file, or if the file has its columns. Otherwise
         they are recognized; if the format is ambiguous, lines are texts.
@@ -126,8 +127,8 @@ class TextReader:
         if corpus and fields and not self.field:
             try:
                 return tasks.get(self.task).reading.input_of(fields, corpus)
-            except RecordError:
-                if fields.get(corpus.fields.input):  # else it may be in one of FIELDS
+            except RecordError as error:
+                if error.reason != "missing field":  # else it may be in one of FIELDS
                     raise
         own = [corpus.fields.input] if corpus else []
         names = [self.field] if self.field else dict.fromkeys([*own, *FIELDS])
