@@ -4,6 +4,7 @@ import json
 import re
 import shutil
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from huggingface_hub import ModelCard
@@ -15,6 +16,7 @@ from wxb.core import params
 from wxb.core.errors import WxbError
 from wxb.core.files import read_json, write_json
 from wxb.project import dag, sharing, trained
+from wxb.tasks.chat.params import Prediction
 
 
 @pytest.fixture
@@ -96,10 +98,12 @@ def test_a_shared_adapter_has_its_base_and_refuses_another(project, tmp_path, mo
     chat_models.backbone(base)
     adapter = chat_models.train_model(project / "models/chat-lora", chat_models.LORA)
     write_json(adapter / "wxb.json", read_json(adapter / "wxb.json") | {"examples": [SECRET]})
-    expected = trained.load(adapter).predict(text)
+    expected = trained.load(adapter, max_new_tokens=9).predict(text)
     write_json(base / "wxb.json", {"examples": [SECRET]})  # as of an experiment that goes on
     monkeypatch.setattr(sharing, "card", lambda *_: "card")
-    sharing.share(params.load(), "chat-lora", tmp_path / "shared")
+    content = params.load()
+    content.experiments["chat-lora"] = SimpleNamespace(prediction=Prediction(max_new_tokens=9))
+    sharing.share(content, "chat-lora", tmp_path / "shared")
     assert "examples" not in read_json(tmp_path / "shared/wxb.json")
     assert read_json(tmp_path / "shared/base/wxb.json") == {}
     empty = tmp_path / "empty"

@@ -106,7 +106,8 @@ def share(params: Params, name: str, folder: Path) -> None:
                 shutil.copytree(base, draft / base.name, ignore=others)
                 if (base / paths.SETTINGS).exists():
                     _copy_settings(base, draft / base.name)
-            _copy_settings(model, draft)
+            prediction = params.experiments[name].prediction.model_dump()
+            _copy_settings(model, draft, prediction=prediction)
             (draft / CARD).write_text(text, encoding="utf-8")
     except OSError as error:
         raise WxbError(
@@ -126,7 +127,8 @@ def merge(experiment: str | Path, output: Path) -> None:
     if not (folder / ADAPTER).exists():
         raise WxbError(f"{folder}: expected an adapter, with {ADAPTER}; found none")
     _require_new(output)
-    model = trained.load(folder).model
+    predictor = trained.load(experiment)
+    model, prediction = predictor.model, predictor.prediction.model_dump(exclude={"shots"})
     model.backbone = tuning.merge_adapter(model.backbone, folder)
     with publish(output) as (draft,):
         draft.mkdir()
@@ -134,7 +136,7 @@ def merge(experiment: str | Path, output: Path) -> None:
             if file.suffix != ".safetensors" and file.name not in (ADAPTER, tuning.BASE, CARD):
                 shutil.copyfile(file, draft / file.name)
         model.save_pretrained(draft)
-        _copy_settings(folder, draft, four_bit=False)
+        _copy_settings(folder, draft, four_bit=False, prediction=prediction)
 
 
 def _copy_settings(model: Path, draft: Path, **changes: object) -> None:

@@ -30,7 +30,7 @@ def load(experiment: str | Path, **prediction: Any) -> Predictor:
     `experiment` is a name in params.yaml of the project that contains the working folder, or the
     path of a folder that a train stage wrote. `prediction` overrides settings of the block
     `prediction`, such as `batch_size`, with values or text. Other settings come from params.yaml
-    for a name, and are the defaults for a folder; those that only reports use are off. Raises
+    for a name, and from a shared or merged folder; those that only reports use are off. Raises
     WxbError if the experiment is unknown, not trained or damaged, and for invalid settings.
     """
     folder = find(experiment)
@@ -38,7 +38,8 @@ def load(experiment: str | Path, **prediction: Any) -> Predictor:
         settings = read_json(folder / paths.SETTINGS)
         block = experiment_class(settings["task"], settings["method"])
         form: Any = block.model_fields["prediction"].annotation
-        values = {**_from_params(experiment, form), **form.only_page, **prediction}
+        own = _from_params(experiment, form) or settings.get("prediction", {})
+        values = {**own, **form.only_page, **prediction}
         return predictor_class(experiment).load(folder, _validate(form, values))
 
 
