@@ -112,6 +112,12 @@ def test_a_message_that_is_too_long_is_an_error_or_an_empty_reply(full):
     assert [item.error[:18] for item, _ in results] == ["", "roles out of order"]
 
 
+def test_a_maximum_length_without_room_for_a_prompt_is_refused(full, monkeypatch):
+    monkeypatch.setattr(full, "prediction", Prediction(max_new_tokens=full.context_length))
+    with pytest.raises(WxbError, match=f"expected below {full.context_length}"):
+        full.predict(["Spell cat."])
+
+
 def test_a_conversation_without_a_question_is_refused(full):
     conversation = [message("user", "a"), message("assistant", "b")]
     with pytest.raises(WxbError, match="no question"):

@@ -80,10 +80,12 @@ class Replier(GeneratorPredictor, Responder):
         """The newest turns of a conversation that leave room for a reply, with the prompt.
 
         The examples of the prompt are dropped first, and do not count as dropped. `tokens` is None
-        if the last turn alone is too long.
+        if the last turn alone is too long. Raises WxbError if a reply leaves no room for a prompt.
         """
-        messages = self.with_examples(conversation)
-        room = self.context_length - self.prediction.max_new_tokens
+        messages, longest = self.with_examples(conversation), self.prediction.max_new_tokens
+        room = self.context_length - longest
+        if room < 1:
+            raise WxbError(f"max_new_tokens: found {longest}, expected below {self.context_length}")
         kept = self.template.truncate(messages, room, answer_next=True)
         examples = len(messages) - len(conversation)
         return kept._replace(dropped=max(0, kept.dropped - examples))
