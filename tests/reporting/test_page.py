@@ -140,6 +140,8 @@ def test_the_best_of_each_row_are_marked_and_counted():
     text, table = parts.by_category("F1", systems, "by_type", "f1")
     assert [[c.note for c in row[2:]] for row in table.rows] == [[parts.BEST, ""], ["", ""]]
     assert text.endswith(": x 1.")
+    systems["x"]["by_type"]["a"]["f1"] = systems["y"]["by_type"]["a"]["f1"] = 0.0
+    assert parts.by_category("F1", systems, "by_type", "f1")[0].endswith(": none.")
 
 
 def test_records_are_counted_by_split_and_errors_by_language(tree):

@@ -122,7 +122,7 @@ def by_category(
         rows.append([category, f"{counts[category]:,}", *cells])
     if not rows:
         return []
-    names = ", ".join(f"{name} {number}" for name, number in wins.most_common())
+    names = ", ".join(f"{name} {number}" for name, number in wins.most_common()) or "none"
     return [
         f"Bold: best of its row. Rows in which each is best, alone or with others: {names}.",
         Table(caption, ["", "count", *systems], rows),
