@@ -98,12 +98,13 @@ def published(**splits):
     ("splits", "name"),
     [
         ({"train": "a", "test": "b"}, "valid"),
+        ({"train": "a", "valid": "b", "test": "b"}, "valid"),
         ({"train": "a", "valid": "b", "test": "ab"}, "train"),
         ({"train": "A", "valid": "b", "test": "a"}, "train"),
     ],
 )
 def test_a_published_split_without_labelled_records_is_an_error(splits, name):
-    cause = "its files" if name == "valid" else r"rejected \d rec.* as test"
+    cause = r"rejected \d rec.* as test" if "valid" in splits else "its files"
     with pytest.raises(WxbError, match=rf"the {name} split has no labelled record: {cause}"):
         divide_published(published(**splits))
 
