@@ -61,6 +61,13 @@ def test_an_invalid_conversation_is_refused_with_a_reason(value, reason):
     assert error.value.reason == reason
 
 
+def test_a_list_with_a_text_is_that_text():
+    text, image = {"type": "text", "text": "x"}, {"type": "image_url", "image_url": {}}
+    assert validate([{"role": "user", "content": [text]}]) == [USER]
+    with pytest.raises(RecordError, match="no message"):
+        validate([{"role": "user", "content": [text, image]}])
+
+
 def test_a_conversation_without_a_last_question_is_refused():
     with pytest.raises(RecordError, match="no question"):
         deserialize(json.dumps([USER, ANSWER]))

@@ -26,6 +26,9 @@ def validate(value: Any) -> list[Message]:
     for number, item in enumerate(value, start=1):
         fields = item if isinstance(item, Mapping) else {}
         role, content = fields.get("role"), fields.get("content")
+        match content:
+            case [{"type": "text", "text": text}]:  # as OpenAI writes it, too
+                content = text
         if not (isinstance(role, str) and isinstance(content, str)):
             detail = f"message {number} is {item!r:.80}, expected texts as `role` and `content`"
             raise RecordError("no message", detail)
