@@ -52,6 +52,18 @@ def test_changed_files_are_listed(project, path, old, new, make_changes, use_cha
     assert (make.is_due, use.is_due) == (bool(make_changes), bool(use_changes))
 
 
+def test_a_folder_that_lacks_an_output_is_absent_not_modified(project):
+    edit("dvc.yaml", "outs: [used]", "outs: [parts/used]")
+    edit("dvc.yaml", "deps: [used]", "deps: [parts]")
+    Path("parts").mkdir()
+    Path("used").rename("parts/used")
+    with Repo() as repo:
+        repo.commit(force=True)
+    Path("parts/used").unlink()  # `dvc checkout --allow-missing` leaves an empty folder
+    assert steps()[2].changes == {"parts": "deleted"}
+    assert not dag.staleness().is_stale("score")
+
+
 def test_a_changed_parameter_is_listed_with_its_block(project):
     edit("params.yaml", "key: 1", "key: 2")
     for step in steps()[:2]:

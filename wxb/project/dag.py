@@ -206,7 +206,8 @@ def _steps() -> list[Step]:
     """All stages in the order of `dvc repro`. Raises WxbError for outputs with bad links.
 
     A new command is a change of "dvc.yaml". Inputs of frozen stages, files in use, and files that
-    `check` has yet to write do not count as changed.
+    `check` has yet to write do not count as changed. An input folder that lacks another stage's
+    output, as after `dvc checkout --allow-missing`, counts as deleted.
     """
     from dvc.dependency import ParamsDependency
     from dvc.fs import localfs
@@ -224,6 +225,8 @@ def _steps() -> list[Step]:
         key = (type(entry), entry.fs_path, entry.hash_info.value)
         if key not in known:
             known[key] = _differences(entry)
+            if entry.fs_path in incomplete and "modified" in known[key].values():
+                known[key] = {str(entry): "deleted"}
         return known[key]
 
     result = []
@@ -232,6 +235,8 @@ def _steps() -> list[Step]:
         own_stages = [stage for stage in graph if stage.relpath == "dvc.yaml"]
         require_valid_links(own_stages)
         products = {out.fs_path for stage in own_stages for out in stage.outs}
+        absent_outputs = (Path(path) for path in products if not localfs.lexists(path))
+        incomplete = {str(folder) for path in absent_outputs for folder in path.parents}
         # A run writes them before it plans, see `engines.repair_and_run_check`.
         checks = (stage for stage in own_stages if stage.addressing == CHECK)
         check_outputs = [out.fs_path for stage in checks for out in stage.outs if not out.exists]
