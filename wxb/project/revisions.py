@@ -79,6 +79,7 @@ def commit(revision: str) -> GitTree:
         return tree
     raise WxbError(
         f"no commit {revision!r} in a repository of {Path.cwd()}; `git log --oneline` lists commits"
+        ", `git commit` makes the first"
     )
 
 
