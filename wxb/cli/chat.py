@@ -111,7 +111,7 @@ class Conversation:
                 self._answer(text)
 
     def _answer(self, text: str) -> None:
-        """Stream the answer to a message, and append both unless it is empty or fails.
+        """Stream the answer to a message, and append both unless it is empty; print a WxbError.
 
         Ctrl-C ends the answer early in a terminal, and raises KeyboardInterrupt in a pipe.
         """

@@ -186,7 +186,7 @@ def read_texts(sources: Sources, reader: TextReader) -> Iterator[Item]:
 
 
 def _text_files(path: Path) -> list[Path]:
-    """A file, or those of a folder except hidden, metadata and descriptions; WxbError if none."""
+    """A path that is no folder, or its files but hidden and descriptions; WxbError if none."""
     if not path.is_dir():
         return [path]
     files = [file for file in visible_files(path) if file.name not in layout.METADATA_FILES]

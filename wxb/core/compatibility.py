@@ -57,7 +57,7 @@ def require(params: Params, name: str, folder: Path, tokenizer: Any = None, only
 
 
 def require_checkpoints(params: Params) -> None:
-    """Raise WxbError if local checkpoints fail `require`, or those of the hub lack `revision`."""
+    """WxbError at the first local checkpoint that fails `require`, or hub id without revision."""
     for name, backbone in params.backbones.items():
         source = backbone.checkpoint
         is_pinned = source in PACKAGES or backbone.revision is not None

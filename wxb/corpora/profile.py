@@ -79,7 +79,7 @@ def _rounded_share(mask: NDArray[np.bool_]) -> float | None:
 
 
 def _describe(records: Sequence[Record], task: Reading) -> dict[str, Any]:
-    """Counts of a split: records, near duplicates, groups, languages, gold; lengths of texts."""
+    """Counts of labelled and other records, near duplicates, groups, languages, gold; lengths."""
     labelled = [record for record in records if record.gold is not None]
     first_group: dict[bytes, str] = {}  # by wording
     near_duplicates, sharing = 0, set()

@@ -32,7 +32,7 @@ class Images(NamedTuple):
 
 
 def digits() -> Images:
-    """The 1,797 handwritten digits of scikit-learn (N, 1, 8, 8), in 17 shades.
+    """All 1,797 digits of scikit-learn with their classes, unsplit (N, 1, 8, 8), in 17 shades.
 
     Source: Alpaydin and Kaynak (1998), "Optical recognition of handwritten digits", UCI.
     """

@@ -253,7 +253,7 @@ def rewrite(
 
 @contextmanager
 def _opened(target: Path | None) -> Iterator[IO[bytes]]:
-    """Yield standard output, or a draft that replaces a file at the end; WxbError if unwritable."""
+    """Yield standard output, or a draft that replaces a file; an OSError becomes WxbError."""
     try:
         if target is None:
             yield sys.stdout.buffer

@@ -107,7 +107,7 @@ def _origins(studies: Iterable[Study], index: Tree) -> Iterator[str]:
 
 
 def _curve(curve: str, index: Tree) -> Iterator[str]:
-    """A table of F1 by number of texts in the studies of a curve; their conclusions and origins."""
+    """F1 of each experiment (column) by number of texts (row); conclusions, origins of a curve."""
     studies, scores = _curve_scores(curve, index)
     yield f"| labelled texts | {' | '.join(scores)} |\n| ---: |{' ---: |' * len(scores)}"
     for size in studies:

@@ -67,7 +67,7 @@ def run(verb: str, main: Main, doc: str | None) -> None:
 
 
 def _run_main(verb: str, name: str, main: Main) -> Mapping[str, object]:
-    """Run `main` with checks before it publishes, on GPUs if ON_GPU; write and return its cost."""
+    """Run `main` with checks, on GPUs if ON_GPU; write and return its cost and what it returns."""
     start, stage = time.monotonic(), f"{verb}@{name}"
     folders = (paths.RAW, paths.CLEAN, paths.MODELS)
     require_valid_links([paths.page(name), *(folder / name for folder in folders)])

@@ -196,7 +196,7 @@ def _mismatch(gold: Span, predicted: Span) -> Outcome:
 
 
 def _priority(pair: tuple[Span, Span]) -> tuple[int, int, int]:
-    # The leftmost is the one whose overlap starts first; swapping gold and predicted is no change.
+    # First by the kind of error, then the longest overlap, then the overlap that starts first.
     gold, predicted = pair
     rank = [*Outcome].index(_mismatch(gold, predicted))
     return rank, -_overlap(gold, predicted), max(gold.start, predicted.start)

@@ -100,7 +100,7 @@ class Scorer(scorer.Scorer):
         )
 
     def task_fields(self, record: Record, prediction: Any, vocabulary: Words) -> dict[str, Any]:
-        """`predicted` (the best hypothesis), whether it has `unseen` words, and `attention`."""
+        """`predicted` (the best text), `unseen` (of the record), and `attention` (or None)."""
         return {
             "predicted": prediction.text,
             "unseen": unseen(record, vocabulary),

@@ -61,7 +61,7 @@ class Reading(reading.Reading):
         return " ".join(record.input.casefold().split())
 
     def preview(self, record: Record) -> str:
-        """The roles and texts of the messages and the answer; without an answer, the input."""
+        """Each `role: text` of messages and answer, joined by "; "; the input without answer."""
         if not record.gold:
             return record.input
         return "; ".join(f"{turn['role']}: {turn['content']}" for turn in with_answer(record))

@@ -25,7 +25,7 @@ def tokenizer_of(text: str) -> str:
 
 
 def bleu_statistics(predicted: Sequence[str], gold: Sequence[Sequence[str]]) -> NDArray[np.float64]:
-    """BLEU's statistics (N, 10), with the tokenizer that suits each first reference."""
+    """sacrebleu's statistics (N, 10), with the tokenizer that suits each first reference."""
     kinds = [tokenizer_of(refs[0]) for refs in gold]
     table = np.zeros((len(predicted), 10))
     for tokenizer in (SPACED, CHINESE, CHARACTERS):
