@@ -166,6 +166,12 @@ def test_csv_keeps_all_but_the_columns(rows, delimiter, quoting, end):
     assert again == [table[0], *([id_, f"new {a}", f"new {b}"] for id_, a, b in rows)]
 
 
+@pytest.mark.parametrize("header", ["text;Name, first", '"text";"a, b, c"', "text\ta (b, c)"])
+def test_the_delimiter_of_csv_is_the_one_around_the_columns(header):
+    delimiter = header.replace('"', "")[4]
+    assert changed(f"{header}\nAnn{delimiter}x\n".encode(), "csv")[0] == ["Ann"]
+
+
 @pytest.mark.parametrize(
     ("content", "fault"),
     [

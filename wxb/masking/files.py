@@ -201,7 +201,9 @@ def _csv_blocks(source: Source, blocks: Iterable[Block]) -> Iterator[Block]:
     for block in blocks:
         rest = Block(rest.content + block.content, rest.line)
         if not header:
-            delimiter = max(DELIMITERS, key=rest.content.partition("\n")[0].count)
+            first = rest.content.partition("\n")[0].rstrip("\r")
+            named = [[c.strip('"') in source.names for c in first.split(d)] for d in DELIMITERS]
+            delimiter = DELIMITERS[named.index(max(named, key=lambda row: (sum(row), len(row))))]
             source.delimiter = delimiter
             separator = rf"({re.escape(delimiter)}|\r?\n|\Z)"
             cell = re.compile(rf'("[^"]*(?:""[^"]*)*"|(?!")[^{delimiter}\r\n]*){separator}')
