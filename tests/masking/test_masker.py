@@ -5,6 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from io import BytesIO
 
+import pandas as pd
 import pytest
 
 from tests.masking.rules import Rules, mapping_of, unmasked
@@ -113,8 +114,9 @@ def test_python_masks_columns_of_a_data_frame():
     mask = partial(SpanFinder.mask, Rules())  # the method of trained models
     assert mask(["Ann", None, "", "5"]) == ["<NAME>", None, "", "<AGE>"]
     assert mask(["Ann"], operators="mask", threshold=0.95) == ["Ann"]
-    with pytest.raises(TypeError, match="expected a list"):
-        mask("Ann")
+    for inputs in ("Ann", pd.DataFrame({"text": ["Ann"]})):
+        with pytest.raises(TypeError, match="expected a list"):
+            mask(inputs)
 
 
 def test_a_masker_can_be_pickled():

@@ -71,9 +71,12 @@ class Masker:
             self.mapping.add_types(types)
 
     def mask(self, texts: Iterable[Any]) -> list[Any]:
-        """Mask texts in order; keeps other values; TypeError for a str. Does not save `mapping`."""
-        if isinstance(texts, str):
-            raise TypeError("mask: found one text; expected a list of them: mask([text])[0]")
+        """Mask texts in order; keeps other values. TypeError for one text or a DataFrame.
+
+        Does not save `mapping`.
+        """
+        if isinstance(texts, str) or hasattr(texts, "columns"):
+            raise TypeError(f"mask: found one {type(texts).__name__}; expected a list or column")
         values = [*texts]
         rows = self.edits(value for value in values if isinstance(value, str))
         return [
