@@ -4,6 +4,7 @@ import pickle
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from io import BytesIO
+from unittest.mock import Mock
 
 import pandas as pd
 import pytest
@@ -117,6 +118,13 @@ def test_python_masks_columns_of_a_data_frame():
     for inputs in ("Ann", pd.DataFrame({"text": ["Ann"]})):
         with pytest.raises(TypeError, match="expected a list"):
             mask(inputs)
+
+
+def test_lone_surrogates_are_question_marks_to_the_model_and_are_kept():
+    recognizer = Rules()
+    recognizer.candidates = Mock(side_effect=recognizer.candidates)
+    assert Masker(recognizer).mask(["\ud83d Ann"]) == ["\ud83d <NAME>"]
+    assert recognizer.candidates.call_args.args == (["? Ann"],)
 
 
 def test_a_masker_can_be_pickled():
