@@ -81,9 +81,10 @@ def test_a_conversation_needs_no_answer():
         {"messages": [{"role": "user", "content": "Where is Ann?"}]},
         {"instruction": "Spell it.", "input": "cat"},
         {"text": "Who?"},
+        {"input": "Why?"},  # as `wxb export` writes records
     ]
     write_files({"own.jsonl": as_lines(rows)})
-    texts = ["Where is Ann?", "Spell it.\ncat", "Who?"]
+    texts = ["Where is Ann?", "Spell it.\ncat", "Who?", "Why?"]
     assert read(reader_of("chat", block), "own.jsonl") == texts
 
 

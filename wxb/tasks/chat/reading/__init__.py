@@ -31,11 +31,12 @@ class Reading(reading.Reading):
             yield raw._replace(content=content)
 
     def input_of(self, raw: Mapping[str, Any], corpus: Corpus) -> str:
-        """The serialized messages or instruction without a final answer, else the field `text`."""
+        """The serialized messages or instruction without a final answer, else `text` or `input`."""
         fields = corpus.fields
         messages = raw.get(fields.messages)
-        if messages is None and raw.get(fields.instruction) is None and fields.text:
-            return required_text(raw, fields.text)
+        texts = [name for name in (fields.text, fields.input) if name and raw.get(name) is not None]
+        if messages is None and raw.get(fields.instruction) is None and texts:
+            return required_text(raw, texts[0])
         if messages is None:
             messages = _question_messages(raw, corpus)
         messages = validate(_with_system(messages, raw, corpus))
