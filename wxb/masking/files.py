@@ -17,7 +17,7 @@ from typing import IO, Any, Literal, NamedTuple
 from tqdm import tqdm
 
 from wxb import WxbError
-from wxb.core.errors import did_you_mean
+from wxb.core.errors import choices, did_you_mean
 from wxb.core.files import publish
 from wxb.masking.placeholders import BRACKETS, Edit, apply_edits
 
@@ -194,6 +194,16 @@ def _json_texts(source: Source, block: Block) -> Iterator[tuple[int, int, str]]:
                 raise source.error(block, value.start(), f"no text in the field {name!r}{advice}")
 
 
+def _delimiter(header: str, names: Sequence[str]) -> str:
+    """The delimiter of most columns with these names in a CSV header, else the most frequent."""
+
+    def score(delimiter: str) -> tuple[int, int]:
+        columns = header.split(delimiter)
+        return sum(column.strip('"') in names for column in columns), len(columns)
+
+    return max(DELIMITERS, key=score)
+
+
 def _csv_blocks(source: Source, blocks: Iterable[Block]) -> Iterator[Block]:
     """Yield whole rows (RFC 4180) with named columns as texts, else WxbError; set `delimiter`."""
     header: list[str] = []
@@ -201,9 +211,7 @@ def _csv_blocks(source: Source, blocks: Iterable[Block]) -> Iterator[Block]:
     for block in blocks:
         rest = Block(rest.content + block.content, rest.line)
         if not header:
-            first = rest.content.partition("\n")[0].rstrip("\r")
-            named = [[c.strip('"') in source.names for c in first.split(d)] for d in DELIMITERS]
-            delimiter = DELIMITERS[named.index(max(named, key=lambda row: (sum(row), len(row))))]
+            delimiter = _delimiter(rest.content.partition("\n")[0].rstrip("\r"), source.names)
             source.delimiter = delimiter
             separator = rf"({re.escape(delimiter)}|\r?\n|\Z)"
             cell = re.compile(rf'("[^"]*(?:""[^"]*)*"|(?!")[^{delimiter}\r\n]*){separator}')
@@ -217,7 +225,7 @@ def _csv_blocks(source: Source, blocks: Iterable[Block]) -> Iterator[Block]:
             if match[2] != delimiter:
                 values = [m[1][1:-1].replace('""', '"') if m[1][:1] == '"' else m[1] for m in row]
                 for name in {*source.names} - {*(header or values)}:
-                    advice = f"{did_you_mean(name, values)}; name one with --column"
+                    advice = f"{choices(name, values)}; name one with --column"
                     raise source.error(rest, end, f"no column {name!r}{advice}")
                 if header and values != [""] and len(values) != len(header):
                     fault = f"found {len(values)} cells; expected {len(header)}"
