@@ -18,7 +18,7 @@ from wxb.project import benchmarks, dag, provenance, revisions
 from wxb.project.revisions import Tree, read_json
 from wxb.reporting.figures import chips
 from wxb.reporting.formatting import listed, with_interval
-from wxb.reporting.pairs import baseline_names, conclusion, trained_names
+from wxb.reporting.pairs import baseline_names, conclusion, conclusions, trained_names
 from wxb.reporting.parts import template
 from wxb.reporting.tables import headline_table, reading_notes, score_table, training_table
 
@@ -71,11 +71,11 @@ Study = Mapping[str, Any]  # a table as JSON: reports/studies or reports/seeds
 
 
 def _results(index: Tree) -> Iterator[str]:
-    """Notes; conclusions and `test` tables of PRETRAINED and the demo, without baselines."""
+    """Notes; answers and `test` tables of PRETRAINED and the demo, without baselines."""
     studies = [_study(PRETRAINED, index), _study("ner", index)]
     yield f"{reading_notes(studies[0])}\n"
-    for study in studies:
-        yield f"**{study['title']}** {conclusion(study)}\n"
+    for number, study in enumerate(studies, start=1):
+        yield f"**Table {number}. {study['title']}** {conclusions(study)[0]}\n"
         systems = {name: study["systems"][name] for name in trained_names(study)}
         yield headline_table({**study, "systems": systems, "further": {}}).markdown()
 
