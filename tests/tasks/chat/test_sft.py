@@ -71,8 +71,3 @@ def test_a_dataset_without_items_is_refused(tmp_path, tokens):
     items = method.items(features, targets, RECORDS)
     with pytest.raises(WxbError, match=r"all training records are too long; raise .*length: 4"):
         method.train(tmp_path, items, items, seed=1, checkpoints=tmp_path, caption="train")
-
-
-def test_a_tokenizer_that_cannot_end_a_text_is_refused():
-    with pytest.raises(WxbError, match="end of text"):
-        SftMethod(experiment(), [], train("wordpiece", 300, ["a b c"]))
