@@ -47,8 +47,3 @@ def test_rotated_products_depend_on_distance_alone(position, distance, shift):
         return (first * second).sum()
 
     torch.testing.assert_close(product(position), product(position + shift))
-
-
-def test_an_unknown_type_of_rope_is_an_error():
-    with pytest.raises(ValueError, match="rope_type: found None"):
-        Config(rope_parameters={"rope_theta": 10_000.0})
