@@ -147,8 +147,5 @@ def test_a_row_is_that_of_its_record_and_read_from_its_json(tmp_path):
     assert evaluation.load_run(Scorer(), tmp_path / "new" / "folder") == [judged]
     lines = Path(tmp_path, "new", "folder", evaluation.PREDICTIONS).read_text().splitlines()
     assert [json.loads(line) for line in lines] == [judged._asdict()]
-
-
-def test_a_record_that_is_its_own_group_has_no_group():
-    record = Record("1", "Guten Tag", "de", None, "Guten Tag")
-    assert Scorer().prediction_row(record, "en", None).group == ""
+    alone = Record("1", "Guten Tag", "de", None, "Guten Tag")  # its own group
+    assert Scorer().prediction_row(alone, "en", None).group == ""
