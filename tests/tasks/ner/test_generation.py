@@ -123,9 +123,6 @@ def test_answers_name_the_gold_spans_and_end(backbone, special, tmp_path):
         assert tokenizer.eos_token_id not in row[:-1]
         answer = tokenizer.decode(row[:-1], clean_up_tokenization_spaces=False)
         assert answer == "".join(answers.answer_parts(record.input, record.gold))
-        assert answers.parse(answer) == [
-            (span.type, record.input[span.start : span.end]) for span in record.gold
-        ]
 
 
 def test_special_tokens_are_used_for_markers_only(backbone, tmp_path):
