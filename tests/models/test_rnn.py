@@ -78,7 +78,6 @@ def test_names_and_initial_weights_equal_torch(kind, shape, seed):
     theirs = KINDS[kind](**shape, batch_first=True)
     assert list(ours.state_dict()) == list(theirs.state_dict())
     torch.testing.assert_close(ours.state_dict(), theirs.state_dict(), rtol=0, atol=0)
-    ours.load_state_dict(theirs.state_dict(), strict=True)
 
 
 @each_kind
