@@ -24,11 +24,6 @@ SCALED = {
 }
 
 
-def random_audio(rows=3, seed=0, frames=FRAMES):
-    """Log-mel features (B, bands, frames)."""
-    return torch.randn(rows, BANDS, frames, generator=torch.Generator().manual_seed(seed))
-
-
 @dataclass(frozen=True)
 class Architecture:
     """A native architecture and its counterpart in transformers."""
@@ -76,14 +71,12 @@ class Architecture:
             ids[0, 0] = START  # otherwise `generate` of transformers adds it
         return {f"{self.prefix}input_ids": ids}
 
-    def audio(self, rows=3, seed=0):
-        """The inputs other than tokens."""
-        return {"input_features": random_audio(rows, seed)} if self.prefix else {}
-
     def inputs(self, rows=3, length=8, seed=0):
+        """Random ids (B, T), and log-mel features (B, bands, frames) if there is an encoder."""
         rng = torch.Generator().manual_seed(seed)
+        features = torch.randn(rows, BANDS, FRAMES, generator=rng)
         ids = torch.randint(VOCABULARY, (rows, length), generator=rng)
-        return {**self.audio(rows, seed), **self.tokens(ids)}
+        return {**({"input_features": features} if self.prefix else {}), **self.tokens(ids)}
 
 
 def bert_settings(draw):
