@@ -7,21 +7,18 @@ from hypothesis import strategies as st
 
 from wxb.models.mlp import MLP, TorchMLP, cross_entropy, he_normal, softmax
 
-SIZES = st.lists(st.integers(1, 9), min_size=2, max_size=5)
 
-
-def example(sizes, points, seed):
-    """A network with biases other than 0, and random points with their classes."""
+@given(
+    sizes=st.lists(st.integers(1, 9), min_size=2, max_size=5),
+    points=st.integers(1, 12),
+    seed=st.integers(0, 10_000),
+)
+def test_outputs_loss_and_gradients_equal_torch(sizes, points, seed):
     rng = np.random.default_rng(seed)
     network = MLP(sizes, seed=seed)
-    network.layers = [(w, rng.normal(size=b.shape)) for w, b in network.layers]
+    network.layers = [(w, rng.normal(size=b.shape)) for w, b in network.layers]  # biases are not 0
     x = rng.normal(size=(points, sizes[0]))
-    return network, x, rng.integers(0, sizes[-1], size=points)
-
-
-@given(sizes=SIZES, points=st.integers(1, 12), seed=st.integers(0, 10_000))
-def test_outputs_loss_and_gradients_equal_torch(sizes, points, seed):
-    network, x, y = example(sizes, points, seed)
+    y = rng.integers(0, sizes[-1], size=points)
     torch_network = TorchMLP(network)
     logits = torch_network(torch.from_numpy(x))
     loss = torch.nn.functional.cross_entropy(logits, torch.from_numpy(y))
