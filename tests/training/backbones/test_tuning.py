@@ -256,11 +256,6 @@ def test_a_frozen_language_model_is_stored_once(bases, new):
 # Gradient checkpointing
 
 
-def gradients(model):
-    loss_of(model.train()).backward()
-    return {name: p.grad for name, p in model.named_parameters() if p.requires_grad}
-
-
 @pytest.mark.parametrize("make", [tagger, generator])
 @pytest.mark.parametrize("kind", ["full", "lora", "qlora"])
 def test_gradient_checkpointing_recomputes_the_same_gradients(bases, kind, make):
@@ -269,7 +264,9 @@ def test_gradient_checkpointing_recomputes_the_same_gradients(bases, kind, make)
         model, calls = make(bases, kind, gradient_checkpointing=checkpointing), []
         (block,) = [m for name, m in model.named_modules() if name.endswith("layers.0.mlp")]
         block.register_forward_pre_hook(lambda *_, calls=calls: calls.append(1))
-        by_setting[checkpointing] = gradients(model)
+        loss_of(model.train()).backward()
+        trainable = ((name, p) for name, p in model.named_parameters() if p.requires_grad)
+        by_setting[checkpointing] = {name: p.grad for name, p in trainable}
         assert len(calls) == 1 + checkpointing
     assert all(gradient is not None for gradient in by_setting[True].values())
     assert same(by_setting[False], by_setting[True])
