@@ -60,15 +60,10 @@ def test_an_unknown_revision_is_an_error(repository):
             revisions.commit(unknown)
 
 
-def test_a_repository_without_commits_needs_one(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def test_a_new_repository_needs_files_and_a_commit(cwd):
     git("init", "-q")
     with pytest.raises(WxbError, match="`git commit` makes the first"):  # `git log` fails, too
         revisions.commit("HEAD")
-
-
-def test_an_empty_index_is_an_error(cwd):
-    git("init", "-q")
     with pytest.raises(WxbError, match=r"index is empty.*git add"):
         revisions.index()
     write("a.json", "staged")
