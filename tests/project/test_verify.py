@@ -12,8 +12,6 @@ from tests.repository import git
 from wxb.cli.app import app
 from wxb.project.verify import verify
 
-WORKSPACE = ["made/file", "made/other", "used", "score.json"]
-
 
 def faults(repair=False):
     return {str(fault.path): fault.kind for fault in verify(repair)[1]}
@@ -37,7 +35,7 @@ def test_every_flipped_byte_is_found_and_repaired(toy_project):
     before = contents()
     cached = [name for name in before if name.startswith(".dvc/cache/files/")]
     assert len(cached) == 4  # a folder with two files, `used` has one of them, and the metrics
-    for name in [*WORKSPACE, *cached]:
+    for name in ["made/file", "made/other", "used", "score.json", *cached]:
         for index in range(0, len(before[name]), 5 if len(before[name]) > 40 else 1):
             flip(Path(name), index)
             assert faults() == {name: "altered"}
