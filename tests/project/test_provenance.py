@@ -18,10 +18,9 @@ STUDY = "reports/studies/ner.json"
 BLOCK = "<!-- generated: demo -->\n<!-- end -->\n"
 
 
-def set_costs(path="reports/cost", **values):
+def set_costs(**values):
     """Change values in files of reports/cost."""
-    paths = Path(path).rglob("*.json") if Path(path).is_dir() else [Path(path)]
-    for cost in paths:
+    for cost in Path("reports/cost").rglob("*.json"):
         write(cost, {**json.loads(cost.read_text()), **values})
 
 
