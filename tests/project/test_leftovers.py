@@ -82,13 +82,11 @@ def test_files_in_the_index_are_kept():
     assert all(Path(path).exists() for path in committed)
 
 
-COMMITTED = ["metrics/ner", "studies", "headlines", "seeds", "benchmarks"]
-
-
 @pytest.fixture
 def results():
     """Results as a clone of the project has them, of blocks that params.yaml lacks."""
-    return [write(f"reports/{folder}/old.json", "") for folder in COMMITTED]
+    folders = ("metrics/ner", "studies", "headlines", "seeds", "benchmarks")
+    return [write(f"reports/{folder}/old.json", "") for folder in folders]
 
 
 @pytest.mark.parametrize("repository", ["none", "no index", "no result in the index"])
