@@ -8,15 +8,12 @@ from wxb.core.errors import WxbError
 from wxb.core.params import load
 from wxb.runtime import kernels
 
-POOLS = ["OMP", "MKL", "OPENBLAS", "RAYON"]
-
 
 def test_threads_of_params_are_set(project):
-    names = [f"{pool}_NUM_THREADS" for pool in POOLS]
-    code = f"import os, stages; print([os.environ[n] for n in {names}], end='')"
-    assert python(project, "-c", code).stdout == str(["3"] * len(POOLS))
-    code = "import stages, os; print(os.environ['TOKENIZERS_PARALLELISM'], end='')"
-    assert python(project, "-c", code).stdout == "true"
+    names = [f"{pool}_NUM_THREADS" for pool in ("OMP", "MKL", "OPENBLAS", "RAYON")]
+    names.append("TOKENIZERS_PARALLELISM")
+    code = f"import os, stages; print(*[os.environ[n] for n in {names}])"
+    assert python(project, "-c", code).stdout == "3 3 3 3 true\n"
 
 
 AVX2 = torch.backends.cpu.get_cpu_capability() in ("AVX2", "AVX512")
