@@ -9,10 +9,7 @@ from tests.runtime.toy import python
 def test_an_unknown_name_is_an_error_with_the_nearest(cwd, params, stage):
     failed = python(cwd, "-m", f"stages.{stage}", "pij")
     assert failed.returncode == 1
-    assert f"The last lines of logs/{stage}@pij.log:" in failed.stderr
     assert "corpora has no 'pij'; did you mean 'pii'? (choose from: pii)" in failed.stderr
-    assert f"dvc repro --single-item {stage}@pij" in failed.stderr
-    assert "Traceback" not in failed.stderr
     assert sorted(p.name for p in cwd.iterdir()) == [".wxb", "logs", "params", "params.yaml"]
 
 
