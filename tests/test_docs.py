@@ -24,7 +24,6 @@ from wxb.cli.app import app
 from wxb.core.params import check
 from wxb.project import readme
 
-EXTENSIONS = ("a-corpus", "an-experiment", "a-method", "a-metric")
 TASK = "adding-a-task.md"
 BLOCK = re.compile(r'^```(\w+)(?: title="(\S+)")?\n(.*?)^```$', re.DOTALL | re.MULTILINE)
 NAMES = {f"GIT_{who}_{what}": "t" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
@@ -51,30 +50,28 @@ def merge(new, to):
             to[key] = value
 
 
-class Reader:
-    """Executes the blocks of a page in a project."""
-
-    def __init__(self, project):
-        self.project, self.output = project, ""
-
-    def execute(self, block):
+def execute(page, project):
+    """Execute the blocks of a page in a project."""
+    output = ""
+    for block in blocks(page):
         match block:
             case Block("sh", _, commands):
-                self.output = self.project.run("bash", "-ec", commands)
+                output = project.run("bash", "-ec", commands)
             case Block("text", "", expected):
                 for line in expected.splitlines():
-                    assert line.strip() in self.output, self.output[-2000:]
+                    assert line.strip() in output, output[-2000:]
             case Block("diff", _, patch):
-                (self.project.folder / "patch").write_text(patch)
-                self.project.run("git", "apply", "patch")
+                (project.folder / "patch").write_text(patch)
+                project.run("git", "apply", "patch")
             case Block("yaml", "params.yaml", content):
-                self.project.edit(lambda params: merge(YAML(typ="safe").load(content), to=params))
+                new = YAML(typ="safe").load(content)
+                project.edit(lambda params, new=new: merge(new, to=params))
             case Block("yaml", "", content):
-                params = YAML(typ="safe").load(self.project.folder / "params.yaml")
+                params = YAML(typ="safe").load(project.folder / "params.yaml")
                 merge(YAML(typ="safe").load(content), to=params)
                 check(params)
             case Block(_, file, content) if file:
-                write(self.project.folder / file, content)
+                write(project.folder / file, content)
             case _:
                 raise AssertionError(f"unknown kind of block: {block}")
 
@@ -102,11 +99,9 @@ def enlarge_training(params):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("extension", EXTENSIONS)
+@pytest.mark.parametrize("extension", ["a-corpus", "an-experiment", "a-method", "a-metric"])
 def test_all_blocks_of_a_page_can_be_executed(project, extension):
-    reader = Reader(project)
-    for block in blocks(f"adding-{extension}.md"):
-        reader.execute(block)
+    execute(f"adding-{extension}.md", project)
 
 
 @pytest.mark.slow
@@ -114,9 +109,7 @@ def test_the_page_on_tasks_adds_one_that_passes_the_shared_tests(built_project, 
     project, traces = committed_copy(built_project, tmp_path), tmp_path / "traces"
     traces.mkdir()
     project.environment |= import_traces.environment(project, traces)
-    reader = Reader(project)
-    for block in blocks(TASK):
-        reader.execute(block)
+    execute(TASK, project)
     project.edit(lambda params: params["experiments"]["language-mean"]["training"].update(epochs=1))
     assert stages_run(project.run("snakemake", "--cores", "2", "language")) == {
         "check",
