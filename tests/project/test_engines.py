@@ -55,25 +55,18 @@ def modification_times(project: Path) -> dict[str, int]:
 
 
 @pytest.fixture(scope="module")
-def new_project(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The toy project before any run, in a folder whose name has a space."""
-    return toy_dag.create(tmp_path_factory.mktemp("engines") / "toy project")
-
-
-@pytest.fixture(scope="module")
-def by_snakemake(new_project: Path) -> tuple[Path, str]:
-    project = new_project.with_name("by snakemake")
-    shutil.copytree(new_project, project)
-    return project, snakemake(project)
+def by_snakemake(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The toy project in which all stages ran, in a folder whose name has a space."""
+    project = toy_dag.create(tmp_path_factory.mktemp("engines") / "by snakemake")
+    snakemake(project)
+    return project
 
 
 @pytest.fixture
-def project(
-    by_snakemake: tuple[Path, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> Path:
+def project(by_snakemake: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The working folder: a copy in which all stages ran, without the folder .snakemake."""
     project = tmp_path / "a copy"
-    shutil.copytree(by_snakemake[0], project, ignore=shutil.ignore_patterns(".snakemake"))
+    shutil.copytree(by_snakemake, project, ignore=shutil.ignore_patterns(".snakemake"))
     monkeypatch.chdir(project)
     return project
 
