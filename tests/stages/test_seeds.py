@@ -43,15 +43,6 @@ DECODER = {
     "tokenizer": {"kind": "byte-level-bpe", "vocabulary": 400},
     "architecture": {**BACKBONE["architecture"], "model_type": "llama"},
 }
-PROMPT = {
-    "method": "generation",
-    "backbone": "decoder",
-    "encoding": {"max_length": 24, "stride": 8},
-    "model": {},
-    "tuning": {"frozen": True},
-}
-
-NEARNESS = ("within_one_word", "within_two_words")  # of test records to training
 
 
 def params_of(seed, **changes):
@@ -136,7 +127,9 @@ def test_scores_of_all_seeds_are_in_one_study(project, monkeypatch):
 
 def test_a_frozen_model_is_the_same_with_each_seed(project, monkeypatch):
     monkeypatch.chdir(project)
-    params, model, seeds = params_of([3, 5], **PROMPT), Path("models/ner-encoder"), []
+    prompt = {"method": "generation", "backbone": "decoder", "model": {}}
+    params = params_of([3, 5], **prompt, tuning={"frozen": True})
+    model, seeds = Path("models/ner-encoder"), []
     fit = methods.Network.train
 
     def record(*arguments, **named):
@@ -166,7 +159,8 @@ def run(correct):
 
 def test_a_study_has_its_own_experiments_and_seeds_only(cwd):
     folder = Path("reports/predictions/ner/ner-encoder")
-    facts = {"grouped_by": "author", "nearness": dict.fromkeys(NEARNESS, 0.5)}
+    nearness = {"within_one_word": 0.5, "within_two_words": 0.5}
+    facts = {"grouped_by": "author", "nearness": nearness}
     runs = {"": run(4), "seed-2": run(0), "seed-10": run(2)}
     for seed, rows in runs.items():
         evaluation.save_run(scorer.Scorer(), folder / seed, rows)
