@@ -12,15 +12,13 @@ import pyarrow.parquet as pq
 
 NAMES = ["Ann", "Bob", "Eve", "Joe", "Kim", "Max", "Sue", "Tom", "Ida", "Leo", "Uma", "Zoe"]
 TEXTS = [f"Yesterday {name} moved to Rome." for name in NAMES]
-SPANS = [[(10, 13, "PER"), (23, 27, "LOC")]] * len(NAMES)
-NER = [*zip(TEXTS, SPANS, strict=True)]
+NER = [(text, [(10, 13, "PER"), (23, 27, "LOC")]) for text in TEXTS]
 TOKENS = [["Yesterday", name, "moved", "to", "Rome", "."] for name in NAMES]
 TAGS = ["O", "B-PER", "O", "O", "B-LOC", "O"]
 TAG_NAMES = ["O", "B-PER", "I-PER", "B-LOC", "I-LOC"]
 TAG_IDS = [TAG_NAMES.index(tag) for tag in TAGS]
 TOKENIZED = [(" ".join(tokens), [(10, 13, "PER"), (23, 27, "LOC")]) for tokens in TOKENS]
-CLASSES = ["good", "bad"] * 6
-CLASSIFIED = [*zip(TEXTS, CLASSES, strict=True)]
+CLASSIFIED = [*zip(TEXTS, ["good", "bad"] * 6, strict=True)]
 RATED = [(text, "5" if name == "good" else "1") for text, name in CLASSIFIED]
 CHINESE = [f"{name}昨天搬到罗马。" for name in NAMES]
 PAIRS = [(text, (chinese,)) for text, chinese in zip(TEXTS, CHINESE, strict=True)]
@@ -54,10 +52,6 @@ def studio(result):
     ]
     cancelled = {"was_cancelled": True, "result": []}
     return as_json([*done, {"id": 99, "data": {"text": "No one."}, "annotations": [cancelled]}])
-
-
-def triples(spans):
-    return [list(span) for span in spans]
 
 
 def keyed(spans, text=None):
@@ -128,7 +122,7 @@ NUMBERED = [*enumerate(NER)]
 NO_ONE, NO_NAME = ("No one.", None), ("No name.", [])
 CASES = [
     file("Doccano", "ner", NER, "own.jsonl",
-         as_lines({"id": n, "text": t, "label": triples(s)} for n, (t, s) in NUMBERED)),
+         as_lines({"id": n, "text": t, "label": s} for n, (t, s) in NUMBERED)),
     file("Doccano, classes", "classification", [*CLASSIFIED, NO_ONE], "own.jsonl",
          as_lines({"text": t, "label": [c] if c else []} for t, c in [*CLASSIFIED, NO_ONE])),
     file("Doccano, old classes", "classification", [*CLASSIFIED, NO_ONE], "own.jsonl",
@@ -141,7 +135,7 @@ CASES = [
          prodigy([{"text": t, "options": [{"id": "good"}, {"id": "bad"}], "accept": [c]}
                   for t, c in CLASSIFIED])),
     file("spaCy tuples", "ner", NER, "own.json",
-         as_json([[t, {"entities": triples(s)}] for t, s in NER])),
+         as_json([[t, {"entities": s}] for t, s in NER])),
     file("spaCy tuples, categories", "classification", CLASSIFIED, "own.json",
          as_json([[t, {"cats": {"good": float(c == "good"), "bad": float(c == "bad")}}]
                   for t, c in CLASSIFIED])),
@@ -227,5 +221,5 @@ CASES = [
     file("records by id", "classification", CLASSIFIED, "own.json",
          as_json({f"d{n}": {"text": t, "label": c} for n, (t, c) in enumerate(CLASSIFIED)})),
     Case("one JSON a document", "ner", NER,
-         {f"own/{n}.json": as_json({"text": t, "entities": triples(s)}) for n, (t, s) in NUMBERED}),
+         {f"own/{n}.json": as_json({"text": t, "entities": s}) for n, (t, s) in NUMBERED}),
 ]  # fmt: skip
