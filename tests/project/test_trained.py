@@ -52,12 +52,11 @@ def test_a_name_is_found_from_any_folder_of_the_project(ner_project, monkeypatch
 def test_a_name_has_its_prediction_settings(ner_project, monkeypatch):
     params = read_yaml(ner_project / "params.yaml")
     params["experiments"]["ner-encoder"]["prediction"] = {"batch_size": 17}
-    with monkeypatch.context() as patch:
-        patch.chdir(ner_project)
-        patch.setattr(trained, "load_params", lambda path: check(params))
-        assert trained.load("ner-encoder").prediction.batch_size == 17
-        assert trained.load("ner-encoder", batch_size="5").prediction.batch_size == 5
-        assert trained.load(Path("models/ner-encoder")).prediction.batch_size == 32
+    monkeypatch.chdir(ner_project)
+    monkeypatch.setattr(trained, "load_params", lambda path: check(params))
+    assert trained.load("ner-encoder").prediction.batch_size == 17
+    assert trained.load("ner-encoder", batch_size="5").prediction.batch_size == 5
+    assert trained.load(Path("models/ner-encoder")).prediction.batch_size == 32
 
 
 def test_errors_of_names_and_folders(ner_project, monkeypatch, tmp_path):
