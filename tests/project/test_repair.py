@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 from dvc.exceptions import DvcException
+from dvc.lock import make_lock
 from dvc.repo import Repo
 from ruamel.yaml import YAML
 
 from tests.commands import sleeping_process
 from tests.project.toy import flip, stages_run
 from tests.repository import git, write
-from wxb.core.errors import WxbError
 from wxb.project import dag, repair
 from wxb.project.engines import PlanError, repair_and_run_check
 from wxb.runtime.engine import LOCKFILE, RWLOCK
@@ -39,8 +39,6 @@ def test_a_damaged_rwlock_is_removed(toy_project, capsys, content):
 
 
 def test_an_rwlock_that_dvc_is_writing_is_left_alone(toy_project):
-    from dvc.lock import make_lock
-
     RWLOCK.write_text("{")
     with make_lock(f"{RWLOCK}.lock"):
         assert list(repair.release_rwlock()) == []
@@ -108,12 +106,7 @@ def hashes(text):
     return {n: [(entry["path"], entry["md5"]) for entry in e] for n, e in entries.items()}
 
 
-def test_a_removed_lock_file_and_a_conflict_are_left_to_the_user(toy_project, capsys):
-    text = LOCKFILE.read_text()
-    LOCKFILE.write_text(f"<<<<<<< HEAD\n{text}")
-    with pytest.raises(WxbError, match=r"conflict in dvc\.lock"):
-        repair_and_run_check()
-    assert LOCKFILE.read_text() == f"<<<<<<< HEAD\n{text}"
+def test_a_removed_lock_file_is_left_to_the_user(toy_project, capsys):
     LOCKFILE.unlink()
     repair_and_run_check()
     assert not LOCKFILE.exists()
