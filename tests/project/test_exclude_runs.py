@@ -34,10 +34,9 @@ input()
 
 
 @pytest.fixture
-def project(cwd, params):
+def project(params):
     """A project of DVC with the parameters and profiles of this one."""
     Repo.init(no_scm=True).close()
-    return cwd
 
 
 def assert_commands_fail():
