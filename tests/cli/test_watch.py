@@ -88,7 +88,6 @@ def folder(cwd, monkeypatch):
     """A folder with params.yaml alone, without stages of DVC."""
     demo.write(cwd)
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
-    return cwd
 
 
 def test_without_a_terminal_a_run_prints_its_own_output(folder):
