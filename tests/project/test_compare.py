@@ -57,7 +57,6 @@ def project(cwd):
     Path(".gitignore").write_text("reports/cost\nreports/*.html\n")
     commit()
     shutil.rmtree("reports/cost")
-    return cwd
 
 
 def summary(*arguments):
