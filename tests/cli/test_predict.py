@@ -2,6 +2,7 @@
 
 import csv
 import json
+from functools import partial
 
 import pytest
 
@@ -15,12 +16,7 @@ TEXTS = [text for text, _ in SENTENCES[:4]]
 
 @pytest.fixture
 def predict(ner_project):
-    def run(*arguments, stdin=""):
-        return commands.wxb(
-            "predict", "-e", "ner-encoder", *arguments, cwd=ner_project, stdin=stdin
-        )
-
-    return run
+    return partial(commands.wxb, "predict", "-e", "ner-encoder", cwd=ner_project)
 
 
 @pytest.fixture
