@@ -27,20 +27,14 @@ def project(ner_project, tmp_path, monkeypatch):
 
 
 SECRET = [{"role": "user", "content": "Who is ill?"}]
-METRICS = Path("reports/metrics/ner/ner-encoder.json")
-
-
-def row(text, test_set, title):
-    """The records, the score and its interval in the table of a card."""
-    cells = rf"\| {test_set} \| (\d+) \| {title} \| (\S+) \| (\S*) +\|"
-    return re.search(cells, text).groups()
 
 
 def test_scores_and_data_are_those_of_the_reports(project):
     text = sharing.card(params.load(), "ner-encoder")
-    scores = read_json(METRICS)
+    scores = read_json(Path("reports/metrics/ner/ner-encoder.json"))
     interval = "{f1_low:.3f}–{f1_high:.3f}".format(**scores)
-    assert row(text, "test", "F1") == ("24", f"{scores['f1']:.3f}", interval)
+    row = re.search(r"\| test \| (\d+) \| F1 \| (\S+) \| (\S*) +\|", text)
+    assert row.groups() == ("24", f"{scores['f1']:.3f}", interval)
     assert "16 labelled records to train on, 8 for validation" in text
     assert "\n\n\n" not in text
     data = ModelCard(text).data
