@@ -104,8 +104,6 @@ def settings(method, checkpoint, *, objective="none", pretraining_length=None, *
     block = {"model": {}, "tuning": {}, "prediction": {}, "training": training, **METHODS[method]}
     for section, values in changes.items():
         block[section] = {**block[section], **values}
-    if task == "translation":
-        block["tuning"] = {}
     source = {"path": "data.json", "fields": {"id": None}}
     corpus = {"task": task, **source, "split": {"test": 0.25, "valid": 0.25}}
     if task == "ner":
