@@ -16,11 +16,10 @@ from wxb.tasks import recognition
 
 SHARES = {"test": 0.2, "valid": 0.1}
 FILES = {"files": {name: [f"{name}.csv"] for name in ("train", "valid", "test")}}
-PROFILE = {"splits": {"train": {"labelled": 500}}}
 
 
 @pytest.fixture
-def content():
+def content(cwd):
     return demo.content()
 
 
@@ -48,13 +47,13 @@ def test_few_records_need_many_epochs():
     ("split", "splits", "count"),
     [(SHARES, {None: 100}, 70), (FILES, {"train": 60, "valid": 20, "test": 20}, 60)],
 )
-def test_training_records_are_counted(split, splits, count):
+def test_training_records_are_counted(cwd, split, splits, count):
     members = [name for name, number in splits.items() for _ in range(number)]
     trial = Contents([record(n, split=name) for n, name in enumerate(members)], [], {})
     corpus = Corpus(task="chat", path="x", split=split)
     assert studies.count_training_records("unused", corpus, trial) == count
     assert studies.count_training_records("unused", corpus, None) is None
-    write("data/clean/unused/profile.json", PROFILE)
+    write("data/clean/unused/profile.json", {"splits": {"train": {"labelled": 500}}})
     assert studies.count_training_records("unused", corpus, None) == 500
 
 
