@@ -25,6 +25,7 @@ FIELDS = {
     **{"value": "mention"},
 }
 WORDS = [to_letters(number) for number in range(40)]
+pytestmark = pytest.mark.usefixtures("cwd")
 
 
 def record(number, *, shift=0):
