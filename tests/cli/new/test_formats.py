@@ -13,6 +13,8 @@ from wxb.core.params.tasks import corpus_class
 from wxb.corpora.reading import read_folder
 from wxb.corpora.records import Record
 
+pytestmark = pytest.mark.usefixtures("cwd")
+
 
 def block_of(path, flags=None):
     return new_corpus(Path(path), None, flags)[0]
