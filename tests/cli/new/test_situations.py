@@ -25,6 +25,7 @@ from wxb.core.errors import WxbError
 from wxb.core.params.tasks import corpus_class
 
 COUNT = len(NAMES)
+pytestmark = pytest.mark.usefixtures("cwd")
 
 
 class Case(NamedTuple):
