@@ -17,7 +17,7 @@ BUDGET = {
     "wxb/tasks": 9144,
     "wxb/reporting": 1457,
     "wxb/project": 2938,
-    "wxb/cli": 2462,
+    "wxb/cli": 2461,
     "wxb/lessons": 599,
     "wxb/runtime": 546,
     "wxb/masking": 850,

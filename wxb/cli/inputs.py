@@ -60,8 +60,7 @@ class TextReader:
     def read(self, file: Path) -> Iterator[Item]:
         """Yield the texts of a file: of records, of columns that its task reads, or of lines."""
         layout.refuse_unsupported(file)
-        corpus = self.corpus if layout.has_records(file) else None
-        corpus = corpus or self._corpus_settings(file)
+        corpus = (layout.has_records(file) and self.corpus) or self._corpus_settings(file)
         columns = getattr(corpus, "columns", None)
         if layout.has_records(file) or columns:
             yield from self._items(file, formats.raw_records(file, columns=columns), corpus)
@@ -186,7 +185,7 @@ def read_texts(sources: Sources, reader: TextReader) -> Iterator[Item]:
 
 
 def _text_files(path: Path) -> list[Path]:
-    """A path that is no folder, or its files but hidden and descriptions; WxbError if none."""
+    """A path, or a folder's files except hidden, metadata and descriptions; WxbError if none."""
     if not path.is_dir():
         return [path]
     files = [file for file in visible_files(path) if file.name not in layout.METADATA_FILES]

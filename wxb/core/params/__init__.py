@@ -166,7 +166,7 @@ def load_for_stage() -> Params:
     """Read params.yaml, which the stage `check` has checked, for another stage.
 
     A block of `corpora` or `experiments` is checked when it is read: else each stage would import,
-    and depend on, the methods of all experiments. Others are checked now, references not.
+    and depend on, the methods of all experiments. Other blocks are checked now, references not.
     """
     content = read_yaml(PARAMS)
     if not isinstance(content, Mapping):
