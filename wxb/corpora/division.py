@@ -60,8 +60,8 @@ def require_labelled(splits: Splits, rejects: Sequence[Reject], split: Split) ->
     for name, records in splits.items():
         if any(record.gold is not None for record in records):
             continue
-        left = records if name == "valid" and split.files else splits["train"]
-        if not left and rejects:  # as with equal files
+        rest = records if name == "valid" and split.files else splits["train"]
+        if not rest and rejects:  # as with equal files
             first = f"{rejects[0].origin}: {rejects[0].reason}, {rejects[0].detail}"
             cause = f"rejected {counted(len(rejects), 'records')}, such as {first}"
         elif files := split.file_patterns.get(name):

@@ -88,9 +88,9 @@ class Masker:
         """Yield the edits of each text, in batches of TEXTS; adds values to `mapping`, unsaved."""
         rest = iter(texts)
         for batch in iter(lambda: [*islice(rest, TEXTS)], []):
-            known = [text.encode("utf-8", "replace").decode() for text in batch]  # as in `predict`
+            inputs = [text.encode("utf-8", "replace").decode() for text in batch]  # as in `predict`
             with progress_callback(lambda done, total: None):
-                rows = self.recognizer.candidates(known, caption="mask")
+                rows = self.recognizer.candidates(inputs, caption="mask")
             for text, row in zip(batch, rows, strict=True):
                 spans = [(*span,) for span, score in row if score >= self.threshold]
                 yield self._edits(text, [span for span in spans if span[2] in self.only])

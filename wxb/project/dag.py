@@ -225,7 +225,7 @@ def _steps() -> list[Step]:
         key = (type(entry), entry.fs_path, entry.hash_info.value)
         if key not in known:
             known[key] = _differences(entry)
-            if entry.fs_path in incomplete and "modified" in known[key].values():
+            if entry.fs_path in partial_folders and "modified" in known[key].values():
                 known[key] = {str(entry): "deleted"}
         return known[key]
 
@@ -236,7 +236,7 @@ def _steps() -> list[Step]:
         require_valid_links(own_stages)
         products = {out.fs_path for stage in own_stages for out in stage.outs}
         absent_outputs = (Path(path) for path in products if not localfs.lexists(path))
-        incomplete = {str(folder) for path in absent_outputs for folder in path.parents}
+        partial_folders = {str(folder) for path in absent_outputs for folder in path.parents}
         # A run writes them before it plans, see `engines.repair_and_run_check`.
         checks = (stage for stage in own_stages if stage.addressing == CHECK)
         check_outputs = [out.fs_path for stage in checks for out in stage.outs if not out.exists]

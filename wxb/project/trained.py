@@ -38,8 +38,8 @@ def load(experiment: str | Path, **prediction: Any) -> Predictor:
         settings = read_json(folder / paths.SETTINGS)
         block = experiment_class(settings["task"], settings["method"])
         form: Any = block.model_fields["prediction"].annotation
-        own = _from_params(experiment, form) or settings.get("prediction", {})
-        values = {**own, **form.only_page, **prediction}
+        base = _from_params(experiment, form) or settings.get("prediction", {})
+        values = {**base, **form.only_page, **prediction}
         return predictor_class(experiment).load(folder, _validate(form, values))
 
 

@@ -189,8 +189,8 @@ def read_records(path: Path, corpus: Corpus) -> Contents:
         try:
             return read_prepared(folder, corpus, task, out=out, home=out, caption=caption)
         except WxbError as error:
-            own = path if path.is_dir() else path.parent
-            raise WxbError(str(error).replace(str(folder), str(own))) from None
+            source = path if path.is_dir() else path.parent
+            raise WxbError(str(error).replace(str(folder), str(source))) from None
 
 
 def summary_table(trial: Contents, corpus: Corpus, seed: int) -> RenderableType:
