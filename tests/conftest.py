@@ -65,7 +65,7 @@ def params(cwd):
 
 @pytest.fixture(scope="session")
 def built_project(tmp_path_factory):
-    """A small project that Snakemake has run, for tests of all workers to copy."""
+    """A small project whose stages have run, for tests of all workers to copy."""
     from tests.small_project import SmallProject
 
     shared = tmp_path_factory.getbasetemp()

@@ -36,19 +36,19 @@ def command(program, *arguments, cwd=".", path=(), env=None, stdin=b""):
 
 
 def stages(project, *targets, traces=None):
-    """Run and commit the stages of targets; each writes its imports to the folder `traces`."""
+    """Run and commit the stages of targets, or all; each writes its imports to `traces`."""
     import peft  # noqa: F401
     from transformers import Trainer  # noqa: F401
 
     with chdir(project.folder):
         steps = {step.name: step for step in dag.steps()}
-    needed = [*targets]
+    needed = [*(targets or steps)]
     for name in needed:
         needed += steps[name].upstream
     for name in steps:
         if name in needed:
             _stage(project.folder, name, traces)
-    project.run("dvc", "commit", "--force", "--with-deps", *targets)
+    project.run("dvc", "commit", "--force", *(["--with-deps", *targets] if targets else []))
 
 
 def _stage(folder, stage, traces):

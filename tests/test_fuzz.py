@@ -65,6 +65,7 @@ REPEATED = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", REPEATED)
 def test_memory_of_reading_a_file_is_bounded(tmp_path, name):
     start, part, separator, end, bound = REPEATED[name]

@@ -57,6 +57,7 @@ print("pandas" in sys.modules)
     assert printed_by(code, tmp_path) == "False\n"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["tagger-full", "generator-full"])
 def test_prediction_imports_no_training_library_and_no_compiler(tmp_path, name):
     experiment = ner_models.experiment(name)

@@ -1,4 +1,4 @@
-"""A small pipeline under Snakemake; slow, under both engines: same bytes, only stale stages."""
+"""A built small project; slow, a run under both engines: same bytes, only stale stages."""
 
 import json
 import re
@@ -45,8 +45,10 @@ def in_parallel(*calls):
 
 
 @pytest.fixture(scope="module")
-def by_snakemake(built_project, tmp_path_factory):
-    return built_project.copy(tmp_path_factory.mktemp("snakemake") / "project")
+def by_snakemake(tmp_path_factory):
+    project = SmallProject(tmp_path_factory.mktemp("snakemake") / "project")
+    assert project.snakemake() == STAGES
+    return project
 
 
 @pytest.fixture(scope="module")
@@ -56,42 +58,44 @@ def by_dvc(tmp_path_factory):
     return project
 
 
+def test_no_drafts_and_checkpoints_are_left(built_project):
+    drafts = [p for p in built_project.folder.rglob("*.partial*") if ".git" not in p.parts]
+    assert drafts == []
+    assert not list((built_project.folder / ".wxb").rglob("checkpoint-*"))
+
+
+def test_engines_run_nothing_that_has_run(built_project, tmp_path):
+    project = built_project.copy(tmp_path / "project")
+    rmtree(project.folder / ".wxb/backbones")  # a clone has none before `check` runs
+    assert "Nothing to be done" in project.run("snakemake", "--dry-run", "ner")
+    assert "Nothing to be done" in project.run("snakemake", "--cores", "2", "ner")
+    assert "up to date" in project.run("dvc", "repro", "report@ner")
+
+
+def test_stages_depend_on_the_code_they_import(built_project):
+    """Editing a module that is imported but not declared would leave wrong results."""
+    assert import_traces.imported(built_project.traces).keys() == STAGES
+    assert import_traces.undeclared(built_project, built_project.traces) == {}
+    assert import_traces.unused(built_project, built_project.traces) == {}
+
+
+@pytest.mark.slow
 class TestPipeline:
     """These tests run in this order, in one process: each changes the projects."""
 
-    @pytest.mark.slow
-    def test_both_engines_write_the_same_bytes(self, by_snakemake, by_dvc):
-        first, second = by_snakemake.hashes(), by_dvc.hashes()
-        assert first == second
+    def test_both_engines_write_the_same_bytes(self, by_snakemake, by_dvc, built_project):
+        first = by_snakemake.hashes()
+        assert first == by_dvc.hashes() == built_project.hashes()
         assert {top for top in REPRODUCIBLE if any(f.startswith(f"{top}/") for f in first)} == {
             *REPRODUCIBLE
         }
 
-    def test_no_drafts_and_checkpoints_are_left(self, by_snakemake):
-        drafts = [p for p in by_snakemake.folder.rglob("*.partial*") if ".git" not in p.parts]
-        assert drafts == []
-        assert not list((by_snakemake.folder / ".wxb").rglob("checkpoint-*"))
-
-    def test_a_second_run_does_nothing(self, by_snakemake):
-        rmtree(by_snakemake.folder / ".wxb/backbones")  # a clone has none before `check` runs
-        assert "Nothing to be done" in by_snakemake.run("snakemake", "--dry-run", "ner")
-        assert "Nothing to be done" in by_snakemake.run("snakemake", "--cores", "2", "ner")
-        assert "up to date" in by_snakemake.run("dvc", "repro", "report@ner")
-
-    def test_stages_depend_on_the_code_they_import(self, by_snakemake, built_project):
-        """Editing a module that is imported but not declared would leave wrong results."""
-        assert import_traces.imported(built_project.traces).keys() == STAGES
-        assert import_traces.undeclared(by_snakemake, built_project.traces) == {}
-        assert import_traces.unused(by_snakemake, built_project.traces) == {}
-
-    @pytest.mark.slow
     def test_a_touched_file_reruns_nothing(self, by_snakemake):
         for name in ("wxb/tasks/ner/models/bio.py", "data/raw/pii/records.jsonl", "local.json"):
             (by_snakemake.folder / name).touch()
         assert by_snakemake.snakemake() == set()
         assert by_snakemake.repro() == set()
 
-    @pytest.mark.slow
     def test_a_changed_setting_reruns_the_stages_that_use_it(self, by_snakemake, by_dvc):
         changed = {"train@ner-encoder", "evaluate@ner-encoder", "compare@ner", "report@ner"}
         changed |= {"lesson@attention"}  # it shows the trained model
@@ -104,7 +108,6 @@ class TestPipeline:
         assert "learning_rate" in by_dvc.run("dvc", "params", "diff")
         assert by_snakemake.hashes() == by_dvc.hashes()
 
-    @pytest.mark.slow
     def test_reruns_stop_where_bytes_are_the_same(self, by_snakemake, by_dvc):
         for project in (by_snakemake, by_dvc):
             (project.folder / "local.json").write_text(json.dumps(LOCAL[:-1]))
@@ -121,7 +124,6 @@ class TestPipeline:
         }
         assert in_parallel(by_snakemake.snakemake, by_dvc.repro) == [expected, expected]
 
-    @pytest.mark.slow
     def test_commands_of_the_readme(self, by_snakemake, monkeypatch):
         monkeypatch.chdir(by_snakemake.folder)
         # This process imports the code that the project has a copy of.
@@ -154,7 +156,6 @@ class TestPipeline:
         for code in re.findall(r"```python\n(.*?)```", readme, re.DOTALL):
             exec(code, {})
 
-    @pytest.mark.slow
     def test_invalid_params_stop_both_engines(self, by_dvc):
         before = by_dvc.hashes()
         by_dvc.edit(lambda params: params["experiments"]["ner-encoder"].update(bakbone="encoder"))

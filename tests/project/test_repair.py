@@ -69,6 +69,7 @@ def test_no_run_starts_while_a_stage_runs(toy_project):
     repair_and_run_check()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_committed", [True, False])
 def test_any_cut_of_the_lock_file_is_repaired(toy_project, is_committed):
     """Also within a line, and at the end of a record; other records are in DVC's run cache."""

@@ -356,6 +356,7 @@ def test_random_steps():
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fault", ["stale", "needless"])
 def test_the_oracle_sees_a_stage_that_is_left_out_or_runs_needlessly(fault):
     project = Project()

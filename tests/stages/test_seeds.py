@@ -78,6 +78,7 @@ def weights(folder):
     return {path.name: sha256(path) for path in folder.glob("*.safetensors")}
 
 
+@pytest.mark.slow
 def test_each_seed_trains_as_it_would_alone(project, monkeypatch):
     monkeypatch.chdir(project)
     models, curves = Path("models/ner-encoder"), Path("reports/training/ner/ner-encoder")

@@ -167,8 +167,7 @@ def test_batches_are_grouped_by_the_lengths_of_labels_too(tmp_path):
 # Early stopping and the best checkpoint
 
 
-@pytest.mark.parametrize("on_all", [False, True])
-@pytest.mark.parametrize("count", [16, 13])
+@pytest.mark.parametrize(("count", "on_all"), [(16, True), (13, False)])
 def test_accumulated_batches_make_the_update_of_one_batch(tmp_path, llama, count, on_all):
     """With answers of two lengths, and a shorter last batch."""
     rng = np.random.default_rng(0)
@@ -259,6 +258,7 @@ def test_a_stopped_training_is_not_continued_after_a_kill(tmp_path):
 # Repeating and resuming
 
 
+@pytest.mark.slow
 def test_resumed_early_stopping_equals_uninterrupted(tmp_path):
     scores = [0.1, 0.5, 0.4, 0.5]
     # 21 steps an epoch, and a log every other step: logs and checkpoints do not coincide.

@@ -108,7 +108,7 @@ def tokenizers(tmp_path_factory):
 
 @pytest.mark.parametrize("style", [*STYLES, *OWN])
 @pytest.mark.parametrize(("name", "metaspace"), TOKENIZERS)
-@settings(max_examples=25, deadline=None, suppress_health_check=[*HealthCheck])
+@settings(max_examples=10, deadline=None, suppress_health_check=[*HealthCheck])
 @given(texts=st.lists(st.text().map(str.strip).filter(bool), min_size=2, max_size=4))
 def test_tokens_of_training_are_those_of_the_saved_folder(
     tokenizers, tmp_path_factory, name, metaspace, style, texts

@@ -50,6 +50,7 @@ def rows(encoded):
 # Training
 
 
+@pytest.mark.slow
 def test_training_is_the_same_in_every_process(tmp_path):
     code = (
         "import sys; sys.path[:0] = sys.argv[1:3]; from test_tokenizers import *\n"

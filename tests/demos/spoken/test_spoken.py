@@ -21,6 +21,7 @@ def fetch(folder, **changes):
     return [json.loads(line) for line in lines]
 
 
+@pytest.mark.slow
 def test_a_seed_determines_the_recordings(tmp_path):
     first, again = fetch(tmp_path / "a"), fetch(tmp_path / "b")
     assert first == again
