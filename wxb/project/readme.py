@@ -71,13 +71,11 @@ Study = Mapping[str, Any]  # a table as JSON: reports/studies or reports/seeds
 
 
 def _results(index: Tree) -> Iterator[str]:
-    """Notes; answers and `test` tables of PRETRAINED and the demo, without baselines."""
-    studies = [_study(PRETRAINED, index), _study("ner", index)]
-    yield f"{reading_notes(studies[0])}\n"
-    for number, study in enumerate(studies, start=1):
-        yield f"**Table {number}. {study['title']}** {conclusions(study)[0]}\n"
-        systems = {name: study["systems"][name] for name in trained_names(study)}
-        yield headline_table({**study, "systems": systems, "further": {}}).markdown()
+    """Answer, notes and `test` table of PRETRAINED, without baselines."""
+    study = _study(PRETRAINED, index)
+    yield f"**{study['title']}** {conclusions(study)[0]} {reading_notes(study)}\n"
+    systems = {name: study["systems"][name] for name in trained_names(study)}
+    yield headline_table({**study, "systems": systems, "further": {}}).markdown()
 
 
 def _tables(block: str, index: Tree) -> Iterator[str]:
