@@ -86,9 +86,8 @@ def corpus(
     options = {"input": input_, "gold": gold, "start": start, "end": end, "tag": tag}
     options |= {"speaker": speaker, "group": group, "columns": columns}
     options |= {"annotator": annotator, "offsets": offsets}
+    options |= {"class-per-file": "" if class_per_file else None, "repair": "" if repair else None}
     flags = {flag: value for flag, value in options.items() if value is not None}
-    flags |= {"class-per-file": ""} if class_per_file else {}
-    flags |= {"repair": ""} if repair else {}
     name = name or corpus_name(path)
     try:
         block, trial = new_corpus(path, task, flags)

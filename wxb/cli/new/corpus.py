@@ -78,10 +78,11 @@ def _recognize(files: Files, task: str | None, flags: Flags) -> tuple[str, Block
     if task is not None and task not in known:
         raise WxbError(f"--task: found {task!r}{choices(task, known)}")
     try:
-        _ = files.rows
+        fields = recognition.fields_of(files.rows)
     except FlagError as question:
         raise FlagError(f"{files.path}: {question}") from None
-    fields = recognition.fields_of(files.rows)
+    except WxbError:  # such as equal texts in the first row of a table without a header
+        fields = []
     for flag, name in flags.items() if fields else ():
         if flag in ("input", "gold") and name not in fields:
             raise FlagError(f"--{flag}: {files.path} has no field {name!r}{choices(name, fields)}")
