@@ -123,17 +123,18 @@ class TextReader:
         if isinstance(content, str):
             return content
         fields = content if isinstance(content, Mapping) else {}
+        read = tasks.get(self.task).reading.input_of
         if corpus and fields and not self.field:
             try:
-                return tasks.get(self.task).reading.input_of(fields, corpus)
+                return read(fields, corpus)
             except RecordError as error:
                 if error.reason != "missing field":  # else it may be in one of FIELDS
                     raise
-        own = [corpus.fields.input] if corpus else []
-        names = [self.field] if self.field else dict.fromkeys([*own, *FIELDS])
+        own = corpus.fields.input if corpus else FIELDS[0]
+        names = [self.field] if self.field else dict.fromkeys([own, *FIELDS])
         for name in names:
             if isinstance(fields.get(name), str):
-                return required_text(fields, name)
+                return read({own: fields[name]}, corpus) if corpus else required_text(fields, name)
         types = {key: type(value).__name__ for key, value in fields.items()}
         raise RecordError(
             "no text",

@@ -129,8 +129,7 @@ def experiment(
         if value:
             params.block(section, value)
     changes: dict[str, Any] = {"backbone": backbone} if backbone else {}
-    if method:
-        changes |= {"method": method, "model": {}}
+    changes |= {"method": method, "model": {}} if method else {}
     _edit_params(lambda content: add_experiment(content, name, study, like, changes), dry_run)
     _print_run_command(study, dry_run=dry_run)
 

@@ -55,6 +55,10 @@ def test_records_of_other_files_are_cleaned_like_those_of_the_corpus(tmp_path, m
     (tmp_path / "new.jsonl").write_text('{"review": "so<br />good"}\n{"review": "<br />"}\n')
     first, second = TextReader("x").read(tmp_path / "new.jsonl")
     assert (first.input, second.input) == ("so\ngood", None)
+    (tmp_path / "new.jsonl").write_text('{"text": "so<br />good"}\n')
+    for field in (None, "text"):
+        (item,) = TextReader("x", field).read(tmp_path / "new.jsonl")
+        assert item.input == "so\ngood"
 
 
 def test_repairs_are_listed_and_html_may_be_kept():
