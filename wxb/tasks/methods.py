@@ -379,10 +379,9 @@ class Network(Method):
 
         for split, items in {"training": train, "validation": valid}.items():
             if not len(items):
-                length = self.experiment.encoding.max_length
+                lengths = self.experiment.encoding.model_dump(include={"window", "max_length"})
                 raise WxbError(
-                    f"all {split} records are too long; raise the lengths of `encoding`"
-                    f" (max_length: {length})"
+                    f"all {split} records are too long; raise the lengths of `encoding`: {lengths}"
                 )
         set_seed(seed)
         model = self.model(backbone)

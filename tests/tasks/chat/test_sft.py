@@ -69,5 +69,5 @@ def test_a_dataset_without_items_is_refused(tmp_path, tokens):
     method = SftMethod(experiment(max_length=4), [], load(tokens))
     features, targets, _ = training_steps.encode(method, RECORDS, tmp_path)
     items = method.items(features, targets, RECORDS)
-    with pytest.raises(WxbError, match=r"all training records are too long; raise .*length: 4"):
+    with pytest.raises(WxbError, match=r"all training records are too long; raise .*length': 4"):
         method.train(tmp_path, items, items, seed=1, checkpoints=tmp_path, caption="train")

@@ -164,10 +164,11 @@ def test_every_transcript_is_counted(project):
     experiment = tones.experiment(encoding={"max_length": 4, "speeds": [0.9]})
     features, targets, account = encode(folder, few, "few", "characters", experiment)
     assert account == {"gold": 10, "kept": 6, "cut": 2, "too_long": 2}
-    items = WhisperMethod(experiment, [], SavedTokenizer(folder / "models/characters")).items(
-        features, targets, few
-    )
+    method = WhisperMethod(experiment, [], SavedTokenizer(folder / "models/characters"))
+    items = method.items(features, targets, few)
     assert len(items) == 6
+    with pytest.raises(WxbError, match=r"too long; raise .*'window': 1"):
+        method.train(folder, [], items, seed=1, checkpoints=folder, caption="train")
     frames = pa.ipc.open_file(features).read_all()["frames"]
     assert len(frames[5]) > len(frames[0])  # slower
     columns, _ = read_columns(targets, ["labels"])
