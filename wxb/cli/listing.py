@@ -205,9 +205,7 @@ def _with_interval(metrics: Mapping[str, float], key: str) -> str:  # "–" with
 def _headline_metrics(lesson: Facts) -> str:
     """The metrics that have an interval, with their names."""
     metrics = lesson["metrics"]
-    texts = [
-        f"{formatting.words(key)} {_with_interval(metrics, key)}" for key in headline_keys(metrics)
-    ]
+    texts = [f"{formatting.words(k)} {_with_interval(metrics, k)}" for k in headline_keys(metrics)]
     return ", ".join(texts) or "–"
 
 

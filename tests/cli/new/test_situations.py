@@ -482,6 +482,15 @@ def test_a_folder_per_class_has_no_unread_field():
     assert (len(trial.records), trial.unread_fields) == (2 * len(NAMES), {})
 
 
+def test_rejects_name_files_where_they_are():
+    write_files({f"own/{'ab'[n % 2]}/{n}.txt": f"{x} left." for n, x in enumerate(NAMES)})
+    write_files({"own/a/empty.txt": ""})
+    _, trial = new_corpus(Path("own"))
+    assert [r.detail for r in trial.rejects] == [
+        "own/a/empty.txt: found an empty file; expected records"
+    ]
+
+
 def test_the_report_shows_classes_in_doubt():
     classes = ["a", "b", "a#c", "nan", "Caf\u00e9", "Cafe\u0301", "1", "1.0"]
     rows = [{"text": f"{x} left.", "label": classes[n % 8]} for n, x in enumerate(NAMES * 2)]

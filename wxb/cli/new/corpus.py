@@ -187,11 +187,13 @@ def read_records(path: Path, corpus: Corpus) -> Contents:
         # As `download` copies it: no other files beside it.
         folder, out = Path(raw, "folder" if path.is_dir() else ""), Path(temporary)
         (folder if path.is_dir() else folder / path.name).symlink_to(path.resolve())
+        names = str(folder), str(path if path.is_dir() else path.parent)  # for messages
         try:
-            return read_prepared(folder, corpus, task, out=out, home=out, caption=caption)
+            trial = read_prepared(folder, corpus, task, out=out, home=out, caption=caption)
         except WxbError as error:
-            source = path if path.is_dir() else path.parent
-            raise WxbError(str(error).replace(str(folder), str(source))) from None
+            raise WxbError(str(error).replace(*names)) from None
+    rejects = [reject._replace(detail=reject.detail.replace(*names)) for reject in trial.rejects]
+    return trial._replace(rejects=rejects)
 
 
 def summary_table(trial: Contents, corpus: Corpus, seed: int) -> RenderableType:
