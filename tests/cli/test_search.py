@@ -1,6 +1,8 @@
 """The command `wxb search`, and the embeddings that it compares."""
 
 import json
+from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -10,8 +12,12 @@ from sentence_transformers import SentenceTransformer
 from tests import demo, tiny
 from tests.commands import wxb
 from tests.project_copy import ROOT
+from wxb import tasks
+from wxb.cli import search
 from wxb.cli.search import BATCH, embed
 from wxb.core.packages import verified_files
+from wxb.corpora import clean
+from wxb.corpora.records import Record
 from wxb.corpora.text.tokenizers import load, train
 from wxb.training.backbones.weights import load_backbone
 
@@ -71,6 +77,16 @@ def test_missing_inputs_are_errors(arguments, code, message):
     result = run(*arguments)
     assert (result.returncode, result.stdout) == (code, "")
     assert message in result.stderr
+
+
+def test_the_texts_of_recordings_are_their_transcripts(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    params = SimpleNamespace(corpora={"talks": 0}, block=lambda *_: SimpleNamespace(task="speech"))
+    monkeypatch.setattr(search, "load", lambda: params)
+    Path("data/clean/talks").mkdir(parents=True)
+    records = [Record(f"{n}", f"{n}.flac", {"text": "Hello."}, None, "") for n in range(2)]
+    clean.write(Path("data/clean/talks/test.parquet"), records, tasks.get("speech").record)
+    assert search._unique_test_texts(None) == ["Hello."]
 
 
 def test_a_text_has_the_same_vector_alone_and_among_others(folder):

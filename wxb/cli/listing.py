@@ -183,8 +183,7 @@ def _description(facts: Facts) -> str:
 
 
 def _perplexity_and_size(backbone: Facts) -> str:  # "–" without metrics
-    metrics = backbone["metrics"]
-    if not metrics:
+    if not (metrics := backbone["metrics"]):
         return "–"
     perplexity = f"perplexity {metrics['perplexity']:,.1f}, " if "perplexity" in metrics else ""
     return f"{perplexity}{formatting.amount(metrics['parameters'])} parameters"

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from wxb import tasks
 from wxb.cli.options import AsJson, usage_error
 from wxb.core import compatibility, hub, paths
 from wxb.core.errors import WxbError, choices, require_output
@@ -137,8 +138,8 @@ def _unique_test_texts(corpus: str | None) -> list[str]:  # None: the first of p
     from wxb.corpora import clean
 
     params = load()
-    name = corpus or next(iter(params.corpora))
-    params.block("corpora", name)
+    block = params.block("corpora", name := corpus or next(iter(params.corpora)))
     path = paths.CLEAN / name / "test.parquet"
     require_output(path, f"preprocess@{name}")
-    return list(dict.fromkeys(clean.texts(path, "input")))
+    has_files = tasks.get(block.task).reading.NAMED_FILES  # recordings: their transcripts
+    return list(dict.fromkeys(clean.texts(path, "gold" if has_files else "input")))
