@@ -1,8 +1,11 @@
 """The commands `wxb new`: from a file to a study that the schema accepts."""
 
 import re
+from pathlib import Path
 
+import numpy as np
 import pytest
+import soundfile
 from typer.testing import CliRunner
 
 from tests.repository import write
@@ -85,6 +88,17 @@ def test_a_study_has_a_forecast_and_as_many_epochs_as_its_records_need():
     # 21 of 30 records are for training.
     epochs = {"post-pretrained": 15, "post-encoder": 15, "post-decoder-bidirectional": 10}
     assert {name: load().experiments[name].training.epochs for name in epochs} == epochs
+
+
+def test_whisper_reads_the_longest_recording_whole():
+    Path("talks").mkdir()
+    for n, name in enumerate(NAMES):  # of 6.8 seconds at most
+        soundfile.write(f"talks/{name}.wav", np.sin(np.arange(400 * (8 + n))), 1000)
+    write("talks/texts.csv", "path,sentence\n" + "".join(f"{x}.wav,{x}\n" for x in NAMES))
+    wxb("corpus", "talks")
+    wxb("study", "talks", "--corpus", "talks", "--language", "en")
+    blocks = [load().experiments[name].encoding for name in load().studies["talks"].experiments]
+    assert [(block.window, block.max_length) for block in blocks] == [(7, 91)] * 3
 
 
 def test_an_experiment_joins_its_study():

@@ -162,13 +162,16 @@ def study(
             raise typer.BadParameter("missing; name a corpus of params.yaml", param_hint="--corpus")
         corpus = params.experiments[params.studies[name].experiments[0]].corpus
     block = params.block("corpora", corpus)
-    first = studies.first_study(block.task, name, corpus)
     trial = studies.read_corpus(corpus, block)
+    window = studies.window_for(block, trial)
+    first = studies.first_study(block.task, name, corpus, window=window)
     records = studies.count_training_records(corpus, block, trial)
     known, reason = studies.pretrained_language(corpus, block, language, trial)
 
     def add(content: dict[str, Any]) -> None:
-        studies.add_or_extend_study(content, name, corpus, title, language=known, records=records)
+        studies.add_or_extend_study(
+            content, name, corpus, title, language=known, window=window, records=records
+        )
 
     changed = _edit_params(add, dry_run)
     rows = []
@@ -177,7 +180,7 @@ def study(
             minutes = "unknown"
             if records:
                 epochs = getattr(changed.experiments[key].training, "epochs", 1)
-                seconds = row["seconds"] * records * epochs / 1000
+                seconds = row["seconds"] * records * epochs / 1000 * window / studies.WINDOW
                 minutes = f"{round(seconds / 60)} min" if seconds >= 45 else "< 1 min"
             rows.append((key, minutes, row["purpose"]))
     Console(stderr=dry_run).print(table(["row", "training", "what it is for"], rows))

@@ -3,6 +3,7 @@
 Functions that add blocks change the content in place. They raise WxbError if a name is taken.
 """
 
+import math
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -11,6 +12,7 @@ from pathlib import Path
 from string import Template
 from typing import Any, get_args
 
+from wxb import tasks
 from wxb.cli.new.corpus import read_records
 from wxb.core import paths
 from wxb.core.errors import WxbError
@@ -24,17 +26,21 @@ from wxb.project import profiles
 from wxb.tasks import recognition
 
 GROUPS = ("encoding", "model", "tuning", "training", "prediction")  # settings of every experiment
+WINDOW = 5  # seconds of recordings that cannot be read yet
 Content = dict[str, Any]  # of params.yaml
 Grid = Mapping[str, Sequence[Any]]  # values by dotted key, such as training.learning_rate
 
 
-def first_study(task: str, study: str, corpus: str, language: str | None = None) -> Content:
+def first_study(
+    task: str, study: str, corpus: str, language: str | None = None, window: int = WINDOW
+) -> Content:
     """The template of a task's first study: its blocks, and the purpose of each experiment.
 
-    `language` is that of Whisper's encoding, null if None; other tasks ignore it. Keys are `title`;
-    `rows`, with `purpose`, `seconds` and `epochs` of each experiment; `advice`, if any; `backbones`
-    and `experiments`. `seconds` is the time to train on 1,000 records in one thread, for an epoch
-    if the experiment has any. `epochs_for` reads `epochs`. Raises WxbError without a template.
+    `language` (null if None) and `window` (seconds) are those of Whisper; other tasks ignore them.
+    Keys are `title`; `rows`, with `purpose`, `seconds` and `epochs` of each experiment; `advice`,
+    if any; `backbones` and `experiments`. `seconds` is the time to train on 1,000 records of
+    WINDOW seconds in one thread, for an epoch if there are any. `epochs_for` reads `epochs`. Raises
+    WxbError without a template.
     """
     if task not in recognition.supported_tasks():
         known = ", ".join(recognition.supported_tasks())
@@ -42,8 +48,9 @@ def first_study(task: str, study: str, corpus: str, language: str | None = None)
             f"{corpus} is for {task}, which has no template of a study (choose from: {known}); copy"
             " the blocks of a file in params/"
         )
-    names = {"study": study, "corpus": corpus, "language": language or "null"}
-    template = Template(recognition.template(task)).substitute(names)
+    names = {"study": study, "corpus": corpus, "language": language or "null", "window": window}
+    tokens = max(64, 13 * window)  # speech has fewer a second
+    template = Template(recognition.template(task)).substitute(names, tokens=tokens)
     content: Content = parse_yaml(template)
     shared = {"study": study, "corpus": corpus, "task": task}
     for name, block in content["backbones"].items():
@@ -84,6 +91,13 @@ def count_training_records(name: str, corpus: Corpus, trial: Contents | None) ->
     return round(splits[None] * (1 - sum(shares)))
 
 
+def window_for(corpus: Corpus, trial: Contents | None) -> int:
+    """The seconds of the longest labelled recording, rounded up, to 30; WINDOW without any."""
+    labelled = [record for record in trial.records if record.gold is not None] if trial else []
+    seconds = tasks.get(corpus.task).reading.statistics(labelled).get("seconds")
+    return min(math.ceil(seconds["highest"]), 30) if labelled and seconds else WINDOW
+
+
 def pretrained_language(
     name: str, corpus: Corpus, language: str | None, trial: Contents | None
 ) -> tuple[str | None, str]:
@@ -118,15 +132,17 @@ def add_or_extend_study(
     title: str | None = None,
     *,
     language: str | None = None,
+    window: int = WINDOW,
     records: int | None = None,
 ) -> None:
     """Add the first study of a corpus, its experiments and their backbones.
 
     If the study `name` exists, it keeps its title, and gets the experiments that params.yaml lacks,
     with missing backbones. Pretrained weights need the `language`; training `records` set epochs.
+    `window` is that of `first_study`.
     Raises WxbError if the study lacks none or has another corpus, or if blocks of a new one exist.
     """
-    first = first_study(content["corpora"][corpus]["task"], name, corpus, language)
+    first = first_study(content["corpora"][corpus]["task"], name, corpus, language, window)
     experiments = {
         key: block
         for key, block in first["experiments"].items()
