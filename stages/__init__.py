@@ -4,8 +4,10 @@ A stage is a function `main(params, name)` that reads files and writes files. It
 to `wxb.runtime.command.run`.
 """
 
-from wxb.runtime import kernels, signals
+from wxb.runtime import signals
+
+signals.exit_during_imports()
+from wxb.runtime import kernels  # noqa: E402
 
 # This package is imported before the modules of stages, and so before torch.
 kernels.set_environment()
-signals.exit_during_imports()

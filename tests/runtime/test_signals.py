@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from tests.runtime.toy import ROOT, events, start
+from tests.runtime.toy import ROOT, events, python, start
 from wxb.runtime.signals import INTERRUPTED
 
 
@@ -19,6 +19,19 @@ def test_a_signal_to_the_group_ends_a_stage_without_a_trace(project, signal_numb
         output = stage.stderr.read()
     assert output == f"toy@slow: {INTERRUPTED}\n"
     assert (project / "logs/toy@slow.log").read_text() == "interrupted\n"
+
+
+@pytest.mark.parametrize(("signal_number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_module_that_catches_an_interrupt_on_import_does_not_lose_it(
+    project, signal_number, code
+):
+    catch = f"try: os.kill(os.getpid(), {int(signal_number)}); time.sleep(0.01)\nexcept: pass\n"
+    (project / "careless.py").write_text(f"import os, time\n{catch}")
+    (project / "stages").mkdir()
+    shutil.copy(ROOT / "stages/__init__.py", project / "stages")
+    (project / "toy.py").rename(project / "stages/toy.py")
+    result = python(project, "-m", "stages.toy", "import")
+    assert (result.returncode, result.stderr) == (code, f"toy@import: {INTERRUPTED}\n")
 
 
 def test_a_stage_can_be_stopped_while_it_imports(project):

@@ -39,6 +39,9 @@ def main(params, name):
         raise OSError(28, "No space left on device", "out")
     if name == "slow":
         return wait()
+    if name == "import":
+        import careless
+        time.sleep(20)
     if name == "parent" and not Path("children").exists():
         leave_children()
     print("to standard output")

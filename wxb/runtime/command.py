@@ -39,7 +39,6 @@ def run(verb: str, main: Main, doc: str | None) -> None:
             os.dup2(Progress.console.fileno(), 1)
             main(load_for_stage(), sys.argv[1])
         return
-    signals.raise_interrupts()
     parser = argparse.ArgumentParser(prog=f"python -m stages.{verb}", description=doc)
     parser.add_argument("name", help="the block of params.yaml to run for")
     name = parser.parse_args().name
@@ -54,6 +53,7 @@ def run(verb: str, main: Main, doc: str | None) -> None:
     with locks.hold(stage), redirect_to(log) as console:
         Progress.stage = stage
         try:
+            signals.raise_interrupts()
             cost = _run_main(verb, name, main)
         except KeyboardInterrupt as error:
             signals.ignore_interrupts()

@@ -17,7 +17,7 @@ def hold(stage: str) -> Iterator[None]:
     """Wait until no other process runs the stage, then hold its lock file and write the PID to it.
 
     The system releases the lock when the process ends, even if it is killed. Child processes do not
-    inherit it. Prints a line if it has to wait; Ctrl-C then exits with 130.
+    inherit it. Prints a line if it has to wait.
     """
     path = LOCKS / f"{stage}.lock"
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -25,13 +25,10 @@ def hold(stage: str) -> Iterator[None]:
     try:
         acquired = lock.acquire(blocking=False)
     except Timeout:
-        try:
-            holder = f"process {path.read_text(encoding='utf-8')}, which runs the same stage"
-            message = f"{stage}: waiting for {holder} (was its engine stopped?)"
-            print(message, file=sys.stderr, flush=True)
-            acquired = lock.acquire(poll_interval=0.5)
-        except KeyboardInterrupt:
-            sys.exit(130)
+        holder = f"process {path.read_text(encoding='utf-8')}, which runs the same stage"
+        message = f"{stage}: waiting for {holder} (was its engine stopped?)"
+        print(message, file=sys.stderr, flush=True)
+        acquired = lock.acquire(poll_interval=0.5)
     with acquired:
         path.write_text(str(os.getpid()), encoding="utf-8")
         yield

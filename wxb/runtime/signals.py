@@ -3,8 +3,10 @@
 import os
 import signal
 import sys
+import threading
+import traceback
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 # If several processes train together, only the first reports and writes results. The others ignore
 # Ctrl-C and end with it.
@@ -31,14 +33,14 @@ def exit_during_imports() -> None:
 
 def raise_interrupts() -> None:
     """Make SIGTERM raise Terminated, and Ctrl-C KeyboardInterrupt unless it has another handler."""
-    signal.signal(signal.SIGTERM, _raise_terminated)
+    signal.signal(signal.SIGTERM, _raise_interrupt)
     restore_keyboard_interrupt()
 
 
 def restore_keyboard_interrupt() -> None:
     """Make Ctrl-C raise KeyboardInterrupt again where `exit_during_imports` made it exit."""
     if signal.getsignal(signal.SIGINT) is _exit_immediately:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
+        signal.signal(signal.SIGINT, _raise_interrupt)
 
 
 def ignore_interrupts() -> None:
@@ -53,14 +55,20 @@ def _is_wxb() -> bool:
 
 def _exit_immediately(signal_number: int, frame: object) -> NoReturn:
     """Handle Ctrl-C: print a line that names the stage or `wxb`; exit with 130, without cleanup."""
-    if _is_wxb():
-        os.write(2, b"wxb: interrupted\n")
-        os._exit(130)
-    module, *name = sys.orig_argv[2:]
-    stage = "@".join([module.removeprefix("stages."), *name])
-    os.write(2, f"{stage}: {INTERRUPTED}\n".encode())
+    stage = "@".join(sys.orig_argv[2:]).removeprefix("stages.")
+    line = "wxb: interrupted" if _is_wxb() else f"{stage}: {INTERRUPTED}"
+    os.write(2, f"{line}\n".encode())
     os._exit(130)
 
 
-def _raise_terminated(signal_number: int, frame: object) -> NoReturn:
-    raise Terminated
+def _raise_interrupt(signal_number: int, frame: Any) -> NoReturn:
+    """Raise KeyboardInterrupt, or Terminated on SIGTERM; during an import, again a second later.
+
+    Modules may catch the exception: pyarrow does while it imports pandas.
+    """
+    files = [walked.f_code.co_filename for walked, _ in traceback.walk_stack(frame)]
+    if "<frozen importlib._bootstrap>" in files:
+        timer = threading.Timer(1.0, os.kill, (os.getpid(), signal_number))
+        timer.daemon = True
+        timer.start()
+    raise Terminated if signal_number == signal.SIGTERM else KeyboardInterrupt
