@@ -45,6 +45,16 @@ def test_a_stage_ends_with_its_engine(project, has_shell):
     assert not (project / "reports").exists()
 
 
+def test_a_further_process_of_a_training_ends_with_the_first(project):
+    code = "import subprocess, sys; subprocess.run([sys.executable, 'toy.py', 'slow'])"
+    environment = {**os.environ, "PYTHONPATH": f"{project}{os.pathsep}{ROOT}", "RANK": "1"}
+    with subprocess.Popen([sys.executable, "-c", code], cwd=project, env=environment) as first:
+        events(project, 1)
+        further = psutil.Process(first.pid).children()
+        first.kill()
+    assert not psutil.wait_procs(further, timeout=10)[1]
+
+
 def write_rwlock(pid):
     engine.RWLOCK.parent.mkdir(parents=True, exist_ok=True)
     content = {"write": {"/out": {"pid": pid, "cmd": "dvc repro"}}, "read": {}}

@@ -11,6 +11,8 @@ from functools import partial
 from pathlib import Path
 from typing import TextIO
 
+import psutil  # type: ignore[import-untyped]
+
 from wxb.core import paths
 from wxb.core.errors import WxbError, error_line, storage_error
 from wxb.core.files import publish, publish_checks, require_valid_links, write_json
@@ -32,9 +34,11 @@ def run(verb: str, main: Main, doc: str | None) -> None:
     output to `logs/<verb>@<name>.log` and the cost to `reports/cost`. Publishes nothing if an input
     changes meanwhile, and ends with the engine that runs it. Exits with 1 on failure, 130 on
     Ctrl-C, and 143 on SIGTERM. If several processes train together, all but the first only call
-    `main`, and discard standard output.
+    `main`, discard standard output, and end with their parent.
     """
     if not signals.IS_FIRST_PROCESS:
+        if first := psutil.Process().parent():
+            engine.terminate_after(first)
         with Path(os.devnull).open("w", encoding="utf-8") as Progress.console:
             os.dup2(Progress.console.fileno(), 1)
             main(load_for_stage(), sys.argv[1])
