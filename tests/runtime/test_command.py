@@ -1,6 +1,7 @@
 import pytest
 
 from tests.runtime.toy import python
+from wxb.core.errors import storage_error
 
 
 def test_output_goes_to_the_log_and_progress_to_the_terminal(project):
@@ -40,6 +41,16 @@ def test_a_full_disk_is_one_line(project):
     assert failed.stderr == (
         "toy@full: out: No space left on device; free some space, and run it again\n"
     )
+
+
+def test_a_full_disk_is_found_in_errors_of_libraries():
+    for message in (
+        "Error while serializing: I/O error: No space left on device (os error 28)",  # safetensors
+        "[enforce fail at inline_container.cc:672] . unexpected pos 704 vs 598",  # torch.save
+    ):
+        line = "No space left on device; free some space, and run it again"
+        assert storage_error(RuntimeError(message)) == line
+    assert storage_error(RuntimeError("No such file or directory (os error 2)")) is None
 
 
 def test_parameters_are_checked_before_the_work(project):

@@ -319,7 +319,7 @@ def main() -> None:
     os.environ.setdefault("TORCHDYNAMO_DISABLE", "1")
     try:
         app(prog_name="wxb")
-    except (WxbError, OSError) as error:
+    except Exception as error:
         line = str(error) if isinstance(error, WxbError) else storage_error(error)
         if line is None:
             raise

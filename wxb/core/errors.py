@@ -3,6 +3,7 @@
 import difflib
 import errno
 import os
+import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
@@ -48,16 +49,21 @@ def require_output(path: Path, stage: str) -> None:
 
 
 def storage_error(error: BaseException) -> str | None:
-    """A line with advice for an OSError of a full, read-only or forbidden disk; None for others."""
+    """A line with advice for an error of a full, read-only or forbidden disk; None for others.
+
+    safetensors and tokenizers raise no OSError, and torch.save reports a full disk as a position.
+    """
     advice = {
         **dict.fromkeys((errno.ENOSPC, errno.EDQUOT), "free some space"),
         errno.EROFS: "choose a folder that can be written",
         **dict.fromkeys((errno.EACCES, errno.EPERM), "change the permissions"),
     }
-    if not isinstance(error, OSError) or error.errno not in advice:
+    number, name = getattr(error, "errno", None), getattr(error, "filename", None)
+    if match := re.search(r"\(os error (\d+)\)|unexpected pos \d+ vs", str(error)):
+        number = int(match[1] or errno.ENOSPC)
+    if number not in advice:
         return None
-    where = f"{error.filename}: " if error.filename else ""
-    return f"{where}{os.strerror(error.errno)}; {advice[error.errno]}, and run it again"
+    return f"{f'{name}: ' if name else ''}{os.strerror(number)}; {advice[number]}, and run it again"
 
 
 def error_line(error: BaseException) -> str:
