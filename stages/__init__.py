@@ -9,5 +9,4 @@ from wxb.runtime import signals
 signals.exit_during_imports()
 from wxb.runtime import kernels  # noqa: E402
 
-# This package is imported before the modules of stages, and so before torch.
-kernels.set_environment()
+kernels.set_environment()  # before modules of stages import torch

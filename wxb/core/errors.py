@@ -53,11 +53,9 @@ def storage_error(error: BaseException) -> str | None:
 
     safetensors and tokenizers raise no OSError, and torch.save reports a full disk as a position.
     """
-    advice = {
-        **dict.fromkeys((errno.ENOSPC, errno.EDQUOT), "free some space"),
-        errno.EROFS: "choose a folder that can be written",
-        **dict.fromkeys((errno.EACCES, errno.EPERM), "change the permissions"),
-    }
+    advice = dict.fromkeys((errno.ENOSPC, errno.EDQUOT), "free some space")
+    advice |= dict.fromkeys((errno.EACCES, errno.EPERM), "change the permissions")
+    advice[errno.EROFS] = "choose a folder that can be written"
     number, name = getattr(error, "errno", None), getattr(error, "filename", None)
     if match := re.search(r"\(os error (\d+)\)|unexpected pos \d+ vs", str(error)):
         number = int(match[1] or errno.ENOSPC)

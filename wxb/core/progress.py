@@ -68,15 +68,8 @@ class Progress:
     def _write(self, done: int, seconds: float, metrics: dict[str, float | str]) -> None:
         """Replace the progress file atomically, as readers poll it; ignores OSError."""
         path = PROGRESS_FOLDER / f"{self.stage}.json"
-        content = {
-            "pid": os.getpid(),
-            "caption": self.caption,
-            "done": done,
-            "total": self.total,
-            "unit": self.unit,
-            "seconds": round(seconds, 1),
-            "metrics": metrics,
-        }
+        content = {"pid": os.getpid(), "caption": self.caption, "unit": self.unit, "done": done}
+        content |= {"total": self.total, "seconds": round(seconds, 1), "metrics": metrics}
         draft = path.with_suffix(f".{os.getpid()}")
         with suppress(OSError):  # a progress file that cannot be written must not stop the work
             path.parent.mkdir(parents=True, exist_ok=True)

@@ -25,9 +25,10 @@ def exit_during_imports() -> None:
     """
     is_default = signal.getsignal(signal.SIGINT) is signal.default_int_handler
     is_stage = sys.orig_argv[1:2] == ["-m"] and sys.orig_argv[2].startswith("stages.")
+    is_wxb = Path(sys.argv[0]).name == "wxb"
     if not IS_FIRST_PROCESS:
         signal.signal(signal.SIGINT, signal.SIG_IGN)
-    elif is_default and (is_stage or _is_wxb()):
+    elif is_default and (is_stage or is_wxb):
         signal.signal(signal.SIGINT, _exit_immediately)
 
 
@@ -49,14 +50,10 @@ def ignore_interrupts() -> None:
         signal.signal(signal_number, signal.SIG_IGN)
 
 
-def _is_wxb() -> bool:
-    return Path(sys.argv[0]).name == "wxb"
-
-
 def _exit_immediately(signal_number: int, frame: object) -> NoReturn:
     """Handle Ctrl-C: print a line that names the stage or `wxb`; exit with 130, without cleanup."""
     stage = "@".join(sys.orig_argv[2:]).removeprefix("stages.")
-    line = "wxb: interrupted" if _is_wxb() else f"{stage}: {INTERRUPTED}"
+    line = f"{stage}: {INTERRUPTED}" if sys.orig_argv[1] == "-m" else "wxb: interrupted"
     os.write(2, f"{line}\n".encode())
     os._exit(130)
 
@@ -66,8 +63,7 @@ def _raise_interrupt(signal_number: int, frame: Any) -> NoReturn:
 
     Modules may catch the exception: pyarrow does while it imports pandas.
     """
-    files = [walked.f_code.co_filename for walked, _ in traceback.walk_stack(frame)]
-    if "<frozen importlib._bootstrap>" in files:
+    if 'File "<frozen importlib' in "".join(traceback.format_stack(frame)):
         timer = threading.Timer(1.0, os.kill, (os.getpid(), signal_number))
         timer.daemon = True
         timer.start()
