@@ -8,18 +8,18 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 BUDGET = {
-    "stages": 604,
-    "wxb/core": 2219,
+    "stages": 605,
+    "wxb/core": 2216,
     "wxb/corpora": 2660,
     "wxb/metrics": 526,
     "wxb/models": 2475,
     "wxb/training": 1552,
     "wxb/tasks": 9144,
     "wxb/reporting": 1457,
-    "wxb/project": 2938,
-    "wxb/cli": 2461,
+    "wxb/project": 2936,
+    "wxb/cli": 2478,
     "wxb/lessons": 599,
-    "wxb/runtime": 546,
+    "wxb/runtime": 550,
     "wxb/masking": 850,
     "demos": 1886,
     "benchmarks": 4433,

@@ -112,6 +112,8 @@ def redirect_to(log: Path) -> Iterator[TextIO]:
 
     Yields the former standard error, to which Progress prints; it closes with the block.
     """
+    sys.stdout.flush()
+    sys.stderr.flush()
     terminal = os.dup(2)
     with log.open("w", encoding="utf-8") as file:
         os.dup2(file.fileno(), 1)

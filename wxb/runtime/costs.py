@@ -15,9 +15,10 @@ def process_cost(seconds: float) -> dict[str, object]:
     `device` is the name of the GPU instead of the CPU's, and its peak memory is added.
     """
     model, threads = cpu_model(), os.environ.get("OMP_NUM_THREADS")
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss  # KiB; on macOS bytes
     cost = {
         "seconds": round(seconds, 2),
-        "peak_memory_mib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 2**10,
+        "peak_memory_mib": peak // (2**20 if sys.platform == "darwin" else 2**10),
         "finished": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         "device": f"{model}, {threads} CPU thread(s)" if threads else model,
         "cpu": model,

@@ -51,6 +51,7 @@ def require_portable(params: Params) -> None:
 
 def cpu_model() -> str:
     """The model of this machine's CPU; only its architecture if the system does not list it."""
-    text = Path("/proc/cpuinfo").read_text(encoding="utf-8")
+    cpuinfo = Path("/proc/cpuinfo")  # on Linux
+    text = cpuinfo.read_text(encoding="utf-8") if cpuinfo.exists() else ""
     model = re.search(r"^model name\s*: (.+)$", text, re.MULTILINE)
-    return model[1] if model else platform.machine()
+    return model[1] if model else platform.processor() or platform.machine()

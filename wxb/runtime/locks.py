@@ -26,8 +26,7 @@ def hold(stage: str) -> Iterator[None]:
         acquired = lock.acquire(blocking=False)
     except Timeout:
         holder = f"process {path.read_text(encoding='utf-8')}, which runs the same stage"
-        message = f"{stage}: waiting for {holder} (was its engine stopped?)"
-        print(message, file=sys.stderr, flush=True)
+        print(f"{stage}: waiting for {holder} (was its engine stopped?)", file=sys.stderr)
         acquired = lock.acquire(poll_interval=0.5)
     with acquired:
         path.write_text(str(os.getpid()), encoding="utf-8")

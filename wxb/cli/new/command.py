@@ -167,13 +167,11 @@ def study(
     first = studies.first_study(block.task, name, corpus, window=window)
     records = studies.count_training_records(corpus, block, trial)
     known, reason = studies.pretrained_language(corpus, block, language, trial)
-
-    def add(content: dict[str, Any]) -> None:
-        studies.add_or_extend_study(
-            content, name, corpus, title, language=known, window=window, records=records
-        )
-
-    changed = _edit_params(add, dry_run)
+    options: Any = {"language": known, "window": window, "records": records}
+    changed = _edit_params(
+        lambda content: studies.add_or_extend_study(content, name, corpus, title, **options),
+        dry_run,
+    )
     rows = []
     for key in changed.studies[name].experiments:
         if row := first["rows"].get(key):
