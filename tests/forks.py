@@ -9,6 +9,7 @@ import tempfile
 import traceback
 from contextlib import ExitStack, chdir
 from pathlib import Path
+from unittest.mock import patch
 
 from tests.trace import sitecustomize
 from wxb.project import dag
@@ -59,7 +60,8 @@ def _stage(folder, stage, traces):
         sys.path.insert(0, str(folder))
         sys.argv = [f"stages/{verb}.py", *filter(None, [name])]
         sys.orig_argv = [sys.executable, "-m", f"stages.{verb}", *sys.argv[1:]]
-        runpy.run_module(f"stages.{verb}", run_name="__main__")
+        with patch("os._exit"):  # a stage that is done returns instead
+            runpy.run_module(f"stages.{verb}", run_name="__main__")
         if traces is not None:
             sitecustomize.write_imports(stage, folder / f"stages/{verb}.py", traces)
 

@@ -14,6 +14,7 @@ def test_output_goes_to_the_log_and_progress_to_the_terminal(project):
     log = (project / "logs/toy@good.log").read_text()
     assert sorted(log.splitlines()) == ["from a child", "to standard error", "to standard output"]
     assert (project / "out").exists()
+    assert not (project / "slowly").exists(), "inputs can change before DVC records them"
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from tests.project_copy import ROOT
 
 TOY = """
-import os, signal, subprocess, sys, time
+import atexit, os, signal, subprocess, sys, time
 import stages
 from pathlib import Path
 from wxb.core.errors import WxbError
@@ -54,6 +54,7 @@ def main(params, name):
             raise WxbError("found this; expected that; do so")
         if name == "broken":
             raise ZeroDivisionError("a defect")
+    atexit.register(Path("slowly").touch)
 
 run("toy", main, "A toy.")
 """

@@ -5,6 +5,7 @@ import json
 import os
 import sys
 from pathlib import Path
+from typing import NoReturn
 
 
 def write_imports(stage: str, main: str | Path, folder: str | Path) -> None:
@@ -26,4 +27,10 @@ def _at_exit() -> None:
         write_imports(stage, main.origin, os.environ["WXB_TRACE"])
 
 
-atexit.register(_at_exit)
+def _write_imports_and_exit(code: int) -> NoReturn:
+    _at_exit()
+    exit_at_once(code)
+
+
+exit_at_once, os._exit = os._exit, _write_imports_and_exit  # of a stage that is done
+atexit.register(_at_exit)  # of `check`

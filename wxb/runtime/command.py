@@ -33,8 +33,8 @@ def run(verb: str, main: Main, doc: str | None) -> None:
     Checks the parameters, waits for other processes that run the stage, and reserves GPUs. Writes
     output to `logs/<verb>@<name>.log` and the cost to `reports/cost`. Publishes nothing if an input
     changes meanwhile, and ends with the engine that runs it. Exits with 1 on failure, 130 on
-    Ctrl-C, and 143 on SIGTERM. If several processes train together, all but the first only call
-    `main`, discard standard output, and end with their parent.
+    Ctrl-C, 143 on SIGTERM, else 0 without exit handlers. If several processes train together, all
+    but the first only call `main`, discard standard output, and end with their parent.
     """
     if not signals.IS_FIRST_PROCESS:
         if first := psutil.Process().parent():
@@ -59,6 +59,7 @@ def run(verb: str, main: Main, doc: str | None) -> None:
         try:
             signals.raise_interrupts()
             cost = _run_main(verb, name, main)
+            sys.stdout.flush()
         except KeyboardInterrupt as error:
             signals.ignore_interrupts()
             print("interrupted", flush=True)
@@ -67,7 +68,8 @@ def run(verb: str, main: Main, doc: str | None) -> None:
         except Exception as error:
             _report_failure(stage, error, console)
             sys.exit(1)
-        print(f"{stage}: done in {cost['seconds']:.1f} s", file=console)
+        print(f"{stage}: done in {cost['seconds']:.1f} s", file=console, flush=True)
+        os._exit(0)  # ending torch takes a second, in which an input can change before DVC reads it
 
 
 def _run_main(verb: str, name: str, main: Main) -> Mapping[str, object]:
