@@ -19,7 +19,7 @@ BUDGET = {
     "wxb/project": 2936,
     "wxb/cli": 2478,
     "wxb/lessons": 599,
-    "wxb/runtime": 550,
+    "wxb/runtime": 552,
     "wxb/masking": 850,
     "demos": 1886,
     "benchmarks": 4433,
