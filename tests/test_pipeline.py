@@ -136,7 +136,7 @@ class TestPipeline:
         for block in re.findall(r"```sh\n(.*?)```", readme, re.DOTALL):
             for command, comment in re.findall(r"^(\w.*?)(?: *# (.*))?$", block, re.MULTILINE):
                 # The environment is shared, so nothing is installed; benchmarks take minutes.
-                if not command.startswith(("make", "pip", "source", "python")):
+                if not re.match(r"([A-Z_]+=\S+ )*(make|pip|source|python)", command):
                     commands[command] += comment
         assert all(any(words in comment for comment in commands.values()) for words in PROMISES)
         params = by_snakemake.folder / "params.yaml"
