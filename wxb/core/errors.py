@@ -61,7 +61,8 @@ def storage_error(error: BaseException) -> str | None:
         number = int(match[1] or errno.ENOSPC)
     if number not in advice:
         return None
-    return f"{f'{name}: ' if name else ''}{os.strerror(number)}; {advice[number]}, and run it again"
+    where = f"{name}: " if name else ""
+    return f"{where}{os.strerror(number)}; {advice[number]}, and run it again"
 
 
 def error_line(error: BaseException) -> str:

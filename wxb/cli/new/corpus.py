@@ -81,7 +81,7 @@ def _recognize(files: Files, task: str | None, flags: Flags) -> tuple[str, Block
         fields = recognition.fields_of(files.rows)
     except FlagError as question:
         raise FlagError(f"{files.path}: {question}") from None
-    except WxbError:  # such as equal texts in the first row of a table without a header
+    except WxbError:  # raised below unless a task reads the files, such as a table without header
         fields = []
     for flag, name in flags.items() if fields else ():
         if flag in ("input", "gold") and name not in fields:

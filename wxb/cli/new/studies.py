@@ -49,7 +49,7 @@ def first_study(
             " the blocks of a file in params/"
         )
     names = {"study": study, "corpus": corpus, "language": language or "null", "window": window}
-    tokens = max(64, 13 * window)  # speech has fewer a second
+    tokens = max(64, 13 * window)  # few transcripts have 13 a second
     template = Template(recognition.template(task)).substitute(names, tokens=tokens)
     content: Content = parse_yaml(template)
     shared = {"study": study, "corpus": corpus, "task": task}
@@ -137,10 +137,9 @@ def add_or_extend_study(
 ) -> None:
     """Add the first study of a corpus, its experiments and their backbones.
 
-    If the study `name` exists, it keeps its title, and gets the experiments that params.yaml lacks,
-    with missing backbones. Pretrained weights need the `language`; training `records` set epochs.
-    `window` is that of `first_study`.
-    Raises WxbError if the study lacks none or has another corpus, or if blocks of a new one exist.
+    If the study `name` exists, it keeps its title, and gets the experiments and backbones that it
+    lacks. Pretrained weights need the `language`; training `records` set epochs, `window` that of
+    Whisper. Raises WxbError if it lacks none or has another corpus, or if its blocks exist.
     """
     first = first_study(content["corpora"][corpus]["task"], name, corpus, language, window)
     experiments = {
