@@ -92,8 +92,16 @@ def same_weights(a, b):
     return a.keys() == b.keys() and all(torch.equal(a[name], b[name]) for name in a)
 
 
+def set_bfloat16(monkeypatch, is_present, kernels="AVX512"):
+    """Let torch say that this CPU has instructions for bfloat16, or that it has none."""
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    monkeypatch.setattr(torch.backends.cpu, "get_cpu_capability", lambda: kernels)
+    monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: {"avx512_bf16": is_present})
+
+
 @pytest.mark.parametrize("is_trained", [True, False])
-def test_a_trained_model_computes_in_float32(tmp_path, is_trained):
+def test_a_trained_model_computes_in_float32(tmp_path, is_trained, monkeypatch):
+    set_bfloat16(monkeypatch, is_present=True)
     model, items = Linear().requires_grad_(is_trained), (points(16), points(8, seed=1))
     fit_items(model, training(bf16=True), tmp_path, *items, compute_metrics=Scripted([0.5] * 4))
     batch = stack(items[1])
@@ -103,14 +111,25 @@ def test_a_trained_model_computes_in_float32(tmp_path, is_trained):
     assert reference() is None  # the next model needs its memory
 
 
-@pytest.mark.parametrize("bf16", [True, False])
-def test_pretraining_multiplies_in_bfloat16_if_set(tmp_path, bf16):
+@pytest.mark.parametrize(
+    ("bf16", "is_present", "kernels", "expected"),
+    [
+        (True, True, "AVX512", torch.bfloat16),
+        (True, True, "AVX2", torch.float32),  # as `portable` sets
+        (True, False, "AVX512", torch.float32),
+        (False, True, "AVX512", torch.float32),
+    ],
+)
+def test_bfloat16_is_multiplied_if_set_and_present(
+    tmp_path, monkeypatch, bf16, is_present, kernels, expected
+):
+    set_bfloat16(monkeypatch, is_present, kernels)
     settings = {"steps": 2, "batch_size": 4, "learning_rate": RATE, "max_length": 8}
     model, types = Linear(), set()
     model.layer.register_forward_hook(lambda *call: types.add(call[-1].dtype))
     items = points(16), points(8, seed=1)
     fit_items(model, Pretraining(checkpoints=1, bf16=bf16, **settings), tmp_path, *items)
-    assert types == {torch.bfloat16 if bf16 else torch.float32}
+    assert types == {expected}
     assert model.layer.weight.dtype == torch.float32
 
 

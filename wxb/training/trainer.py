@@ -63,7 +63,9 @@ def fit(
     ends with the same model. Raises WxbError if the only update is warm-up, if the training
     diverges, or if it ends without the best checkpoint.
     """
-    on_gpu = torch.cuda.is_available()
+    on_gpu, bf16 = torch.cuda.is_available(), settings.bf16 and multiplies_bfloat16()
+    if settings.bf16 and not bf16:
+        print("bf16: this machine would emulate bfloat16, so it multiplies in float32", flush=True)
     if processes.count() > 1 and not on_gpu and not torch.distributed.is_initialized():
         torch.distributed.init_process_group("gloo", timeout=DAY)  # `ddp_timeout` is for GPUs only
     arguments = TrainingArguments(
@@ -75,7 +77,7 @@ def fit(
         weight_decay=settings.weight_decay,
         warmup_steps=settings.warmup_ratio,  # below 1: a share of all steps
         max_grad_norm=settings.max_grad_norm,
-        bf16=settings.bf16,
+        bf16=bf16,
         seed=seed,
         data_seed=seed,
         label_names=list(targets),
@@ -113,6 +115,18 @@ def fit(
     # attribute, `forward` would keep the model, and its GPU memory, until garbage is searched.
     vars(trainer.accelerator.unwrap_model(model, keep_fp32_wrapper=False)).pop("forward", None)
     return [{"step": 0, "epoch": 0.0, **_metrics_row(row)} for row in trainer.state.log_history]
+
+
+def multiplies_bfloat16() -> bool:
+    """Whether the GPU, or without one the CPU, has instructions for bfloat16.
+
+    Emulation takes up to 30 times as long as float32. No CPU has them with `portable` kernels.
+    """
+    if torch.cuda.is_available():
+        return torch.cuda.is_bf16_supported(including_emulation=False)
+    names = [name for name, is_present in torch.cpu.get_capabilities().items() if is_present]
+    is_portable = torch.backends.cpu.get_cpu_capability() == "AVX2"
+    return not is_portable and any("bf16" in name for name in names)
 
 
 def _train(trainer: "_Trainer", checkpoints: Path, metric: str | None) -> None:

@@ -11,8 +11,8 @@ class Optimisation(Section):
     """Settings of fine-tuning and pretraining, by transformers' names if it has one.
 
     `batch_size` items are divided among the `processes`, each with its own GPU if the machine has
-    GPUs. `bf16` multiplies matrices in bfloat16, on a CPU or GPU that supports it, with weights in
-    float32.
+    GPUs. `bf16` multiplies matrices in bfloat16 on a CPU or GPU with instructions for it, in
+    float32 on others; weights are in float32.
     """
 
     multiples: ClassVar = {"batch_size": "processes"}
