@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 from tests import demo
 from tests.project_copy import ROOT
 from tests.repository import Files
+from tests.tasks.speech.tones import tone, write
 from wxb.cli.app import app
 from wxb.core.errors import WxbError
 from wxb.core.params import check, read_yaml
@@ -102,7 +103,7 @@ def test_the_curve_has_all_sizes_of_its_experiments():
 
 
 def test_the_section_on_own_data_works(tmp_path, monkeypatch):
-    """Runs `wxb new` on the JSON file of the README and on a CSV file with its header."""
+    """Runs `wxb new` on the JSON file, and a CSV file and recordings with headers of the README."""
     page = READMES[0].read_text(encoding="utf-8").partition("\n## Your own data\n")[2]
     demo.write(tmp_path)
     shutil.copy("dvc.yaml", tmp_path)
@@ -116,6 +117,12 @@ def test_the_section_on_own_data_works(tmp_path, monkeypatch):
     record = json.loads(content)[0]
     letters = [{**record, "text": record["text"].replace("Ann", name)} for name in NAMES]
     Path(file).write_text(json.dumps(letters))
+    (header,) = re.findall(r"`transcripts.csv` \(`([^`]+)`", page)
+    Path("talks").mkdir()
+    for index, name in enumerate(NAMES, 1):
+        write(Path("talks") / f"{name}.wav", tone(hertz=100 * index))
+    talks = [f"{name}.wav,Hello {name}" for name in NAMES]
+    Path("talks/transcripts.csv").write_text("\n".join([header, *talks]) + "\n")
     for command in re.findall(r"^\$ wxb (new [^#\n]+)", page, re.MULTILINE):
         result = CliRunner().invoke(app, shlex.split(command))
         assert result.exit_code == 0, (command, result.output)
