@@ -123,7 +123,7 @@ def metrics_table(title: str, metrics: Mapping[str, float]) -> RenderableType:
 
 
 def state(facts: Facts) -> str:
-    """The state, such as `running: train`, `no model, stale`, or `exists` if stale is unknown."""
+    """`running: train`, `not run`, `no model, stale`, `stale`, `up to date`, else `exists`."""
     if facts["running"]:
         return f"running: {', '.join(stage.partition('@')[0] for stage in facts['running'])}"
     outputs = {key: facts[key] for key in ("cleaned", *MISSING) if key in facts}

@@ -30,7 +30,7 @@ LANGUAGE = re.compile(r"[a-z]{2,3}([_-][A-Za-z]{2,4})?")  # a code such as en or
 def adapt(content: Any, annotator: str | None = None) -> Any:
     """Convert a tool's record, or spaCy's pair, to plain fields; return any other unchanged.
 
-    If `annotator` is given, annotations by others do not count. Raises RecordError for several
+    If `annotator` is given, those by other names do not count. Raises RecordError for several
     classes, spans in several texts, an answer to a single span, and annotations that differ or are
     all by others. Errors such as TypeError mean that a record is not as its tool writes it.
     """
@@ -139,7 +139,7 @@ def _prodigy(record: Content) -> Content:
 
 
 def _doccano(record: Content) -> Content:
-    """Convert triples to spans; set `label` to a text's only class if the text has no tokens."""
+    """Replace triples by objects of `start`, `end`, `label`; `label` is a text's only class."""
     lists = [record.get(key) for key in ("label", "labels")]
     names = next((v for v in lists if _is_list_of(v, lambda name: isinstance(name, str))), None)
     if names is None and record.get("labels") == []:

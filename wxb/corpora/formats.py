@@ -118,7 +118,7 @@ def _json(file: Path) -> Iterator[Raw]:
 
 
 def _jsonl(file: Path) -> Iterator[Raw]:
-    """A record, or a RecordError, for each line that is not blank."""
+    """For each line that is not blank, its place (`line 1`) with a record or RecordError."""
     lines = io.StringIO(decode(file), newline="\n")  # one by one, to save memory
     for index, line in enumerate(lines, start=1):
         if line.strip():

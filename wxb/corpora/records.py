@@ -59,7 +59,7 @@ def required_field(raw: Mapping[str, Any], field: str) -> Any:
 
 
 def required_text(raw: Mapping[str, Any], field: str) -> str:
-    """The text of a field of a raw record. Raises RecordError if it is not visible text."""
+    """The text of a field of a raw record; RecordError if it is no text or only white space."""
     text = required_field(raw, field)
     if not isinstance(text, str):
         raise RecordError("wrong type", f"{field!r} is {type(text).__name__}, expected text")

@@ -82,7 +82,7 @@ class Seq2Seq(nn.Module):
         self.output = nn.Linear(3 * hidden, config.target_size)
 
     def encode(self, input_ids: Tensor, attention_mask: Tensor) -> State:
-        """Encode sources (B, S), padded on the right: the state before the first target token."""
+        """Read sources (B, S), padded on the right: the recurrent state before the first target."""
         mask = attention_mask.bool()
         embedded = self.dropout(self.source_embedding(input_ids))  # (B, S, E)
         source, final = run_bidirectional(self.encoder, embedded, mask)  # (B, S, 2 * H), (B, 2 * H)

@@ -246,7 +246,7 @@ def worst_verdicts(scores: Iterable[Score]) -> dict[tuple[str, str], Verdict]:
 
 
 def _compared_keys(before: Metrics, after: Metrics) -> Sequence[str]:
-    """Keys of `before or after` with an interval, else those that differ, else the first one."""
+    """Keys of `before` (`after` if empty) with interval; else those that differ; else the first."""
     keys = [*{**before, **after}]
     differing = [key for key in keys if before.get(key) != after.get(key)]
     return headline_keys(before or after) or (before and after and differing) or keys[:1]

@@ -174,7 +174,7 @@ def matrix(
     *,
     names: tuple[str, str],  # titles of the axes, rows first
 ) -> go.Figure:
-    """Heatmap of values (R, C) by the names of rows and columns, which may repeat."""
+    """Heatmap of values (R, C), shown on hover, by names of rows and columns, which may repeat."""
     below = LETTER * min(25, max(map(len, columns))) + 50
     figure = _empty_figure(height=below + LABEL * len(rows))
     figure.add_heatmap(

@@ -176,7 +176,7 @@ def test_set_line(name: str, results: Mapping[str, Any]) -> str:
 
 
 def jackknife_text(comparison: Mapping[str, Any]) -> str:
-    """A phrase on the jackknife: what is left out in turn, the seeds, sets without intervals."""
+    """A phrase: groups or records, and named seeds, left out in turn; sets without intervals."""
     sets = pairs.test_sets(comparison)
     single = [name for name, s in sets.items() if s["groups"] == 1]
     none = f", none on {formatting.listed(single)}, whose records share one group"

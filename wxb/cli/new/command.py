@@ -218,7 +218,7 @@ def sweep(
 
 
 def _edit_params(edit: Callable[[dict[str, Any]], Any], dry_run: bool) -> Params:
-    """Edit params.yaml, or only check the edit. Prints what it adds, returns all parameters."""
+    """Edit params.yaml, or only check. Prints the added block, of several the names, if written."""
     before, content = read_yaml(PARAMS), read_yaml(PARAMS)
     edit(content)
     if not dry_run:

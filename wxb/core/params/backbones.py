@@ -73,7 +73,7 @@ class Backbone(Section):
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
-        """Refuse missing or conflicting keys, and `pretraining` of more tokens than positions."""
+        """Refuse missing keys, `checkpoint` with `architecture`, too many tokens to pretrain."""
         is_trained = self.tokenizer is not None and not self.checkpoint
         if not is_trained and (self.checkpoint is None or self.architecture):
             raise ValueError(

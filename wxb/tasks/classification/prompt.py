@@ -85,7 +85,7 @@ class PromptClassifier(LogitClassifier):
         return self.outputs(items, caption=caption)
 
     def calibrate(self, records: Sequence[Record], *, caption: str) -> None:
-        """Store `shots` truncated `examples`, of each class in turn; others set the temperature."""
+        """Set `settings["examples"]`: `shots`, by class in turn; others set the temperature."""
         of_class = [[r for r in records if r.gold == label] for label in self.labels]
         in_turn = filter(None, chain.from_iterable(zip_longest(*of_class)))
         examples = [*islice(in_turn, self.settings["shots"])]

@@ -206,7 +206,7 @@ class GenerationMethod(WindowedMethod):
         return {"labels": ids}, row_splits, np.array(flat, np.int8)
 
     def items(self, features: Path, targets: Path, records: Iterable[Record]) -> LazyItems:
-        """One item per window: `input_ids` of prompt and answer, `labels` IGNORED on the prompt."""
+        """One item per window; reads `records` only for an instruction. Prompts have no loss."""
         encoded = read_encoded(features)
         windows = self.windows(encoded)
         columns, row_splits = read_columns(targets, self.TARGETS)

@@ -137,7 +137,7 @@ def confusions(rows: Sequence[PredictionRow]) -> list[tuple[tuple[str, str], int
 
 
 def character_alignment(row: PredictionRow) -> list[tuple[str, str]]:
-    """Aligned characters of a row's reference and hypothesis, as it has them; one may be empty."""
+    """Aligned characters of a row's two texts, which are not normalized here; one may be empty."""
     if not row.hypothesis:
         return [(character, "") for character in row.reference]
     pairs: list[tuple[str, str]] = []

@@ -95,7 +95,7 @@ def pieces(row: PredictionRow) -> list[tuple[str, str, str]]:
 
 
 def _kind_of_edit(reference: str, hypothesis: str) -> str:
-    """One of EDITS, or empty for equal characters."""
+    """`insertions`, `deletions` or `substitutions`; empty for equal characters."""
     if reference == hypothesis:
         return ""
     if not reference:

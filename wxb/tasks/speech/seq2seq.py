@@ -283,7 +283,7 @@ def prompt_ids(tokenizer: Any, language: str | None) -> list[int]:
 
 
 def random_whisper(shape: Shape, encoding: Encoding, tokenizer: Any, prompt: Sequence[int]) -> Any:
-    """A Whisper of transformers with random weights; seed torch before.
+    """A Whisper with random weights, whose decoder begins with `prompt[0]`; seed torch before.
 
     The standard deviation of weights preserves the variance of layer inputs. With Whisper's own,
     0.02, the audio of a narrow model vanishes beside the position embeddings.

@@ -65,7 +65,7 @@ def unseen(record: Record, vocabulary: Words) -> bool:
 
 
 def _signature() -> str:
-    """sacrebleu's signature of BLEU, with `nrefs:var` and the tokenizers of other scripts."""
+    """sacrebleu's signature of BLEU, `nrefs:var`, then other tokenizers in parentheses."""
     metric = BLEU(tokenize=bleu.SPACED)
     metric.corpus_score(["a"], [["a"]])
     signature = str(metric.get_signature()).replace("nrefs:1", "nrefs:var")

@@ -67,7 +67,7 @@ class Replier(GeneratorPredictor, Responder):
         return Template(self.tokenizer, self.settings["template"])
 
     def with_examples(self, conversation: Sequence[Message]) -> list[Message]:
-        """A copy with `shots` examples after any system message; WxbError if a model lacks them."""
+        """A copy with up to `shots` examples after a system message; WxbError if there are none."""
         if self.prediction.shots and not self.settings.get("examples"):
             why = "it is shared or merged, or no validation conversation is a single question"
             raise WxbError(f"shots: the model holds no examples ({why}); leave it out")

@@ -52,7 +52,7 @@ class Transcript(NamedTuple):
 
     @property
     def text(self) -> str:
-        """The texts of all segments, with spaces between them unless UNSPACED."""
+        """The texts of all segments, with a space between two that do not match UNSPACED there."""
         joined = ""
         for text in filter(None, (segment.text for segment in self.segments)):
             is_joined = not joined or UNSPACED.search(joined[-1] + text[0])

@@ -79,9 +79,9 @@ class Reading(reading.Reading):
     def gold_and_repairs(
         self, raw: Mapping[str, Any], text: str, corpus: Corpus
     ) -> tuple[Any, tuple[()]]:
-        """`text`, `speaker` and `rules`, or None without a transcript; nothing is repaired.
+        """`text`, `speaker` and `rules`, or None if the transcript is None; nothing is repaired.
 
-        Raises RecordError if the transcript is no text, or empty when normalized.
+        Raises RecordError if its field is missing, and if it is no text or empty when normalized.
         """
         fields, rules = corpus.fields, corpus.normalization.rules
         if (sentence := required_field(raw, fields.sentence)) is None:
