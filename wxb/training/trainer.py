@@ -120,7 +120,7 @@ def fit(
 def multiplies_bfloat16() -> bool:
     """Whether the GPU, or without one the CPU, has instructions for bfloat16.
 
-    Emulation takes up to 30 times as long as float32. No CPU has them with `portable` kernels.
+    Emulating them takes many times as long as float32. No CPU has them with `portable` kernels.
     """
     if torch.cuda.is_available():
         return torch.cuda.is_bf16_supported(including_emulation=False)
