@@ -81,7 +81,7 @@ def _describe_parts(records: Sequence[Record]) -> str:
     smallest = min(sizes.values(), default=0)
     share = f"{smallest / max(1, len(records)):.2g}"
     return (
-        f"{counted(len(records), 'records')} have {counted(len(sizes), 'parts')} to divide, as"
+        f"{counted(len(records), 'records')} in {counted(len(sizes), 'parts')} to divide, as"
         " those of one group, or that differ only in digits and case, stay together; a split"
         f" takes a part if half of it fits, and the smallest has {smallest}, a share of {share}"
     )

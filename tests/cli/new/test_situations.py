@@ -506,7 +506,7 @@ def test_the_report_shows_that_records_of_one_wording_cannot_be_divided():
     write_files({"own.json": json.dumps(rows)})
     lines = [line for line in summary() if line.startswith(("parts to divide", "not divided"))]
     assert [*map(str.split, lines[:-1])] == [["parts", "to", "divide", "1"]]
-    assert "9 records have 1 part to divide" in lines[-1]
+    assert "9 records in 1 part to divide" in lines[-1]
     assert lines[-1].endswith("add other records, or change `split` of the corpus")
 
 
