@@ -310,8 +310,12 @@ CASES = [
     refused("Common Voice's durations", {"own/clip_durations.tsv": "clip\tduration[ms]\na.wav\t9\n",
         **{f"own/{name}.tsv": "path\tsentence\na.wav\tone\n" for name in ("train", "test")},
         "own/a.wav": sound(300)}, "and beside them clip_durations.tsv"),
+    refused("a test file beside another", {f"own/{x}.json": json.dumps(PEOPLE)
+        for x in ("mails", "test")}, "splits test, and beside them mails.json"),
     refused("no test files", {f"own/{x}.json": json.dumps(PEOPLE) for x in ("train", "valid")},
         "splits train and valid; expected train, test and"),
+    refused("no training files", {f"own/{x}.json": json.dumps(PEOPLE) for x in ("test", "valid")},
+        "splits test and valid; expected train, test and"),
     Case("OPUS, with a third file", {"own/N.en": "".join(f"So {x}.\n" for x in NAMES), "own/N.ids":
         "x\n", "own/N.zh_CN": "".join(f"{x}来了。\n" for x in NAMES)},
         f"So {LAST}. -> ('{LAST}来了。',)"),

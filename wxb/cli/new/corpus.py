@@ -151,8 +151,8 @@ def corpus_name(path: Path) -> str:
 def _with_published_splits(split: Block, folder: Path, files: Sequence[Path]) -> Block:
     """`split`, changed if files or folders are named by split, such as train.csv and test.csv.
 
-    All three give {"files": patterns}, train and test add `further`, others change nothing. Raises
-    FlagError for train and valid without test, and for train with files of no split.
+    All three give {"files": patterns}, train and test add `further`, one alone changes nothing.
+    Raises FlagError for valid with one other, and for a split beside files of none.
     """
     patterns: dict[str, list[str]] = {}
     others = []
@@ -166,7 +166,8 @@ def _with_published_splits(split: Block, folder: Path, files: Sequence[Path]) ->
             continue
         pattern = f"{escape(named[-1].as_posix())}/*" if named else escape(path.as_posix())
         patterns[splits[0]] = [*dict.fromkeys([*patterns.get(splits[0], []), pattern])]
-    if "train" in patterns and (others or patterns.keys() == {"train", "valid"}):
+    is_partial = len(patterns) == 2 and patterns.keys() != {"train", "test"}
+    if is_partial or (patterns and others):
         raise FlagError(
             f"{folder}: found the splits {' and '.join(patterns)}"
             f"{', and beside them ' if others else ''}{shortened(others, MAX_FILES)}; expected"
