@@ -21,8 +21,6 @@ MISSING = {
     "reported": "no page",
 }
 STYLES = {"stale": "yellow", "up to date": "green", "not run": "dim"}
-TEXT_KEYS = ("characters", "languages")  # of a split in profile.json, for any task
-NAME_WIDTH = 24  # columns of a description below its name
 NOTES = {
     "stale": "stale: an input has changed since the last run; `wxb show NAME` lists the changes.",
     "no model": "no model: the metric is from reports/; the model that had it is not here.",
@@ -150,7 +148,7 @@ def _block_table(header: Sequence[str], rows: Iterable[tuple[Any, ...]]) -> Rend
     """A table from rows of name, facts and cells: columns of name and description, cells, state."""
     cells = []
     for name, facts, *others in rows:
-        description = indent(fill(_description(facts), NAME_WIDTH), "  ")
+        description = indent(fill(_description(facts), width=24), "  ")
         status = state(facts)
         style = next((style for word, style in STYLES.items() if word in status), "")
         title = Text.assemble(name, "\n", (description, "dim"))
@@ -222,7 +220,7 @@ def _split_counts(split: Facts) -> dict[str, int]:
     counts = {
         key: sum(by_name.values())
         for key, by_name in split.items()
-        if isinstance(by_name, Mapping) and key not in TEXT_KEYS
+        if isinstance(by_name, Mapping) and key not in ("characters", "languages")  # of texts
     }
     return {
         "labelled": split["labelled"],

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 SENTENCE_ENCODER = "minilm"  # the default
-MODULES = "modules.json"  # a file of sentence-transformers, with encoders trained for similarity
 MAX_LENGTH = 512  # tokens of a text, if the model has as many positions
 BATCH = 32
 
@@ -78,7 +77,7 @@ def search(
         model = tuning.load(folder, lambda base: load_backbone(base, **options)).eval()
         tokenizer = load_tokenizer(folder)
     vectors = embed(model, tokenizer, [query, *texts])
-    if not (folder / MODULES).is_file():
+    if not (folder / "modules.json").is_file():  # of sentence-transformers
         fault = "was not trained for similarity, so its nearest texts may differ in meaning"
         print(f"wxb: {folder} {fault}; use `--encoder {SENTENCE_ENCODER}`", file=sys.stderr)
     cosines, order = (vectors[1:] @ vectors[0]).sort(descending=True, stable=True)

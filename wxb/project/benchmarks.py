@@ -19,7 +19,6 @@ from wxb.project import provenance
 from wxb.runtime.costs import process_cost
 
 _STARTED = time.monotonic()
-NO_INPUT = 2  # exit code of a benchmark without its input, as of wrong arguments
 
 
 def run(app: typer.Typer) -> None:
@@ -34,7 +33,7 @@ def run(app: typer.Typer) -> None:
     else:
         return
     print(f"{Path(sys.argv[0]).stem}: {line}", file=sys.stderr)
-    sys.exit(NO_INPUT)
+    sys.exit(2)  # as for wrong arguments
 
 
 def report(

@@ -23,8 +23,6 @@ STYLES: dict[Level, str] = {"ok": "green", "note": "yellow", "problem": "bold re
 
 LOCKED = Path("requirements.txt")
 INSTALL = f"pip install --requirement {LOCKED}"
-SHOWN = 6  # most packages in one finding
-DISK = 2**30  # a run of the demo writes 0.25 GiB
 
 
 class Finding(NamedTuple):
@@ -68,7 +66,7 @@ def packages() -> Iterator[Finding]:
         if version.public != locked:  # a local label such as +cpu is the same release
             differing.append(f"{name} {version} (locked: {locked})")
     level: Level = "problem" if missing else "note" if differing else "ok"
-    faults = shortened([*missing, *differing], SHOWN)
+    faults = shortened([*missing, *differing], most=6)
     message = f"{faults}; results may differ" if faults else f"all versions are those of {LOCKED}"
     yield Finding("packages", level, message, INSTALL if faults else "")
 
@@ -105,9 +103,9 @@ def repair_dvc() -> Iterator[Finding]:
 
 
 def disk() -> Iterator[Finding]:
-    """Free space for the project; less than DISK bytes is a problem."""
+    """Free space for the project; under 1 GiB, four times what the demo writes, is a problem."""
     free = shutil.disk_usage(".").free
-    remedy = "wxb clean, then dvc gc --workspace" if free < DISK else ""
+    remedy = "wxb clean, then dvc gc --workspace" if free < 2**30 else ""
     message = f"{size(free)} free for {Path.cwd()}"
     yield Finding("disk", "problem" if remedy else "ok", message, remedy)
 

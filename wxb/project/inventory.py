@@ -24,7 +24,6 @@ MAIN_STAGES = {
     "studies": "report",
     "lessons": "lesson",
 }
-SECTIONS = tuple(MAIN_STAGES)
 LAST_STAGES = {**MAIN_STAGES, "experiments": "evaluate"}
 
 Facts = dict[str, Any]
@@ -42,7 +41,7 @@ class Inventory(NamedTuple):
         """All blocks by section and name: description, metrics, existing outputs and states."""
         return {
             section: {name: self._facts(section, name) for name in getattr(self.params, section)}
-            for section in SECTIONS
+            for section in MAIN_STAGES
         }
 
     def details(self, name: str) -> dict[str, Facts]:
@@ -94,9 +93,9 @@ class Inventory(NamedTuple):
 
 def sections(params: Params, name: str) -> list[str]:
     """The sections with a block of this name. Raises WxbError, with the nearest name, if none."""
-    if result := [section for section in SECTIONS if name in getattr(params, section)]:
+    if result := [section for section in MAIN_STAGES if name in getattr(params, section)]:
         return result
-    known = dict.fromkeys(block for section in SECTIONS for block in getattr(params, section))
+    known = dict.fromkeys(block for section in MAIN_STAGES for block in getattr(params, section))
     raise WxbError(f"params.yaml has no block {name!r}{choices(name, known)}")
 
 

@@ -23,7 +23,6 @@ from wxb.project.revisions import Tree, WorkingTree, read_json
 from wxb.reporting.costs import experiment_stages, read_training_seconds
 
 MACHINE = ("device", "cpu", "capability", "torch")  # optional keys of files in reports/cost
-SEEDS = [1, 2, 3]
 
 # An entry of provenance.json: `sha256` of the study's table as JSON, `finished` (time), `machines`,
 # `seconds` of training by experiment, and `trained_on`, the number of training records.
@@ -108,14 +107,14 @@ def sentence(provenance: Provenance) -> str:
 
 
 def set_seeds(study: str) -> None:
-    """Set the seeds of one study in params.yaml to SEEDS.
+    """Set the seeds of one study in params.yaml to 1, 2 and 3.
 
     Only its own experiments are trained with all of them: backbones, also those that another study
     trains, keep their weights. Raises ParamsError, with the nearest name, for an unknown study.
     """
     load().block("studies", study)
     content = read_yaml(PARAMS)
-    content["studies"][study]["seed"] = SEEDS
+    content["studies"][study]["seed"] = [1, 2, 3]
     params_file.write(content)
 
 

@@ -16,7 +16,6 @@ from wxb.project import dag, trained
 from wxb.reporting.formatting import amount, origin, rounded, variant_text, without_folders
 
 CARD = "README.md"
-DIGITS = 4  # decimals of scores in the metadata
 
 
 def card(params: Params, name: str, folder: Path | None = None) -> str:
@@ -55,7 +54,7 @@ def card(params: Params, name: str, folder: Path | None = None) -> str:
                 dataset_name=experiment.corpus,
                 dataset_split=TEST,
                 metric_type=metric.key,
-                metric_value=round(scores[metric.key], DIGITS),
+                metric_value=round(scores[metric.key], 4),
             )
             for metric in metrics
         ],

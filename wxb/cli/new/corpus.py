@@ -24,8 +24,6 @@ from wxb.reporting.terminal import table
 from wxb.tasks import recognition
 from wxb.tasks.recognition import NO_GROUP, SPLITS, Block, Files, FlagError, Flags, escaped
 
-MAX_FILES = 5  # of a message
-MAX_COUNTS = 12  # of one row of the summary
 EXAMPLES = 3  # records in the summary
 MISSING = ("nan", "none", "null", "n/a", "#n/a", "na", "<na>", "-")  # how programs write it
 OWN_FLAGS = dict.fromkeys(("tag", "offsets", "repair"), "ner") | {  # the only tasks that use a flag
@@ -170,7 +168,7 @@ def _with_published_splits(split: Block, folder: Path, files: Sequence[Path]) ->
     if is_partial or (patterns and others):
         raise FlagError(
             f"{folder}: found the splits {' and '.join(patterns)}"
-            f"{', and beside them ' if others else ''}{shortened(others, MAX_FILES)}; expected"
+            f"{', and beside them ' if others else ''}{shortened(others, most=5)}; expected"
             " train, test and perhaps valid alone: move or rename files; without names of splits,"
             " all records are divided"
         )
@@ -256,4 +254,4 @@ def _format_counts(count: int | Mapping[str, int]) -> str:
     if not isinstance(count, Mapping):
         return f"{count:,}"
     names = [f"{name or repr(name)} {n:,}" for name, n in Counter(count).most_common()]
-    return shortened(names, MAX_COUNTS)
+    return shortened(names, most=12)
