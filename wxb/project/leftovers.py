@@ -1,7 +1,7 @@
 """Find files of blocks that are no longer in params.yaml, and of stopped runs.
 
 Files in git's index are kept: they include results of studies that only a profile adds. If git
-tracks no result, all files in RESULT_FOLDERS are kept.
+tracks no result, all results are kept.
 """
 
 from collections import Counter
@@ -13,9 +13,6 @@ from wxb.core.params import Params
 from wxb.core.params.resources import SECTIONS
 from wxb.project import revisions
 from wxb.training.checkpoints import FOLDER as CHECKPOINTS
-
-# The folders of committed results.
-RESULT_FOLDERS = (paths.METRICS, paths.STUDIES, paths.HEADLINES, paths.SEEDS, paths.BENCHMARKS)
 
 
 def find_leftovers(params: Params) -> Iterator[Path]:
@@ -70,7 +67,8 @@ def _obsolete_outputs(params: Params, tracked: Iterable[Path]) -> Iterator[Path]
 
 def _is_result(path: Path) -> bool:
     """Whether a path is in a folder of committed results."""
-    return any(map(path.is_relative_to, RESULT_FOLDERS))
+    folders = (paths.METRICS, paths.STUDIES, paths.HEADLINES, paths.SEEDS, paths.BENCHMARKS)
+    return any(map(path.is_relative_to, folders))
 
 
 def _user_paths(params: Params) -> list[Path]:
