@@ -116,14 +116,6 @@ def with_interval(estimate: Mapping[str, float], metric: Metric = SHARE, spread:
     return f"{rounded(estimate['value'], metric)}{spread} ({interval(estimate, metric)})"
 
 
-def nearness_text(nearness: Mapping[str, float | None]) -> str:
-    """A phrase: `4.9% within one word of training, 8.1% within two`, or that there is no text."""
-    one, two = nearness["within_one_word"], nearness["within_two_words"]
-    if one is None or two is None:
-        return "no text to compare with training"
-    return f"{one:.1%} within one word of training, {two:.1%} within two"
-
-
 def origin(corpus: Corpus) -> str:
     """Labelled records, as "500 generated records (en)"; else "records of" a path or repository."""
     if corpus.generate:

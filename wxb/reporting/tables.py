@@ -172,7 +172,11 @@ def test_set_line(name: str, results: Mapping[str, Any]) -> str:
     unit = results["unit"]
     units = "" if unit == "records" else f", {counted(results['support'], unit)}"
     size = f"{counted(results['documents'], 'records')}{groups}{units}"
-    return f"{name}: {size}; {formatting.nearness_text(results['nearness'])}."
+    one, two = (results["nearness"][key] for key in ("within_one_word", "within_two_words"))
+    nearness = "no text to compare with training"
+    if one is not None:
+        nearness = f"{one:.1%} within one word of training, {two:.1%} within two"
+    return f"{name}: {size}; {nearness}."
 
 
 def jackknife_text(comparison: Mapping[str, Any]) -> str:
