@@ -22,6 +22,7 @@ from scipy.special import expit, logit, stdtr, stdtrit  # scipy.stats imports sl
 
 from wxb.metrics import LEVEL, Metric
 
+Floats = NDArray[np.float64]
 Sums = Mapping[str, NDArray[Any]]  # by name: (...), or (..., K) if a statistic has K numbers
 Scores = Callable[[Sums], Mapping[str, NDArray[Any]]]  # (...) by the key of a metric
 
@@ -124,7 +125,7 @@ def holm(p_values: Sequence[float]) -> list[float]:
     return [*map(float, corrected)]
 
 
-def _left_out(groups: Groups, scores: Scores) -> dict[str, NDArray[np.float64]]:
+def _left_out(groups: Groups, scores: Scores) -> dict[str, Floats]:
     """Scores without each group: (groups, seeds) by key."""
     total = groups.total()
     block = max(1, _BLOCK_CELLS // sum(values.size for values in total.values()))
@@ -137,8 +138,8 @@ def _left_out(groups: Groups, scores: Scores) -> dict[str, NDArray[np.float64]]:
 
 def _standard_error(
     sizes: NDArray[np.int64],
-    left_out: NDArray[np.float64],
-    by_seed: Sequence[NDArray[np.float64]],
+    left_out: Floats,
+    by_seed: Sequence[Floats],
     excess_kurtosis: float = 0.0,
 ) -> tuple[float, float]:
     """Standard error and degrees of freedom of a score, or of a difference of scores.
@@ -161,9 +162,7 @@ def _standard_error(
     return total**0.5, total**2 / sum(squares)
 
 
-def _interval(
-    groups: Groups, metric: Metric, values: NDArray[np.float64], left_out: NDArray[np.float64]
-) -> Interval:
+def _interval(groups: Groups, metric: Metric, values: Floats, left_out: Floats) -> Interval:
     """One of `intervals`, from scores (seeds,) and scores without each group (groups, seeds)."""
     value, tail, (low, high) = float(values.mean()), (1 - LEVEL) / 2, _bounds(metric, values)
     if len(groups.sizes) == 1:
@@ -199,7 +198,7 @@ def _interval(
     return Interval(value, *ends)
 
 
-def _excess_kurtosis(values: NDArray[np.float64]) -> float:
+def _excess_kurtosis(values: Floats) -> float:
     """Excess of the kurtosis of values (N,) over the mean of N normal ones; at least 0."""
     count, squares = len(values), np.square(values - values.mean())
     if not squares.any():
@@ -208,7 +207,7 @@ def _excess_kurtosis(values: NDArray[np.float64]) -> float:
     return max(0.0, kurtosis - 3 * (count - 1) / (count + 1))
 
 
-def _bounds(metric: Metric, *values: NDArray[np.float64]) -> tuple[float, float]:
+def _bounds(metric: Metric, *values: Floats) -> tuple[float, float]:
     """The bounds of a metric; a missing one is ±`fallback_bound`, or a value beyond it."""
     seen = np.concatenate(values)
     low = min(-metric.fallback_bound, float(seen.min())) if metric.low is None else metric.low

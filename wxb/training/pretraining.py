@@ -38,7 +38,8 @@ MASKED, REPLACED = 0.8, 0.1  # of the 15% selected (BERT: Devlin et al. 2019, se
 SELECTED = 0.15
 VALID_DOCUMENTS = 1000  # enough for two digits of perplexity
 
-Item = dict[str, NDArray[np.int64]]
+Ids = NDArray[np.int64]
+Item = dict[str, Ids]
 
 
 def sentences(text: str) -> list[str]:
@@ -117,9 +118,7 @@ class MaskedPairs(Stream):
             "next_sentence_label": np.array(int(not follows)),
         }
 
-    def _mask(
-        self, plain: NDArray[np.int64], rng: np.random.Generator
-    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def _mask(self, plain: Ids, rng: np.random.Generator) -> tuple[Ids, Ids]:
         """Select 15% of the ids, at least one, and mask or replace most: new ids, and labels."""
         candidates = np.flatnonzero((plain != self.cls) & (plain != self.sep))
         count = max(1, round(SELECTED * len(candidates)))
@@ -135,9 +134,7 @@ class MaskedPairs(Stream):
         return ids, labels
 
 
-def _adjacent_parts(
-    document: list[NDArray[np.int64]], rng: np.random.Generator
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _adjacent_parts(document: list[Ids], rng: np.random.Generator) -> tuple[Ids, Ids]:
     """The parts of a document around a random end of a sentence, or the halves of a single one."""
     if len(document) == 1:
         middle = len(document[0]) // 2

@@ -24,6 +24,7 @@ from tokenizers import Tokenizer
 from wxb.core.errors import WxbError
 
 Ints = NDArray[np.int64]
+Ints32 = NDArray[np.int32]
 
 _SPACE = "\u2581"  # SentencePiece's
 _JAMO = range(0x1160, 0x1200)  # vowels and final consonants, which compose with a first consonant
@@ -32,13 +33,8 @@ _VISIBLE = np.array([not chr(code).isspace() for code in range(0x3001)] + [True]
 
 
 def token_offsets(
-    backend: Tokenizer,
-    name: str,
-    ids: NDArray[np.int32],
-    offsets: Ints,
-    rows: Ints,
-    texts: Sequence[str],
-) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    backend: Tokenizer, name: str, ids: Ints32, offsets: Ints, rows: Ints, texts: Sequence[str]
+) -> tuple[Ints32, Ints32]:
     """Checked, corrected starts and ends (N,) of tokens in their texts, without outer white space.
 
     `ids` (N,) are all tokens of the texts without special ones. `offsets` (N, 2) are the
@@ -104,7 +100,7 @@ def _is_dropped(backend: Tokenizer, character: str) -> bool:
     return bool(_is_blank(backend, np.array(ids, np.int32)).all())
 
 
-def _is_blank(backend: Tokenizer, ids: NDArray[np.int32]) -> NDArray[np.bool_]:
+def _is_blank(backend: Tokenizer, ids: Ints32) -> NDArray[np.bool_]:
     """Which tokens are only SentencePiece's spaces, one or more."""
     tokens = {id_: str(backend.id_to_token(id_)) for id_ in np.unique(ids).tolist()}
     return np.isin(ids, [id_ for id_, token in tokens.items() if not token.strip(_SPACE)])
@@ -117,9 +113,7 @@ def _error(name: str, text: str, problem: str) -> WxbError:
     )
 
 
-def _place_empty(
-    starts: Ints, ends: Ints, rows: Ints
-) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+def _place_empty(starts: Ints, ends: Ints, rows: Ints) -> tuple[Ints32, Ints32]:
     """Starts and ends with empty tokens at the end of the previous one, or the start of a text."""
     empty = starts == ends
     step = ends.max(initial=0) + 1  # shifts each text behind the previous one

@@ -29,6 +29,7 @@ from wxb.tasks.ner.models.windowed import count_statuses
 from wxb.tasks.ner.models.words import shape
 from wxb.tasks.ner.record import Span
 
+Floats = NDArray[np.float64]
 EDGE = ""  # the word before the first and after the last
 
 
@@ -129,17 +130,17 @@ class CRF(FittedModel):
         return {feature: index for index, feature in enumerate(self.features)}
 
     @cached_property
-    def _factors(self) -> NDArray[np.float64]:
+    def _factors(self) -> Floats:
         """exp(transitions), 0 for pairs that cannot follow."""
         return np.exp(self.transitions.astype(np.float64))
 
-    def scores(self, rows: Iterable[Iterable[str]]) -> NDArray[np.float64]:
+    def scores(self, rows: Iterable[Iterable[str]]) -> Floats:
         """The sums (T, K) of the weights of the features of T words, 0 for unknown features."""
         known = [[self._index_of[f] for f in row if f in self._index_of] for row in rows]
         sums = [self.weights[indices].sum(axis=0, dtype=np.float64) for indices in known]
         return np.array(sums).reshape(-1, len(self.first))
 
-    def best_tags(self, scores: NDArray[np.float64]) -> NDArray[np.int64]:
+    def best_tags(self, scores: Floats) -> NDArray[np.int64]:
         """The tags (T,) with the highest total score (Viterbi 1967), for scores (T, K), T > 0."""
         total = scores[0] + self.first
         previous = []  # the best tag before each tag
@@ -153,10 +154,7 @@ class CRF(FittedModel):
         return np.array(tags[::-1])
 
     def probabilities(
-        self,
-        scores: NDArray[np.float64],
-        tags: NDArray[np.int64],
-        spans: Iterable[tuple[int, int, int]],
+        self, scores: Floats, tags: NDArray[np.int64], spans: Iterable[tuple[int, int, int]]
     ) -> list[float]:
         """The marginal probability that each span has its tags and ends there, for scores (T, K).
 

@@ -19,6 +19,7 @@ _WORD = regex.compile(
     r"(?V1)[[\w\p{M}\u200c\u200d]--[_\u2e80-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]]{2,}"
 )
 
+Edges = NDArray[np.int32]  # starts or ends of tokens in a text
 FEATURES = 4
 
 
@@ -30,9 +31,7 @@ def shape(word: str) -> str:
     return re.sub(r"(.)\1{3,}", r"\1\1\1\1", "".join(kinds))
 
 
-def continues_word(
-    text: str, starts: NDArray[np.int32], ends: NDArray[np.int32]
-) -> NDArray[np.bool_]:
+def continues_word(text: str, starts: Edges, ends: Edges) -> NDArray[np.bool_]:
     """Whether each token (T,) continues the word of the one before; Chinese characters never do."""
     inside = np.zeros(len(text) + 1, bool)  # whether a word goes on at each character
     # Only between the tokens: they may be a window of a long text.
@@ -44,9 +43,7 @@ def continues_word(
     return continues
 
 
-def features(
-    text: str, starts: NDArray[np.int32], ends: NDArray[np.int32], settings: WordFeatures
-) -> NDArray[np.int64]:
+def features(text: str, starts: Edges, ends: Edges, settings: WordFeatures) -> NDArray[np.int64]:
     """Feature ids (T, F) of each token's word and `window` words on either side: rows of one table.
 
     F is 4 for each word: hashes of the lower-case word, its first letter, its last three and its

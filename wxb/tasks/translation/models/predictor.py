@@ -13,6 +13,8 @@ from wxb.corpora.text.tokenizers import special_tokens, text_of, token_ids
 from wxb.tasks.methods import Predictor, batches_by_length
 from wxb.tasks.translation.params import Prediction
 
+Ids = NDArray[np.int32]  # of the tokens of a source
+
 
 class Translation(NamedTuple):
     """The translation of a text.
@@ -82,9 +84,7 @@ class Translator(TranslationPredictor):
                 translations[index] = Translation(text, score, is_long, attention)
         return translations
 
-    def search(
-        self, sources: Sequence[NDArray[np.int32]]
-    ) -> tuple[list[NDArray[np.int64]], list[float]]:
+    def search(self, sources: Sequence[Ids]) -> tuple[list[NDArray[np.int64]], list[float]]:
         """The best token ids for each source of a batch, without eos, and their rounded scores."""
         from wxb.models.decoding import search_targets
 
@@ -100,9 +100,7 @@ class Translator(TranslationPredictor):
         best = [row[: int(np.argmax(row == eos))] if eos in row else row for row in rows]
         return best, [round(score, 4) for score in scores[:, 0].tolist()]
 
-    def _attention(
-        self, source: NDArray[np.int32], target: NDArray[np.int64]
-    ) -> dict[str, Any] | None:
+    def _attention(self, source: Ids, target: NDArray[np.int64]) -> dict[str, Any] | None:
         """Attention as in Translation, with "end" for eos or blank targets; None without any."""
         weights = self.model.attention_weights(source, target)
         if weights is None:
