@@ -52,9 +52,7 @@ def read_encoded(path: Path) -> Encoded:
     return Encoded(**columns, row_splits=row_splits)
 
 
-def concatenate(
-    chunks: Iterable[tuple[Mapping[str, NDArray[Any]], NDArray[np.int64]]],
-) -> RaggedColumns:
+def concatenate(chunks: Iterable[RaggedColumns]) -> RaggedColumns:
     """The columns and `row_splits` of at least one chunk of texts as those of one chunk."""
     columns, row_splits = zip(*chunks, strict=True)
     lengths = np.concatenate([np.diff(s) for s in row_splits])

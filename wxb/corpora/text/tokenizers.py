@@ -25,7 +25,7 @@ from tokenizers import (
 from wxb.core import hub, pretrained
 from wxb.core.errors import WxbError
 from wxb.core.files import read_json, write_json
-from wxb.corpora.text.encoded import Encoded, concatenate
+from wxb.corpora.text.encoded import Encoded, RaggedColumns, concatenate
 from wxb.corpora.text.offsets import token_offsets
 
 if TYPE_CHECKING:
@@ -220,9 +220,8 @@ def encode(tokenizer: AnyTokenizer, texts: Sequence[str]) -> Encoded:
     return Encoded(**columns, row_splits=row_splits)
 
 
-def _encode_chunk(
-    tokenizer: AnyTokenizer, texts: Sequence[str]
-) -> tuple[dict[str, NDArray[Any]], NDArray[np.int64]]:  # ids, starts, ends; row splits (N + 1)
+def _encode_chunk(tokenizer: AnyTokenizer, texts: Sequence[str]) -> RaggedColumns:
+    """`ids`, `starts` and `ends` of the tokens, and row splits (N + 1)."""
     backend = backend_of(tokenizer)
     encodings = backend.encode_batch(list(texts), add_special_tokens=False)
     lengths = np.fromiter(map(len, encodings), np.int64, len(encodings))

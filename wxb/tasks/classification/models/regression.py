@@ -11,7 +11,7 @@ from wxb.core.progress import track
 from wxb.corpora.text.encoded import IGNORED
 from wxb.tasks.classification.models.predictor import cross_entropy
 from wxb.tasks.classification.params import Regression
-from wxb.tasks.methods import History
+from wxb.tasks.methods import History, Labels
 
 
 class Fit(NamedTuple):
@@ -24,12 +24,7 @@ class Fit(NamedTuple):
 
 
 def fit_regression(
-    features: Mapping[str, Any],
-    labels: Mapping[str, NDArray[np.int64]],
-    settings: Regression,
-    *,
-    seed: int,
-    caption: str,
+    features: Mapping[str, Any], labels: Labels, settings: Regression, *, seed: int, caption: str
 ) -> Fit:
     """Fit a logistic regression with each C; returns the best.
 
