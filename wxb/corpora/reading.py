@@ -32,6 +32,8 @@ from wxb.corpora.records import (
     required_text,
 )
 
+Items = Iterable[Record | Reject]  # of a raw folder, in the order of its paths
+
 
 class Reading(ABC):
     """How the stage `preprocess` reads the records of a task.
@@ -62,14 +64,7 @@ class Reading(ABC):
         """
 
     def prepare(
-        self,
-        items: Iterable[Record | Reject],
-        corpus: Any,
-        *,
-        folder: Path,
-        out: Path,
-        home: Path,
-        caption: str,
+        self, items: Items, corpus: Any, *, folder: Path, out: Path, home: Path, caption: str
     ) -> Iterator[Record | Reject]:
         """Yield the records with prepared inputs, and the rejects; prints progress.
 

@@ -2,7 +2,7 @@
 
 import unicodedata
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
@@ -13,6 +13,7 @@ import numpy as np
 from wxb.core.progress import Progress
 from wxb.corpora import formats, layout, reading
 from wxb.corpora.formats import Raw
+from wxb.corpora.reading import Items
 from wxb.corpora.records import Record, RecordError, Reject, check_encodable, required_field
 from wxb.tasks.speech.params import Audio, Corpus, Fields
 from wxb.tasks.speech.record import Measures, audio, normalize
@@ -96,14 +97,7 @@ class Reading(reading.Reading):
         return {"text": sentence, "speaker": speaker, "rules": rules}, ()
 
     def prepare(
-        self,
-        items: Iterable[Record | Reject],
-        corpus: Corpus,
-        *,
-        folder: Path,
-        out: Path,
-        home: Path,
-        caption: str,
+        self, items: Items, corpus: Corpus, *, folder: Path, out: Path, home: Path, caption: str
     ) -> Iterator[Record | Reject]:
         """The records, with paths in `home`, to which `out` is moved later, and Measures in `gold`.
 
