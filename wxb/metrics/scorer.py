@@ -99,3 +99,10 @@ def ratio(numerator: NDArray[Any], denominator: NDArray[Any]) -> NDArray[Any]:
     """The numerator over the denominator, element-wise; 0 where the denominator is 0."""
     zeros = np.zeros(np.broadcast(numerator, denominator).shape)
     return np.divide(numerator, denominator, out=zeros, where=np.asarray(denominator) != 0)
+
+
+def metric_of_sums(metric: Any, sums: NDArray[Any]) -> NDArray[Any]:
+    """A metric of sacrebleu (...) from sums (..., C) of its statistics."""
+    rows = sums.reshape(-1, sums.shape[-1]).tolist()
+    scores = [metric._compute_score_from_stats(row).score for row in rows]
+    return np.array(scores).reshape(sums.shape[:-1])

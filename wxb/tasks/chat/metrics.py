@@ -80,7 +80,7 @@ class Scorer(scorer.Scorer):
         return {
             "exact": scorer.ratio(sums["correct"], sums["checkable"]),
             "format": scorer.ratio(sums["in_format"], sums["checkable"]),
-            "chrf": chrf(sums["characters"]),
+            "chrf": scorer.metric_of_sums(CHRF(), sums["characters"]),
             "ended": scorer.ratio(sums["ended"], sums["replies"]),
         }
 
@@ -114,12 +114,6 @@ def _check(row: PredictionRow) -> tuple[bool, bool, bool]:
         return False, False, False
     is_correct = checking.is_correct(row.format, row.gold, row.predicted)
     return is_correct, checking.has_format(row.format, row.predicted), True
-
-
-def chrf(sums: NDArray[Any]) -> NDArray[Any]:
-    """chrF2 (...), 0 to 100, of summed n-grams (..., 18)."""
-    scores = [CHRF()._compute_f_score(row) for row in sums.reshape(-1, sums.shape[-1]).tolist()]
-    return np.array(scores).reshape(sums.shape[:-1])
 
 
 def distinct_n(replies: Sequence[str], n: int) -> float:

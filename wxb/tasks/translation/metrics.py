@@ -126,9 +126,9 @@ class Scorer(scorer.Scorer):
         """The METRICS (...) of sums of statistics."""
         predicted, reference = np.moveaxis(sums["bleu"][..., :2], -1, 0)  # lengths in words
         return {
-            "bleu": bleu.metric_of_sums(BLEU(), sums["bleu"]).clip(max=100.0),
-            "chrf": bleu.metric_of_sums(CHRF(), sums["chrf"]),
-            "ter": bleu.metric_of_sums(TER(), sums["ter"]),
+            "bleu": scorer.metric_of_sums(BLEU(), sums["bleu"]).clip(max=100.0),
+            "chrf": scorer.metric_of_sums(CHRF(), sums["chrf"]),
+            "ter": scorer.metric_of_sums(TER(), sums["ter"]),
             "exact": scorer.ratio(sums["exact"], sums["sentences"]),
             "length_ratio": scorer.ratio(predicted, reference),
         }

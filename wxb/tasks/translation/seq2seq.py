@@ -21,7 +21,6 @@ from wxb.corpora.text.tokenizers import special_tokens, token_ids
 from wxb.tasks.methods import Alignment, Chunks, Items, Network
 from wxb.tasks.translation.models.predictor import Translator, special_ids_and_size
 from wxb.tasks.translation.params import Prediction
-from wxb.tasks.translation.record.bleu import metric_of_sums
 
 if TYPE_CHECKING:
     from wxb.tasks.translation.models.seq2seq import Seq2SeqModel
@@ -163,7 +162,8 @@ class Seq2SeqMethod(Network):
     @staticmethod
     def compute_metrics(statistics: NDArray[Any], labels: NDArray[Any]) -> dict[str, float]:
         """BLEU from statistics (N, 10) of greedy validation texts with one reference each."""
-        return {"bleu": float(metric_of_sums(BLEU(), statistics.sum(axis=0)))}
+        score = BLEU()._compute_score_from_stats(statistics.sum(axis=0).tolist())
+        return {"bleu": float(score.score)}
 
     def settings(self, targets: Path) -> dict[str, Any]:
         """The network, special tokens and lengths; the `longest` target limits translations."""

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import regex
 from numpy.typing import NDArray
-from sacrebleu.metrics import BLEU, CHRF, TER
+from sacrebleu.metrics import BLEU
 
 # As in WMT: mteval-v13a for languages with spaces, its version for Chinese; characters for others.
 SPACED, CHINESE, CHARACTERS = "13a", "zh", "char"
@@ -39,10 +39,3 @@ def bleu_statistics(predicted: Sequence[str], gold: Sequence[Sequence[str]]) -> 
 def streams(gold: Sequence[Sequence[str]]) -> list[list[Any]]:
     """The first references of all sentences, the second ones, and so on; None for missing ones."""
     return [[*column] for column in zip_longest(*gold)]
-
-
-def metric_of_sums(metric: BLEU | CHRF | TER, sums: NDArray[Any]) -> NDArray[Any]:
-    """A metric of sacrebleu (...) from sums (..., C) of its statistics."""
-    rows = sums.reshape(-1, sums.shape[-1]).tolist()
-    scores = [metric._compute_score_from_stats(row).score for row in rows]
-    return np.array(scores).reshape(sums.shape[:-1])
