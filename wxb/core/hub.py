@@ -18,7 +18,6 @@ from wxb.core.pretrained import ADAPTER, WEIGHTS
 # The files that transformers reads at the top of a repository. Python files and pickles (*.bin,
 # *.pth) can run code, so they are never downloaded.
 TOKENIZER_FILES = ("*.json", "*.txt", "*.model", "*.jinja")
-WEIGHT_FILES = "model*.safetensors"
 LFS = b"version https://git-lfs"
 
 Kind = Literal["model", "dataset"]
@@ -44,7 +43,7 @@ def checkpoint(
             if revision is None:
                 cure = "correct `checkpoint`, or set `revision` to a commit if it is of the hub"
                 raise WxbError(f"{name}: no such file or folder; {cure}")
-            files = [*TOKENIZER_FILES, WEIGHT_FILES] if weights else TOKENIZER_FILES
+            files = [*TOKENIZER_FILES, "model*.safetensors"] if weights else TOKENIZER_FILES
             source = _snapshot(str(name), revision, files, "model")
         small = (f for f in source.glob("*") if f.is_file() and f.stat().st_size < 1024)
         if pointer := next((f for f in small if f.read_bytes().startswith(LFS)), None):

@@ -25,7 +25,6 @@ from wxb.corpora.records import RecordError
 BATCH = 1000  # rows of Parquet: a repeated value is stored once, and unpacked for each row
 TURN = {"role", "from"}  # keys of messages
 CLASS_NUMBER = re.compile(r"-1|\d{1,9}")
-DETAIL = 200  # characters of the details of a reject
 # The first line of tables for Excel.
 SEPARATOR = re.compile(r'"?sep=(.)"?(?=[\r\n])', re.IGNORECASE)
 
@@ -69,7 +68,7 @@ def raw_records(
             yield raw._replace(content=error)
         except (AttributeError, KeyError, TypeError, ValueError, RecursionError) as error:
             detail = f"not as its annotation tool writes it: {type(error).__name__} {error}"
-            yield raw._replace(content=RecordError("wrong type", detail[:DETAIL]))
+            yield raw._replace(content=RecordError("wrong type", detail[:200]))
 
 
 def _unadapted(file: Path, json_column: str | None, columns: Sequence[str] | None) -> Iterator[Raw]:

@@ -22,7 +22,6 @@ from wxb.core.params.corpora import Download
 from wxb.core.progress import Progress
 
 FOLDER = Path(".wxb/downloads")  # the cache
-MIRROR = "WXB_DOWNLOADS"  # environment variable: a folder to search before the network
 
 TIMEOUT = 30.0  # seconds to wait for a connection, and for each chunk
 RETRIES = 5
@@ -38,7 +37,7 @@ def fetch(download: Download, folder: Path, *, caption: str) -> None:
     Raises WxbError if the download fails, or if `sha256` is None or not the hash of the file. In
     the last two cases the file stays in the cache, so that its hash can be pinned.
     """
-    mirror = os.environ.get(MIRROR)
+    mirror = os.environ.get("WXB_DOWNLOADS")  # a folder to search before the network
     for path in sorted(Path(mirror).rglob("*")) if mirror else ():
         if path.name == download.file and path.is_file() and sha256(path) == download.sha256:
             shutil.copyfile(path, folder / download.file)

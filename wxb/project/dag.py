@@ -23,8 +23,6 @@ from wxb.project.root import require_no_braces_or_conflicts
 from wxb.runtime.engine import LOCKFILE, writer_pids
 
 NOT_IN_CACHE = "not in cache"  # DVC's word for an output that its cache lacks
-# DVC's words for absent files. Absence makes nothing stale: a clone without data has valid metrics.
-ABSENT = {"deleted", NOT_IN_CACHE}
 CHECK = "check"  # the first stage: its output never changes, so it makes no other stage stale
 
 # DVC writes dvc.lock and its rwlock in place. After each stage, dvc.lock takes it a second.
@@ -95,7 +93,8 @@ class Staleness(NamedTuple):
         """Yield stage and change, upstream first, without files absent here or in DVC's cache."""
         for origin in [*self.upstream.get(stage, ()), stage]:
             for change in self.changes.get(origin, ()):
-                if change.how not in ABSENT:
+                # Absence makes nothing stale: a clone without data has valid metrics.
+                if change.how not in ("deleted", NOT_IN_CACHE):
                     yield origin, change
 
 
