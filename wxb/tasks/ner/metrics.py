@@ -18,6 +18,8 @@ from wxb.metrics import Metric, scorer
 from wxb.metrics.intervals import Sums
 from wxb.tasks.ner.record import Span
 
+Mention = tuple[str, str]  # text and type
+
 
 class PredictionRow(NamedTuple):
     """A test record with its gold spans and those that a system predicted."""
@@ -46,7 +48,7 @@ class Scorer(scorer.Scorer):
     }
     ROW = PredictionRow
 
-    def vocabulary(self, records: Iterable[Record]) -> set[tuple[str, str]]:
+    def vocabulary(self, records: Iterable[Record]) -> set[Mention]:
         """The gold mentions of the training records, as text and type."""
         return {
             (record.input[span.start : span.end], span.type)
@@ -55,10 +57,7 @@ class Scorer(scorer.Scorer):
         }
 
     def task_fields(
-        self,
-        record: Record,
-        prediction: Iterable[tuple[Span, float]],
-        vocabulary: Set[tuple[str, str]],
+        self, record: Record, prediction: Iterable[tuple[Span, float]], vocabulary: Set[Mention]
     ) -> dict[str, Any]:
         """The fields `gold`, `predicted`, `scores` and `seen` of a `PredictionRow`.
 

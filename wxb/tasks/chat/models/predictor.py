@@ -192,9 +192,7 @@ class Replier(GeneratorPredictor, Responder):
             replies.append(Reply(text.strip(), ended=has_ended, tokens=count))
         return replies
 
-    def model_metrics(
-        self, records: Sequence[Record], predictions: Sequence[Any]
-    ) -> dict[str, float]:
+    def model_metrics(self, records: Sequence[Record], predictions: Any) -> dict[str, float]:
         """Loss (nats per token) and perplexity of the gold answers; `scored`: number that fit.
 
         Skips answers that do not fit into the context. If none fits, the loss is 0.
