@@ -25,9 +25,8 @@ def main(params: Params, name: str) -> None:
         for split in clean.splits(corpus):
             caption = f"align@{name}: {split}"
             chunks = clean.read_labelled_chunks(corpus / f"{split}.parquet", task.record, caption)
-            columns, row_splits, accounts[split] = method.targets(
-                features / f"{split}.arrow", chunks
-            )
+            file = features / f"{split}.arrow"
+            columns, row_splits, accounts[split] = method.targets(file, chunks)
             write_columns(out / f"{split}.arrow", columns, row_splits)
         if 0 < accounts["valid"]["gold"] == accounts["valid"].get("lost"):
             raise WxbError(

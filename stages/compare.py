@@ -22,9 +22,8 @@ def main(params: Params, name: str) -> None:
     scorer = tasks.get(study.task).metrics
     baselines = [name for name in study.experiments if params.experiments[name].is_baseline]
     trained = [name for name in study.experiments if name not in baselines]
-    evaluations = {
-        member: evaluation.load(predictions / member) for member in [*trained, *baselines]
-    }
+    members = [*trained, *baselines]
+    evaluations = {member: evaluation.load(predictions / member) for member in members}
     test_sets = [*evaluations[study.experiments[0]]]
     seeds = {*map(study.seed_subfolder, study.seeds)}
     for member, by_set in evaluations.items():

@@ -61,9 +61,8 @@ def details(name: str, section: str, facts: Facts, why_unknown: str) -> Iterator
     text = state(facts) + (f" ({why_unknown})" if why_unknown else "") + users
     yield title.append(text, style="not bold")
     if facts["changes"]:
-        yield table(
-            (), _by_first_stage(facts["changes"]), title="Changed since the last run, by stage"
-        )
+        changes = _by_first_stage(facts["changes"])
+        yield table((), changes, title="Changed since the last run, by stage")
     for test_set, metrics in _by_test_set(facts.get("metrics", {})).items():
         yield metrics_table(f"Metrics{test_set and f' on {test_set}'}", metrics)
     if facts["members"]:

@@ -44,6 +44,5 @@ def assemble(params: Params, name: str, lesson: Lesson) -> str:
 
 def shares_table(caption: str, header: Sequence[str], rows: Mapping[str, Sequence[float]]) -> Table:
     """A table of numbers in [0, 1] by the name of their row; larger ones have a deeper colour."""
-    return Table(
-        caption, header, [[name, *map(score_cell, shares)] for name, shares in rows.items()]
-    )
+    cells = [[name, *map(score_cell, shares)] for name, shares in rows.items()]
+    return Table(caption, header, cells)

@@ -216,12 +216,11 @@ class LlamaModel(nn.Module):
         hidden = self.embed_tokens(input_ids) if inputs_embeds is None else inputs_embeds
         length, device = hidden.shape[1], hidden.device
         cached = past_key_values[0][0].shape[2] if past_key_values else 0
+        total = cached + length
         if position_ids is None:
-            position_ids = torch.arange(cached, cached + length, device=device)[None]
+            position_ids = torch.arange(cached, total, device=device)[None]
         rotation = self.rotary_emb(position_ids, hidden.dtype)
-        mask = masks.decoder(
-            attention_mask, length, cached + length, device, is_causal=self.is_causal
-        )
+        mask = masks.decoder(attention_mask, length, total, device, is_causal=self.is_causal)
         cache = []
         for index, layer in enumerate(self.layers):
             past = past_key_values[index] if past_key_values else None

@@ -113,9 +113,8 @@ class Results:
 
     def metrics_by_member(self, result: str) -> dict[str, Metrics]:
         """The metrics of a result by experiment, lesson or backbone; empty if it has none."""
-        return {
-            file.stem: read_json(self.tree, file) for file in self.metrics_files.get(result, [])
-        }
+        files = self.metrics_files.get(result, [])
+        return {file.stem: read_json(self.tree, file) for file in files}
 
     def study(self, name: str) -> dict[str, Any]:
         """The comparison of a study by the stage `compare`; empty if it does not exist."""

@@ -91,10 +91,9 @@ class Files:
             if error.reason == ANNOTATORS:
                 raise FlagError(f"--annotator: {error.detail}")
         if not rows and {error.reason for error in errors} == {OTHER}:
-            annotators = sorted(
-                {name for e in errors for name in e.detail[len("found ") :].split(", ")}
-            )
-            raise FlagError(f"--annotator: found {', '.join(annotators)}; name one of them")
+            lists = [error.detail.removeprefix("found ").split(", ") for error in errors]
+            annotators = ", ".join(sorted({name for names in lists for name in names}))
+            raise FlagError(f"--annotator: found {annotators}; name one of them")
         return rows
 
     @cached_property

@@ -128,9 +128,8 @@ class MaskedPairs(Stream):
         uniform = rng.random(len(selected))
         noise = self.plain[rng.integers(0, len(self.plain), len(selected))]
         ids = plain.copy()
-        ids[selected] = np.select(
-            [uniform < MASKED, uniform < MASKED + REPLACED], [self.mask, noise], ids[selected]
-        )
+        conditions = [uniform < MASKED, uniform < MASKED + REPLACED]
+        ids[selected] = np.select(conditions, [self.mask, noise], ids[selected])
         return ids, labels
 
 

@@ -147,9 +147,8 @@ class Template:
             encoding = backend.encode(text, add_special_tokens=False)
             ids += encoding.ids
             starts = np.array([start for start, _ in encoding.offsets], np.int64)
-            flags = np.repeat(
-                [piece.generated for piece in run], [len(piece.text) for piece in run]
-            )
+            lengths = [len(piece.text) for piece in run]
+            flags = np.repeat([piece.generated for piece in run], lengths)
             generated.append(flags[np.minimum(starts, len(flags) - 1)])
         return Tokens(np.array(ids, np.int32), np.concatenate(generated))
 

@@ -41,9 +41,8 @@ def sliding_windows(row_splits: Ints, *, size: int, stride: int) -> Windows:
     counts = 1 + -(-np.maximum(lengths - size, 0) // step)
     rows = np.repeat(np.arange(len(lengths)), counts)
     index_in_text = np.arange(len(rows)) - np.repeat(np.cumsum(counts) - counts, counts)
-    reads_from = row_splits[rows] + np.minimum(
-        index_in_text * step, np.maximum(lengths[rows] - size, 0)
-    )
+    last_start = np.maximum(lengths[rows] - size, 0)
+    reads_from = row_splits[rows] + np.minimum(index_in_text * step, last_start)
     reads_to = np.minimum(reads_from + size, row_splits[rows + 1])
     middles = (reads_from[1:] + reads_to[:-1]) // 2
     same_text = rows[1:] == rows[:-1]

@@ -110,9 +110,8 @@ class Scorer(scorer.Scorer):
     def statistics(self, rows: Sequence[PredictionRow]) -> Sums:
         """sacrebleu's `bleu` (N, 10), `chrf` (N, 18), `ter` (N, 2); `exact`, `sentences` (N,)."""
         predicted, gold = [row.predicted for row in rows], [row.gold for row in rows]
-        characters = (
-            CHRF()._extract_corpus_statistics(predicted, bleu.streams(gold)) if rows else []
-        )
+        references = bleu.streams(gold)
+        characters = CHRF()._extract_corpus_statistics(predicted, references) if rows else []
         edits = [_ter_statistics(row.predicted, row.gold) for row in rows]
         return {
             "bleu": bleu.bleu_statistics(predicted, gold),

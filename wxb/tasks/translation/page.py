@@ -53,9 +53,8 @@ def select_examples(predictions: Mapping[str, Sequence[PredictionRow]]) -> dict[
     At most EXAMPLES of each kind, no source in two; of equal ones, longer sources come first.
     """
     scorer = Scorer()
-    chrf = {
-        name: scorer.scores(scorer.statistics(rows))["chrf"] for name, rows in predictions.items()
-    }
+    statistics = {name: scorer.statistics(rows) for name, rows in predictions.items()}
+    chrf = {name: scorer.scores(sums)["chrf"] for name, sums in statistics.items()}
     scores = np.stack([*chrf.values()])  # (systems, sentences)
     first = next(iter(predictions.values()))
     lengths = np.array([len(row.input) for row in first])

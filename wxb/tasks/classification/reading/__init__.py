@@ -77,9 +77,8 @@ class Reading(reading.Reading):
         if not isinstance(label, str | int):
             raise RecordError("wrong type", f"{field!r} is {label!r}, expected the name of a class")
         name = str(label).strip()
-        classes: dict[str, str | None] = {
-            class_.casefold(): class_ for class_ in corpus.labels.values() if class_
-        }
+        known = [class_ for class_ in corpus.labels.values() if class_]
+        classes: dict[str, str | None] = {class_.casefold(): class_ for class_ in known}
         classes |= {raw_label.casefold(): class_ for raw_label, class_ in corpus.labels.items()}
         if (class_ := classes.get(name.casefold(), name)) is None:
             raise RecordError("left out", f"`labels` has no class for {name!r}")

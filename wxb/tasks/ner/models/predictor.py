@@ -117,9 +117,8 @@ class Recognizer(SpanFinder):
         lengths = {name: self.settings[name] for name in ("max_length", "stride")}
         windows = text_windows(encoded, self.tokenizer, **lengths)
         inputs = WindowedTexts(texts, encoded, windows)
-        batches = batches_by_length(
-            windows.reads_to - windows.reads_from, self.prediction.batch_size
-        )
+        sizes = windows.reads_to - windows.reads_from
+        batches = batches_by_length(sizes, self.prediction.batch_size)
         window_counts = np.bincount(windows.rows, minlength=len(texts))
         outputs: dict[int, dict[int, Any]] = {}  # by text and window, of unfinished texts
         finished: dict[int, dict[int, Any]] = {}

@@ -112,9 +112,8 @@ class Seq2SeqModel(nn.Module):
             del weights["lm_head.weight"]  # shared with the embedding
             special = {f"{name}_token_id": id_ for name, id_ in self.model.config._asdict().items()}
             config = {"architectures": ["GPT2LMHeadModel"], "model_type": "gpt2"}
-            write_json(
-                folder / CONFIG, {**config, **vars(self.model.gpt2.transformer.config), **special}
-            )
+            shape = vars(self.model.gpt2.transformer.config)
+            write_json(folder / CONFIG, {**config, **shape, **special})
         contiguous = {name: weight.contiguous() for name, weight in weights.items()}
         save_file(contiguous, folder / WEIGHTS, metadata={"format": "pt"})
 
