@@ -274,6 +274,8 @@ CASES = [
         json.dumps(PEOPLE) for x in ("a", "train")}, "beside them device_a_contest.json"),
     Case("classes of texts in years", {f"own/{c}/{y}/{n}.txt": f"{c} {y} {x}." for c in "ab"
         for y in (8, 9) for n, x in enumerate(NAMES[:3])}, f"b 9 {NAMES[2]}. -> 9"),
+    Case("a text named as a split", {f"own/{c}/{x}.txt": f"{c} {x} left." for c in "ab"
+        for x in ("test", *NAMES)}, "b test left. -> b"),
     refused("a class named as a split", {f"own/{c}/{n}.txt": f"{c} {x}."
         for c in ("sales", "training") for n, x in enumerate(NAMES)},
         "training/ is named as a split"),
