@@ -36,6 +36,15 @@ def test_comments_and_blocks_of_the_user_are_kept(params):
     assert params.read_text().count("#") == demo.TEXT.count("#")
 
 
+def test_a_changed_setting_of_the_demo_is_kept(params):
+    edit(params, lambda content: content["experiments"]["ner-encoder"]["training"].update(epochs=9))
+    before = load()
+    assert switch("reviews").changed == []
+    switch("weibo")
+    assert load().experiments["ner-encoder"] == before.experiments["ner-encoder"]
+    assert "experiments.ner-encoder" in switch("demo").changed
+
+
 def test_a_removed_block_stays_removed(params):
     def remove(content):
         del content["experiments"]["ner-generative"]

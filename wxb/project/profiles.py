@@ -27,11 +27,11 @@ class Switch(NamedTuple):
 
 
 def switch(profile: str) -> Switch:
-    """Write the demo and a profile over params.yaml; all else, comments included, stays.
+    """Write a profile over params.yaml, and the demo's values over those of other profiles.
 
-    Blocks of the demo that the user removed stay removed. Blocks of another profile are removed,
-    but all of them stay if one was changed. Raises ParamsError for an unknown profile or invalid
-    result, and PlanError if a run is active.
+    All else stays, comments included, and blocks of the demo that the user removed stay removed.
+    Blocks of another profile are removed, but all of them stay if one was changed. Raises
+    ParamsError for an unknown profile or invalid result, and PlanError if a run is active.
     """
     content, profiles = read_yaml(PARAMS), contents()
     if profile not in profiles:
@@ -46,7 +46,10 @@ def switch(profile: str) -> Switch:
             obsolete |= keys
     kept = [name for name, keys in others.items() if keys - obsolete]
     after = {key: block for key, block in before.items() if key not in obsolete}
-    for key, block in [*blocks[BASE].items(), *blocks[profile].items()]:
+    for other in blocks.values():
+        for key in other.keys() & blocks[BASE].keys() & after.keys():
+            after[key] = _replace(after[key], other[key], blocks[BASE][key])
+    for key, block in blocks[profile].items():
         if key in after or key in own[profile] or len(key) == 1:
             after[key] = _deep_merge(after.get(key), block)
     sections: dict[str, Any] = {k: {} for k, value in content.items() if isinstance(value, dict)}
@@ -86,6 +89,13 @@ def _sections(blocks: Mapping[Key, Any]) -> dict[str, Any]:
         else:
             params[section] = block
     return params
+
+
+def _replace(value: Any, old: Any, new: Any) -> Any:
+    """The value, with those of `new` where it has those of `old`; mappings key by key."""
+    if all(isinstance(values, Mapping) for values in (value, old, new)):
+        return {k: _replace(v, old[k], new[k]) if k in old else v for k, v in value.items()}
+    return new if value == old else value
 
 
 def _deep_merge(value: Any, overlay: Any) -> Any:
