@@ -125,6 +125,6 @@ lock: ## resolve pyproject.toml, and write requirements*.txt
 lines: ## print the lines of Python by folder, and the most that each may have
 	@$(PYTHON) -m tests.lines
 
-clean: ## remove the environment and everything the pipeline made
+clean: ## remove the environment, data, models, predictions and pages; scores and DVC's cache stay
 	rm -rf .venv .snakemake .wxb data/raw data/clean data/tokenizers data/features data/targets
 	rm -rf models logs reports/cost reports/predictions reports/training reports/*.html

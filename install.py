@@ -90,7 +90,7 @@ def install(*arguments: str) -> None:
         COMPLETE.replace(INTERRUPTED)
     try:
         if not install_with_uv(*arguments):
-            print("uv failed; pip installs the same, more slowly", flush=True)
+            print("uv failed; pip installs, more slowly, and perhaps torch for CUDA", flush=True)
             # An old pip builds source distributions without their build requirements otherwise.
             pip("install", "--use-pep517", *arguments)
     except subprocess.CalledProcessError:

@@ -144,7 +144,7 @@ def examine(as_json: AsJson = False) -> None:
 def table(
     study: StudyOrAll = "all",
     everything: Annotated[
-        bool, typer.Option("--all", help="print every table as Markdown, and the leads")
+        bool, typer.Option("--all", help="print every table of studies as Markdown, and the leads")
     ] = False,
 ) -> None:
     """Print the table of a study or lesson, or of all: conclusion, and whether it is stale.

@@ -65,7 +65,8 @@ def mask(
     column: Column = None,
     brackets: Annotated[str | None, typer.Option(help="<> (default), [] (in markup), {}")] = None,
     verify: Annotated[
-        bool, typer.Option("--verify", help="list values left in clear; exit code 1 if any")
+        bool,
+        typer.Option("--verify", help="list lines with values left in clear; exit code 1 if any"),
     ] = False,
 ) -> None:
     """Find personal data with a trained experiment, and replace it.

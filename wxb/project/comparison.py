@@ -2,7 +2,7 @@
 
 A rerun on another type of CPU is like one with another seed: its scores must be within the
 variation between trainings, or, if only one seed is known, within the 95% intervals. See
-"Reproduced" in docs/method.md; benchmarks/reproduction.py simulates the ranges.
+docs/comparing-commits.md; benchmarks/reproduction.py simulates the ranges.
 
 From `n` trainings with mean `x` and deviation `s`, the mean of `k` further ones lies within
 `x ± t * s * sqrt(1/k + 1/n)` (the prediction interval of a normal variable, t of Student's
@@ -277,8 +277,8 @@ def compare_command(
     """Compare the results in the working tree with those of a commit.
 
     On the same type of CPU, a rerun has the same bytes: `equal`. On another type, a score is
-    `within` the variation between trainings, or `outside`. Without several seeds in reports/seeds,
-    the range is the 95% interval, which only covers the choice of test records.
+    `within` the variation between trainings, or `outside`. If a study has one seed, there and in
+    reports/seeds, the range is the 95% interval, which only covers the choice of test records.
 
     Example: wxb compare HEAD~1 --study NAME
     """

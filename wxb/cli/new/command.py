@@ -74,7 +74,7 @@ def corpus(
 
     Example: wxb new corpus letters.jsonl --dry-run
 
-    Example: wxb new corpus reviews.csv --input body --gold mood
+    Example: wxb new corpus reviews.csv --task classification --input body --gold mood
 
     Example: wxb new corpus ../conll2003 --name news --tag 3
     """

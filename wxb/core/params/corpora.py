@@ -78,7 +78,7 @@ class SplitFiles(Section):
 
 
 class FurtherTestSet(Section):
-    """A test set other than `test`: files, or whole values of a field up to a share of records."""
+    """A test set other than `test`: files, or whole values of a field, about a share of records."""
 
     by: str | None = None
     share: Share | None = None

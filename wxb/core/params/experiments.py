@@ -53,12 +53,9 @@ class Encoding(Section):
 
 
 class Prediction(Section):
-    """How inputs are predicted.
+    """How inputs are predicted."""
 
-    `only_page`: settings that only the report uses, with the values that turn them off. `wxb.load`
-    uses these values.
-    """
-
+    # Settings that only the report uses, with the values that turn them off, as `wxb.load` does.
     only_page: ClassVar[Mapping[str, Any]] = {}
 
     batch_size: PositiveInt = 32

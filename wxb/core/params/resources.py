@@ -15,7 +15,7 @@ SECTIONS = {
 
 
 class Resources(Section):
-    """Resources by the names of Snakemake and its plugin for Slurm; None requests nothing."""
+    """Resources by the names of Snakemake and its plugin for Slurm; None is that of its profile."""
 
     runtime: PositiveInt | None = None  # minutes
     mem_mb: PositiveInt | None = None
