@@ -117,7 +117,7 @@ def test_a_lost_listing_of_a_folder_is_rebuilt(toy_project):
     assert faults() == {}
 
 
-def test_stale_sources_and_absent_data_are_no_faults(toy_project):
+def test_stale_sources_and_data_that_nothing_here_has_are_no_faults(toy_project):
     Path("source").write_text("edited\n")
     assert faults() == {}
     git("checkout", "-q", "source")
@@ -125,6 +125,10 @@ def test_stale_sources_and_absent_data_are_no_faults(toy_project):
     shutil.rmtree(".dvc/cache")
     Path("used").unlink()
     assert faults() == {}  # as in a clone
+    git("add", "--force", "score.json")
+    Path("score.json").unlink()
+    assert faults() == faults(repair=True) == {"score.json": "missing"}
+    assert faults() == {}  # restored from git's index
 
 
 def test_the_command_exits_with_1_and_names_the_file(toy_project):

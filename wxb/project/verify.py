@@ -63,8 +63,8 @@ def verify(repair: bool = False) -> tuple[int, list[Fault]]:
     """Hash the outputs and sources of all stages in dvc.lock, and DVC's cache.
 
     Returns the number of files and the faults. A source that DVC knows to have changed is no fault:
-    its stages are stale. An output that neither the workspace nor the cache has is none: a clone
-    has no models.
+    its stages are stale. An output that workspace, cache and git's index lack is none: a clone has
+    no models.
 
     `repair` restores outputs from a copy with the right hash: in the workspace, the cache, or
     git's index. Without a copy it removes the cache object and links to it, or sets the time of the
@@ -121,12 +121,13 @@ class _Verification:
                     yield Fault("altered", _relative(path), SOURCE * self.repairs)
 
     def _check_output(self, out: Any) -> Iterator[Fault]:
-        """Yield the faults of an output that is here or in the cache, after any repair.
+        """Yield the faults of an output that is here, in the cache or in git, after any repair.
 
         An object that the cache lacks is a fault, too. Unexpected files are listed and kept.
         """
         path, oid = Path(out.fs_path), str(out.hash_info.value)
-        if not os.path.lexists(path) and oid not in self.objects:
+        is_absent = not os.path.lexists(path) and oid not in self.objects
+        if is_absent and _index_content(path, oid) is None:
             return
         expected = {path: oid}
         if out.hash_info.isdir:
