@@ -3,7 +3,7 @@
 Each review has its own template's sentences only, so a split by template shares no sentence. Most
 templates have one text for both classes: a word agrees with the verdict, is denied, or is
 outweighed. The others have sincere praise in good reviews and ironic praise in bad ones. The
-classes of a template alternate, so that every split has as many good as bad reviews.
+classes of a template alternate, so that about half of every split is good.
 """
 
 import random

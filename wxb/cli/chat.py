@@ -16,7 +16,7 @@ from wxb.project import trained
 if TYPE_CHECKING:
     from wxb.tasks.chat.models.predictor import Replier
 
-HELP = "/reset clears the conversation, /system TEXT clears it and sets the system prompt"
+HELP = "/reset clears the conversation, /system TEXT also sets the system prompt"
 Message = dict[str, str]
 
 

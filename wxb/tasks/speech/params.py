@@ -97,4 +97,4 @@ class SpecAugment(Section):
 class Prediction(experiments.Prediction):
     """How recordings are transcribed; those longer than a window are split into several."""
 
-    pause: PositiveFloat = 0.2  # seconds; a pause of this length always separates windows
+    pause: Annotated[float, Field(ge=0.2)] = 0.2  # seconds of a pause that separates windows
