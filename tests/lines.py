@@ -9,15 +9,15 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 BUDGET = {
     "stages": 603,
-    "wxb/core": 2216,
+    "wxb/core": 2213,
     "wxb/corpora": 2642,
     "wxb/metrics": 532,
     "wxb/models": 2474,
     "wxb/training": 1562,
     "wxb/tasks": 9103,
     "wxb/reporting": 1453,
-    "wxb/project": 2926,
-    "wxb/cli": 2472,
+    "wxb/project": 2937,
+    "wxb/cli": 2475,
     "wxb/lessons": 598,
     "wxb/runtime": 552,
     "wxb/masking": 850,
