@@ -12,7 +12,8 @@ from ruamel.yaml import YAML
 from tests import commands, demo
 from tests.demo import ROOT
 
-OUTPUTS = [".git", ".venv", ".snakemake", ".wxb", "data", "models", "logs", "reports", "dvc.lock"]
+OUTPUTS = {"data", "models", "logs", "reports", "site", "dvc.lock"}
+HIDDEN = {".dvc", ".dvcignore", ".gitattributes", ".gitignore"}  # other names with a dot are caches
 BIN = Path(sys.executable).parent
 
 
@@ -31,11 +32,12 @@ class Project:
 
     def create(self):
         """Copy the sources, and set the profile `tiny`."""
+        caches = {path.name for path in ROOT.glob(".*")} - HIDDEN
         shutil.copytree(
             ROOT,
             self.folder,
-            ignore=lambda path, names: (
-                {*OUTPUTS} & {*names} if Path(path) == ROOT else {"__pycache__", "cache", "tmp"}
+            ignore=lambda path, _: (
+                OUTPUTS | caches if Path(path) == ROOT else {"__pycache__", "cache", "tmp"}
             ),
         )
         self.run("git", "init", "-q")
