@@ -13,7 +13,7 @@ from tests import commands, demo
 from tests.demo import ROOT
 
 OUTPUTS = {"data", "models", "logs", "reports", "site", "dvc.lock"}
-HIDDEN = {".dvc", ".dvcignore", ".gitattributes", ".gitignore"}  # other names with a dot are caches
+DOTFILES = {".dvc", ".dvcignore", ".gitattributes", ".gitignore"}  # others are caches
 BIN = Path(sys.executable).parent
 
 
@@ -32,7 +32,7 @@ class Project:
 
     def create(self):
         """Copy the sources, and set the profile `tiny`."""
-        caches = {path.name for path in ROOT.glob(".*")} - HIDDEN
+        caches = {path.name for path in ROOT.glob(".*")} - DOTFILES
         shutil.copytree(
             ROOT,
             self.folder,

@@ -30,7 +30,7 @@ LANGUAGE = re.compile(r"[a-z]{2,3}([_-][A-Za-z]{2,4})?")  # a code such as en or
 def adapt(content: Any, annotator: str | None = None) -> Any:
     """Convert a tool's record, or spaCy's pair, to plain fields; return any other unchanged.
 
-    If `annotator` is given, those by other names do not count. Raises RecordError for several
+    If `annotator` is given, annotations by others do not count. Raises RecordError for several
     classes, spans in several texts, an answer to a single span, and annotations that differ or are
     all by others. Errors such as TypeError mean that a record is not as its tool writes it.
     """

@@ -58,8 +58,8 @@ def new_corpus(
         if path.is_dir():
             files_read = data_files(path, corpus_class(task).model_validate(content))
             # The files of class folders are texts, whose names say nothing.
-            named = [f.parent if block.get("format") == "files" else f for f in files_read]
-            content["split"] = _with_published_splits(block["split"], path, named)
+            entries = [f.parent if block.get("format") == "files" else f for f in files_read]
+            content["split"] = _with_published_splits(block["split"], path, entries)
         if flags.get("group", NO_GROUP) not in (NO_GROUP, content["split"].get("by")):
             raise FlagError(f"--group: {path} cannot be split by {flags['group']!r}; leave it out")
         corpus = corpus_class(task).model_validate(content)
