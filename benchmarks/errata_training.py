@@ -126,7 +126,7 @@ def train(params: Params, name: str, form: Form, limit: int, seed: int) -> Any:
     model = method.model(backbone)
     items = {}
     for split, size in (("train", limit), ("valid", max(1, limit // 8))):
-        path = paths.CLEAN / experiment.corpus / f"{split}.parquet"
+        path = clean.split_file(paths.CLEAN / experiment.corpus, split)
         items[split] = method.items(
             paths.FEATURES / name / f"{split}.arrow",
             targets / f"{split}.arrow",

@@ -153,7 +153,7 @@ def read(set_: Data, data: Path, options: Mapping[str, Any]) -> dict[str, list[R
         stage.main(params, NAME)
     labelling, shuffle = tasks.get(set_.task).record, random.Random(options["seed"]).shuffle
     splits = {
-        name: [*clean.read_labelled(paths.CLEAN / NAME / f"{name}.parquet", labelling)]
+        name: [*clean.read_labelled(clean.split_file(paths.CLEAN / NAME, name), labelling)]
         for name in clean.SPLITS
     }
     for members in splits.values():

@@ -61,9 +61,10 @@ def scores(params: Params, name: str) -> Mapping[str, Evaluation]:
     """The results of a trained experiment on `valid`, and on its test sets."""
     experiment = params.experiments[name]
     task, corpus = tasks.get(experiment.task), paths.CLEAN / experiment.corpus
-    records = [*clean.read_labelled(corpus / "valid.parquet", task.record)]
+    records = [*clean.read_labelled(clean.split_file(corpus, "valid"), task.record)]
     predictions = trained.load(name).predict([record.input for record in records], caption=name)
-    vocabulary = task.metrics.vocabulary(clean.read_labelled(corpus / "train.parquet", task.record))
+    train = clean.read_labelled(clean.split_file(corpus, "train"), task.record)
+    vocabulary = task.metrics.vocabulary(train)
     pairs = zip(records, predictions, strict=True)
     run = [task.metrics.prediction_row(*pair, vocabulary) for pair in pairs]
     tests = evaluation.load(paths.PREDICTIONS / experiment.study / name)

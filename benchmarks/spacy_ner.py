@@ -142,7 +142,7 @@ def _ends(interval: Mapping[str, float]) -> list[float]:
 
 
 def _labelled(corpus: str, split: str) -> list[Record]:
-    path = Path("data/clean", corpus, f"{split}.parquet")
+    path = clean.split_file(Path("data/clean", corpus), split)
     require_output(path, f"preprocess@{corpus}")
     return [*clean.read_labelled(path, LABELLING)]
 

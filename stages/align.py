@@ -15,14 +15,14 @@ def main(params: Params, name: str) -> None:
     """Write targets and counts of gold by split, and labels. WxbError if `valid` loses all gold."""
     experiment = params.block("experiments", name)
     task = tasks.get(experiment.task)
-    corpus, features = paths.CLEAN / experiment.corpus, paths.FEATURES / name
-    labels = read_json(corpus / paths.PROFILE)["labels"]
+    corpus, features = paths.CLEAN / experiment.corpus / paths.TRAINING_DATA, paths.FEATURES / name
+    labels = read_json(corpus / paths.LABELS)
     tokenizer = SavedTokenizer(paths.TOKENIZERS / experiment.backbone)
     method = task.method(experiment.method)(experiment, labels, tokenizer)
     accounts = {}
     with publish(paths.TARGETS / name) as (out,):
         out.mkdir()
-        for split in clean.splits(corpus):
+        for split in clean.TRAINING:
             caption = f"align@{name}: {split}"
             chunks = clean.read_labelled_chunks(corpus / f"{split}.parquet", task.record, caption)
             file = features / f"{split}.arrow"

@@ -28,10 +28,12 @@ def main(params: Params, name: str) -> dict[str, float]:
     predictor_class = task.method(experiment.method).PREDICTOR
     model, corpus = paths.MODELS / name, paths.CLEAN / experiment.corpus
     test_sets = {
-        test_set: [*clean.read_labelled(corpus / f"{test_set}.parquet", labelling)]
+        test_set: [*clean.read_labelled(clean.split_file(corpus, test_set), labelling)]
         for test_set in clean.test_sets(corpus)
     }
-    vocabulary = scorer.vocabulary(clean.read_labelled(corpus / "train.parquet", labelling))
+    vocabulary = scorer.vocabulary(
+        clean.read_labelled(clean.split_file(corpus, "train"), labelling)
+    )
     # By test set and subfolder of a seed: rows, and metrics that need the model.
     runs: dict[str, dict[str, tuple[evaluation.Run, Mapping[str, float]]]]
     runs = {test_set: {} for test_set in test_sets}

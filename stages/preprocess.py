@@ -1,12 +1,13 @@
 """Clean a corpus and divide it into train, valid and test sets; rejected records are listed."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 from wxb import tasks
 from wxb.core import paths
 from wxb.core.errors import WxbError
-from wxb.core.files import publish, write_json, write_jsonl
+from wxb.core.files import publish, remove, write_json, write_jsonl
 from wxb.core.params import Params
 from wxb.core.params.corpora import Corpus
 from wxb.core.progress import Progress
@@ -23,14 +24,16 @@ def preprocess(
 ) -> None:
     """Read the raw files in `folder`, and write all splits, rejects and statistics to `out`.
 
-    Writes `<split>.parquet` (test sets regrouped), `rejects.jsonl`, `profile.json` and input files;
-    the final path of `out` is `home`. Each raw record ends in a split or in the rejects. Prints
-    progress, unread files and counts of rejects. Raises WxbError for unreadable files, if all are
-    rejected, and for splits with missing or invalid labels; if missing, it writes rejects to logs/.
+    Writes the Parquet file of each split (test sets regrouped), any input files in a folder beside
+    it, `rejects.jsonl`, `profile.json` and the labels; the final path of `out` is `home`. Each raw
+    record ends in a split or in the rejects. Prints progress, unread files and counts of rejects.
+    Raises WxbError for unreadable files, if all are rejected, and for splits with missing or
+    invalid labels; if missing, it writes rejects to logs/.
     """
     task, labelling = tasks.get(corpus.task).reading, tasks.get(corpus.task).record
+    home, prepared = home or out, out / ".prepared"
     records, rejects, unread_fields, unread_files = read_prepared(
-        folder, corpus, task, out=out, home=home or out, caption=caption
+        folder, corpus, task, out=prepared, home=home, caption=caption
     )
     if unread_files:
         print(f"{caption}: not read: {', '.join(unread_files)}", file=Progress.console)
@@ -51,10 +54,15 @@ def preprocess(
     statistics = profile(splits, rejects, task)
     statistics["fields_not_read"] = unread_fields
     splits, statistics["test_groups"] = regroup_test_sets(splits, corpus.split, task.TEST_GROUP)
-    out.mkdir(exist_ok=True)
     del records  # `_drain` frees each record that is written
     for name in [*splits]:
-        clean.write(out / f"{name}.parquet", _drain(splits.pop(name)), labelling)
+        file = clean.split_file(out, name)
+        remaining = _drain(splits.pop(name))
+        if task.NAMED_FILES:
+            remaining = _move_inputs(remaining, prepared, file.with_suffix(""), out, home)
+        clean.write(file, remaining, labelling)
+    remove(prepared)
+    write_json(out / paths.TRAINING_DATA / paths.LABELS, statistics["labels"])
     write_jsonl(out / "rejects.jsonl", (reject._asdict() for reject in rejects))
     write_json(out / paths.PROFILE, statistics)
     if rejects:
@@ -68,6 +76,20 @@ def _drain(records: list[Record]) -> Iterator[Record]:
     records.reverse()
     while records:
         yield records.pop()
+
+
+def _move_inputs(
+    records: Iterable[Record], prepared: Path, folder: Path, out: Path, home: Path
+) -> Iterator[Record]:
+    """Yield the records, their files moved to the `folder` of their split, numbered from 0.
+
+    So the files of train and valid, and their names, do not change with those of a test set.
+    """
+    folder.mkdir(parents=True)
+    for index, record in enumerate(records):
+        source = prepared / Path(record.input).relative_to(home)
+        target = source.replace(folder / f"{index:06}{source.suffix}")
+        yield replace(record, input=(home / target.relative_to(out)).as_posix())
 
 
 def main(params: Params, name: str) -> None:

@@ -13,7 +13,7 @@ from wxb.training import checkpoints, processes
 def main(params: Params, name: str) -> None:
     """Write a backbone (or only its tokenizer), metrics and curves; a killed run resumes."""
     backbone = params.block("backbones", name)
-    corpus, tokens = paths.CLEAN / backbone.corpus, paths.TOKENIZERS / name
+    corpus, tokens = paths.CLEAN / backbone.corpus / paths.TRAINING_DATA, paths.TOKENIZERS / name
     metrics, curves = paths.metrics(paths.PRETRAIN, name), paths.TRAINING / paths.PRETRAIN / name
     caption = f"pretrain@{name}"
     outputs = paths.MODELS / name, curves, metrics

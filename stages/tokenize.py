@@ -10,15 +10,15 @@ from wxb.runtime.command import run
 
 
 def main(params: Params, name: str) -> None:
-    """Write the model inputs of the experiment `name` for the labelled records of each split."""
+    """Write the model inputs of an experiment for the labelled records of train and valid."""
     experiment = params.block("experiments", name)
-    task, corpus = tasks.get(experiment.task), paths.CLEAN / experiment.corpus
+    task, corpus = tasks.get(experiment.task), paths.CLEAN / experiment.corpus / paths.TRAINING_DATA
     tokenizer = SavedTokenizer(paths.TOKENIZERS / experiment.backbone)
-    labels = read_json(corpus / paths.PROFILE)["labels"]
+    labels = read_json(corpus / paths.LABELS)
     method = task.method(experiment.method)(experiment, labels, tokenizer)
     with publish(paths.FEATURES / name) as (out,):
         out.mkdir()
-        for split in clean.splits(corpus):
+        for split in clean.TRAINING:
             caption = f"tokenize@{name}: {split}"
             chunks = clean.read_labelled_chunks(corpus / f"{split}.parquet", task.record, caption)
             method.encode(chunks, out / f"{split}.arrow", caption=caption)

@@ -11,7 +11,7 @@ from wxb.runtime.command import run
 def main(params: Params, name: str) -> None:
     """Write the tokenizer of the backbone `name`. WxbError if its checkpoint does not fit."""
     backbone = params.block("backbones", name)
-    path = paths.CLEAN / backbone.corpus / "train.parquet"
+    path = paths.CLEAN / backbone.corpus / paths.TRAINING_DATA / "train.parquet"
     columns = backbone.tokenizer.texts if backbone.tokenizer else []
     texts = [text for column in columns for text in clean.texts(path, column)]
     if backbone.checkpoint:

@@ -19,7 +19,8 @@ def main(params: Params, name: str) -> None:
     """Write a calibrated model and curves for each seed (copies if untrained), and a tokenizer."""
     experiment = params.block("experiments", name)
     study = params.studies[experiment.study]
-    backbone, corpus = paths.MODELS / experiment.backbone, paths.CLEAN / experiment.corpus
+    backbone = paths.MODELS / experiment.backbone
+    corpus = paths.CLEAN / experiment.corpus / paths.TRAINING_DATA
     features, targets = paths.FEATURES / name, paths.TARGETS / name
     # A baseline does not need transformers, whose import takes seconds.
     tokenizer = SavedTokenizer(backbone) if experiment.is_baseline else load(backbone)
@@ -32,7 +33,7 @@ def main(params: Params, name: str) -> None:
 
     train, valid = (
         method.items(features / f"{split}.arrow", targets / f"{split}.arrow", records(split))
-        for split in ("train", "valid")
+        for split in clean.TRAINING
     )
     settings = experiment.model_dump(exclude={"prediction"})
     checkpoint_folders = {

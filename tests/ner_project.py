@@ -1,6 +1,7 @@
 """A project with a trained NER model."""
 
 from tests import demo, tiny, training_steps
+from wxb.core import paths
 from wxb.core.files import write_json
 from wxb.corpora import clean
 from wxb.corpora.profile import profile
@@ -34,11 +35,12 @@ def without_scores(rows):
 
 def write_corpus(folder, splits):
     """Write a clean corpus: the records of each split, and the profile."""
-    folder.mkdir(parents=True)
     for name, members in splits.items():
-        clean.write(folder / f"{name}.parquet", members, LABELLING)
+        clean.write(clean.split_file(folder, name), members, LABELLING)
     facts = {"test_groups": dict.fromkeys(splits), "fields_not_read": {}}
-    write_json(folder / "profile.json", {**profile(splits, [], Reading()), **facts})
+    contents = {**profile(splits, [], Reading()), **facts}
+    write_json(folder / paths.PROFILE, contents)
+    write_json(folder / paths.TRAINING_DATA / paths.LABELS, contents["labels"])
 
 
 def create_project(folder):

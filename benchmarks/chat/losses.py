@@ -43,8 +43,8 @@ def main(
     for name in experiments or ["chat-full", "chat-all-tokens"]:
         corpus = paths.CLEAN / params.block("experiments", name).corpus
         predictor = trained.load(name)
-        for split in clean.SPLITS:
-            records = [*clean.read_labelled(corpus / f"{split}.parquet", LABELLING)]
+        for split in (*clean.TRAINING, "test"):
+            records = [*clean.read_labelled(clean.split_file(corpus, split), LABELLING)]
             rows.append(
                 {
                     "experiment": name,

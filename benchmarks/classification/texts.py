@@ -92,7 +92,9 @@ def read(
         records = [
             record
             for split in clean.SPLITS
-            for record in clean.read_labelled(paths.CLEAN / NAME / f"{split}.parquet", labelling)
+            for record in clean.read_labelled(
+                clean.split_file(paths.CLEAN / NAME, split), labelling
+            )
         ]
     random.Random(seed).shuffle(records)
     return records

@@ -19,7 +19,7 @@ def main(params: Params, name: str) -> None:
     method = task.method(experiment.method)(experiment, labels, tokenizer)
     for split in ("train", "valid"):
         files = (folder / f"{split}.arrow" for folder in (features, targets))
-        path = paths.CLEAN / experiment.corpus / f"{split}.parquet"
+        path = clean.split_file(paths.CLEAN / experiment.corpus, split)
         for _ in method.items(*files, clean.read_labelled(path, task.record)):
             pass
 

@@ -75,7 +75,7 @@ def train(name: str, learning_rate: float, epochs: int) -> Training:
         split: method.items(
             paths.FEATURES / experiment / f"{split}.arrow",
             paths.TARGETS / experiment / f"{split}.arrow",
-            clean.read_labelled(corpus / f"{split}.parquet", LABELLING),
+            clean.read_labelled(clean.split_file(corpus, split), LABELLING),
         )
         for split in ("train", "valid")
     }

@@ -47,7 +47,7 @@ def main(
     torch.set_num_threads(threads)
     predictor = trained.load(experiment)
     corpus = paths.CLEAN / load().block("experiments", experiment).corpus
-    records = [*clean.read_labelled(corpus / "test.parquet", LABELLING)]
+    records = [*clean.read_labelled(clean.split_file(corpus, "test"), LABELLING)]
     benchmarks.report(prompts(predictor, records), output, {"BLEU (95% interval)": ".1f"})
 
 

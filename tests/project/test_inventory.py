@@ -71,7 +71,7 @@ def write(path, verb):
             write_json(path / "profile.json", profile(splits, rejects, Reading()))
         if verb == "align":
             statuses = {"gold": 9, "kept": 5, "repaired": 1, "split": 2, "lost": 1}
-            write_json(path / "alignment.json", dict.fromkeys(clean.SPLITS, statuses))
+            write_json(path / "alignment.json", dict.fromkeys(clean.TRAINING, statuses))
 
 
 @pytest.fixture(scope="module")

@@ -43,7 +43,9 @@ def clean_folder(folder, settings):
 
 
 def read_splits(out):
-    return {name: [*clean.read(out / f"{name}.parquet", LABELLING)] for name in clean.splits(out)}
+    return {
+        name: [*clean.read(clean.split_file(out, name), LABELLING)] for name in clean.splits(out)
+    }
 
 
 def rejected(out):
@@ -131,10 +133,25 @@ def test_the_same_bytes_every_time(tmp_path):
     for name in ("a", "b"):
         (tmp_path / name).mkdir()
         out = run(tmp_path / name, GOOD)
-        contents.append({p.name: p.read_bytes() for p in out.iterdir()})
+        contents.append({p.name: p.read_bytes() for p in out.rglob("*") if p.is_file()})
     assert contents[0] == contents[1]
-    names = ["profile.json", "rejects.jsonl", "test.parquet", "train.parquet", "valid.parquet"]
+    splits = ["test.parquet", "train.parquet", "valid.parquet"]
+    names = ["labels.json", "profile.json", "rejects.jsonl", *splits]
     assert sorted(contents[0]) == names
+
+
+def test_a_corrected_test_record_changes_no_training_data(tmp_path):
+    (tmp_path / "a").mkdir()
+    (tmp_path / "b").mkdir()
+    first = run(tmp_path / "a", GOOD)
+    tested = {record.id for record in read_splits(first)["test"]}
+    corrected = [{**record, "spans": []} if record["id"] in tested else record for record in GOOD]
+    second = run(tmp_path / "b", corrected)
+    data = [
+        {p.name: p.read_bytes() for p in (out / "training").iterdir()} for out in (first, second)
+    ]
+    assert data[0] == data[1]
+    assert not any(record.gold for record in read_splits(second)["test"])
 
 
 @pytest.mark.parametrize(

@@ -41,7 +41,7 @@ def project(cwd):
         text = f"{split} record"
         labelled = Record("7", text, (Span(0, len(split), "SPLIT"),), "en", text)
         records = [labelled, Record("8", "raw", None, "en", "raw")]
-        clean.write(folder / f"{split}.parquet", records, LABELLING)
+        clean.write(clean.split_file(folder, split), records, LABELLING)
     prediction = PredictionRow(
         "7", "test record", (Span(0, 4, "SPLIT"),), (Span(5, 11, "NOUN"),), (0.5,)
     )

@@ -9,12 +9,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from wxb.core import paths
 from wxb.core.errors import WxbError
 from wxb.core.files import read_json
 from wxb.core.progress import track
 from wxb.corpora.records import USUAL, Labelling, Record
 
-SPLITS = ("train", "valid", "test")  # of every corpus
+TRAINING = ("train", "valid")  # the splits that training reads; the others are test sets
 # Records. A multiple of the rows that Parquet writes at once, so that files do not depend on it.
 CHUNK = 10 * 1024
 
@@ -23,12 +24,17 @@ COLUMNS = dict.fromkeys(("id", "input", "language", "group"), pa.string())
 
 def splits(folder: Path) -> list[str]:
     """The names of the splits in profile.json, in its order: train, valid, test, further ones."""
-    return [*read_json(folder / "profile.json")["splits"]]
+    return [*read_json(folder / paths.PROFILE)["splits"]]
+
+
+def split_file(folder: Path, split: str) -> Path:
+    """The Parquet file of a split of the corpus in `folder`."""
+    return folder / (paths.TRAINING_DATA if split in TRAINING else "") / f"{split}.parquet"
 
 
 def test_sets(folder: Path) -> list[str]:
     """The names of the test sets among `splits`, `test` first."""
-    return splits(folder)[SPLITS.index("test") :]
+    return [split for split in splits(folder) if split not in TRAINING]
 
 
 def test_set_facts(folder: Path) -> dict[str, dict[str, Any]]:
@@ -38,7 +44,7 @@ def test_set_facts(folder: Path) -> dict[str, dict[str, Any]]:
     `profile.nearness`. `test` also has facts of the corpus: `records`, the number of labelled ones
     by split, and `warnings`, if any.
     """
-    profile = read_json(folder / "profile.json")
+    profile = read_json(folder / paths.PROFILE)
     facts = {
         name: {"grouped_by": profile["test_groups"][name], "nearness": profile["nearness"][name]}
         for name in test_sets(folder)
@@ -64,7 +70,8 @@ def warnings(profile: Mapping[str, Any]) -> list[str]:
 
 
 def write(path: Path, records: Iterable[Record], labelling: Labelling) -> None:
-    """Write the COLUMNS and the gold of records to Parquet; other attributes are not saved."""
+    """Write COLUMNS and gold of records to Parquet, other attributes not; creates the folder."""
+    path.parent.mkdir(parents=True, exist_ok=True)
     schema = pa.schema({**COLUMNS, "gold": labelling.stored})
     remaining, tables = iter(records), [schema.empty_table()]
     while chunk := [*islice(remaining, CHUNK)]:

@@ -69,7 +69,7 @@ class Reading(ABC):
         """Yield the records with prepared inputs, and the rejects; prints progress.
 
         By default items are unchanged. Inputs that are files, such as audio, are read from
-        `folder` and written to `out`, which is then moved to `home`.
+        `folder` and written to `out`, but named in `home`; `preprocess` moves those of each split.
         """
         return track(items, caption)
 

@@ -89,7 +89,7 @@ def load_records(params: Params, name: str, split: str) -> Records:
     else:
         folder, stage = paths.CLEAN / name, f"preprocess@{name}"
         require_output(folder / paths.PROFILE, stage)
-        splits, file = clean.splits(folder), folder / f"{split}.parquet"
+        splits, file = clean.splits(folder), clean.split_file(folder, split)
     if split not in splits:
         raise WxbError(f"--split: {name} has no split {split!r}{choices(split, splits)}")
     require_output(file, stage)

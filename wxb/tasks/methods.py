@@ -242,7 +242,7 @@ class Method(ABC):
     """A method of a task, set up for one experiment: from records to a trained model."""
 
     experiment: experiments.Experiment  # its block; a method annotates the class of its own
-    labels: Sequence[str]  # the labels of the training records, in the order of profile.json
+    labels: Sequence[str]  # the labels of the training records, in the order of labels.json
     tokenizer: Any  # of the backbone
 
     PREDICTOR: ClassVar[type[Predictor]]

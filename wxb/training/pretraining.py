@@ -216,7 +216,7 @@ def pretrain(
 ) -> dict[str, Any]:
     """Pretrain a backbone; write the model with its tokenizer, and the training curves.
 
-    `corpus` is the folder of clean texts; training resumes from the folder `checkpoints`. Returns
+    `corpus` is the folder of training data; training resumes from the folder `checkpoints`. Returns
     metrics on VALID_DOCUMENTS at most, `parameters` without heads and `trainable_parameters` with
     them. Without `pretraining` settings, writes the initial model, and returns no metrics and 0
     `trainable_parameters`. If several processes train, only the first writes; others return {}.
@@ -227,7 +227,7 @@ def pretrain(
     history: list[dict[str, float]] = []
     metrics: dict[str, float] = {}
     if settings:
-        texts = [clean.texts(corpus / f"{split}.parquet", "input") for split in ("train", "valid")]
+        texts = [clean.texts(corpus / f"{split}.parquet", "input") for split in clean.TRAINING]
         lengths = settings.steps * settings.batch_size, min(len(texts[1]), VALID_DOCUMENTS)
         options = {"max_length": settings.max_length, "seed": seed}
         train, valid = (

@@ -32,7 +32,7 @@ def records(out):
     return {
         item.id: item
         for split in clean.splits(out)
-        for item in clean.read(out / f"{split}.parquet", record.LABELLING)
+        for item in clean.read(clean.split_file(out, split), record.LABELLING)
     }
 
 
@@ -89,8 +89,7 @@ def test_every_recording_is_kept_or_rejected_with_a_reason(folder, monkeypatch):
     kept = records(out)
     assert len(kept) == len(FORMATS) + 3
     assert kept["unsaid.wav"].gold is None
-    files = {path.name for path in (out / "audio").iterdir()}
-    assert files == {Path(item.input).name for item in kept.values()}
+    assert {*out.rglob("*.flac")} == {Path(item.input) for item in kept.values()}
     for item in kept.values():
         info = soundfile.info(item.input)
         assert (info.samplerate, info.channels, info.subtype) == (RATE, 1, "PCM_16")
@@ -99,3 +98,22 @@ def test_every_recording_is_kept_or_rejected_with_a_reason(folder, monkeypatch):
     profile = read_json(out / "profile.json")
     assert profile["records"]["raw"] == len(kept) + len(reasons)
     assert profile["splits"]["train"]["seconds"]["median"] == pytest.approx(1.1, abs=0.2)
+
+
+def test_a_further_test_recording_changes_no_training_data(folder):
+    raw, contents = folder / "raw", []
+    split = {"files": {name: [f"{name}.jsonl"] for name in ("train", "valid", "test")}}
+    corpus = Corpus.model_validate({"task": "speech", "path": "x", "split": split})
+    for index, name in enumerate(["train", "valid", "test", "test"]):
+        write(raw / f"{index}.wav", tone(hertz=300 + 50 * index))
+        with (raw / f"{name}.jsonl").open("a") as lines:
+            lines.write(json.dumps({"path": f"{index}.wav", "sentence": f"on{'e' * index}"}) + "\n")
+        if index > 1:
+            out, home = folder / str(index), Path("data/clean/x")
+            preprocess(raw, corpus, seed=1, caption="test", out=out, home=home)
+            files = [path for path in out.rglob("*") if path.is_file()]
+            contents.append({str(path.relative_to(out)): path.read_bytes() for path in files})
+    before, after = contents
+    assert {*after} - {*before} == {"test/000001.flac"}
+    changed = {name for name in before if before[name] != after[name]}
+    assert changed == {"profile.json", "test.parquet"}

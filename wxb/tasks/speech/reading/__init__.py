@@ -19,7 +19,7 @@ from wxb.tasks.speech.params import Audio, Corpus, Fields
 from wxb.tasks.speech.record import Measures, audio, normalize
 
 End = tuple[str, ...]  # the last parts of a path
-FOLDER = "audio"  # of the prepared recordings, beside the Parquet files
+FOLDER = "audio"  # of the prepared recordings
 
 
 def prepare_recording(job: tuple[Path, Path, Audio]) -> tuple[Measures, str] | RecordError:
@@ -99,10 +99,10 @@ class Reading(reading.Reading):
     def prepare(
         self, items: Items, corpus: Corpus, *, folder: Path, out: Path, home: Path, caption: str
     ) -> Iterator[Record | Reject]:
-        """The records, with paths in `home`, to which `out` is moved later, and Measures in `gold`.
+        """The records, with paths in `home` of files written to `out`, and Measures in `gold`.
 
-        Writes to `out`. Rejects recordings outside `folder` (first, with earlier rejects), unusable
-        ones and repeated samples. Prints how many are in no usable row; shows progress.
+        Rejects recordings outside `folder` (first, with earlier rejects), unusable ones and
+        repeated samples. Prints how many are in no usable row; shows progress.
         """
         records: list[Record] = []
         for item in items:
