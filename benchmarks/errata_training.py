@@ -119,18 +119,18 @@ def train(params: Params, name: str, form: Form, limit: int, seed: int) -> Any:
         tuning_settings = experiment.tuning.model_copy(update={"neftune_alpha": form.alpha})
         experiment = experiment.model_copy(update={"tuning": tuning_settings})
     backbone, targets = paths.MODELS / experiment.backbone, paths.TARGETS / name
-    labels = read_json(targets / paths.LABELS)
+    corpus = paths.CLEAN / experiment.corpus / paths.TRAINING_DATA
+    labels = read_json(corpus / paths.LABELS)
     method_class: Any = tasks.get(experiment.task).method(experiment.method)
     method = method_class(experiment, labels, load_tokenizer(backbone))
     set_seed(seed)
     model = method.model(backbone)
     items = {}
     for split, size in (("train", limit), ("valid", max(1, limit // 8))):
-        path = clean.split_file(paths.CLEAN / experiment.corpus, split)
         items[split] = method.items(
             paths.FEATURES / name / f"{split}.arrow",
             targets / f"{split}.arrow",
-            clean.read_labelled(path, LABELLING),
+            clean.read_labelled(corpus / f"{split}.parquet", LABELLING),
         )[:size]
     if form.item:
         items["train"] = [form.item(item) for item in items["train"]]

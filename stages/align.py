@@ -12,13 +12,12 @@ from wxb.runtime.command import run
 
 
 def main(params: Params, name: str) -> None:
-    """Write targets and counts of gold by split, and labels. WxbError if `valid` loses all gold."""
+    """Write targets and counts of gold by split. WxbError if `valid` loses all gold."""
     experiment = params.block("experiments", name)
     task = tasks.get(experiment.task)
     corpus, features = paths.CLEAN / experiment.corpus / paths.TRAINING_DATA, paths.FEATURES / name
-    labels = read_json(corpus / paths.LABELS)
     tokenizer = SavedTokenizer(paths.TOKENIZERS / experiment.backbone)
-    method = task.method(experiment.method)(experiment, labels, tokenizer)
+    method = task.method(experiment.method)(experiment, read_json(corpus / paths.LABELS), tokenizer)
     accounts = {}
     with publish(paths.TARGETS / name) as (out,):
         out.mkdir()
@@ -34,7 +33,6 @@ def main(params: Params, name: str) -> None:
                 " it is too long. So validation cannot choose an epoch; add records, or change"
                 " `split` of the corpus or `encoding.max_length` of the experiment"
             )
-        write_json(out / paths.LABELS, labels)
         write_json(out / paths.ALIGNMENT, accounts)
 
 

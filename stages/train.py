@@ -24,7 +24,7 @@ def main(params: Params, name: str) -> None:
     features, targets = paths.FEATURES / name, paths.TARGETS / name
     # A baseline does not need transformers, whose import takes seconds.
     tokenizer = SavedTokenizer(backbone) if experiment.is_baseline else load(backbone)
-    task, labels = tasks.get(experiment.task), read_json(targets / paths.LABELS)
+    task, labels = tasks.get(experiment.task), read_json(corpus / paths.LABELS)
     method = task.method(experiment.method)(experiment, labels, tokenizer)
     compatibility.require(params, experiment.backbone, backbone, only=name)
 

@@ -5,7 +5,7 @@ from pathlib import Path
 PROFILE = "profile.json"  # in the folder of a clean corpus
 TRAINING_DATA = "training"  # in the same folder: train, valid and labels, which training reads
 SETTINGS = "wxb.json"  # in the folder of a trained experiment
-LABELS = "labels.json"  # in the folders of training data and of targets
+LABELS = "labels.json"  # in the folder of training data
 ALIGNMENT = "alignment.json"  # in the folder of targets: counts of aligned and lost gold
 SEED = "seed-"  # prefix of the folders of all seeds of a study but the first
 # Folders with a subfolder for each corpus, backbone or experiment, some of them by study.
