@@ -69,6 +69,7 @@ def write(path, verb):
                 for name, text in texts.items()
             }
             write_json(path / "profile.json", profile(splits, rejects, Reading()))
+            write_json(path / "training/labels.json", ["AGE", "NAME"])
         if verb == "align":
             statuses = {"gold": 9, "kept": 5, "repaired": 1, "split": 2, "lost": 1}
             write_json(path / "alignment.json", dict.fromkeys(clean.TRAINING, statuses))
@@ -217,7 +218,7 @@ def test_show_prints_all_facts_on_an_experiment(project):
     for row in (
         "f1 0.444 (0.400–0.500), 95% interval",
         "trainable parameters 108.1 k",
-        "test 9 5 1 2 1",
+        "valid 9 5 1 2 1",
         "training.batch_size 8",
         "model.word_features.rows 4000",
     ):
