@@ -232,6 +232,9 @@ CASES = [
          {"split": {"by": "audio_filepath", "test": 0.2, "valid": 0.1}}),
     Case("LJSpeech", {"own/metadata.csv": "".join(f'{x}|A, "b, {x}\n' for x in NAMES), **LJ},
          f'{LAST} -> 0.5 s, A, "b, {LAST}', {"columns": ["id", "sentence"]}),
+    Case("GPT-SoVITS", {"own/a.list": "".join(f"{x}.wav|A|EN|So {x}\n" for x in NAMES), **LJ},
+        f"a.list:line {COUNT} -> 0.5 s, So {LAST}", {}, {},
+        {"columns": "path,speaker,language,sentence"}),
     Case("LJSpeech, whose first texts are equal", {"own/metadata.csv": "".join(
         f"{x}|{x} left.|{x} left.\n" for x in NAMES), **LJ}, f"{LAST} -> 0.5 s, {LAST} left.",
         {"columns": ["id", "original", "sentence"]}),
