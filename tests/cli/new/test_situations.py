@@ -255,8 +255,7 @@ CASES = [
         {"data": {"audio": f"{x}.wav"}, "annotations": [{"result": [
             {"type": "textarea", "from_name": "transcription", "value": {
                 "start": n, "end": n + 1, "text": [x]}} for n in range(2)]}]}
-        for x in NAMES]), **LJ}, "found the fields"),
-    refused("Kaldi", {"own/text": "Ann A B\n", **LJ}, "found the lines"),
+        for x in NAMES]), **LJ}, "found recordings, and the fields"),
     Case("aclImdb, with its other files", {"own/imdb.vocab": "the", "own/train/x.feat": "9 0:9",
         "own/train/urls_pos.txt": "x", **{f"own/train/{label}/{n}_9.txt": f"{label} {x} left."
             for label in ("neg", "pos") for n, x in enumerate(NAMES)}},
@@ -308,7 +307,9 @@ CASES = [
     Case("a field of splits, left", {"own.json": json.dumps(SPLIT)}, f"{LAST} left. -> a",
          {}, {}, {"group": "-"}),
     refused("LibriSpeech", {f"own/{x}/{x}.{suffix}": content for x in "ab" for suffix, content in (
-        ("trans.txt", f"{x} ONE\n"), ("wav", sound(300)))}, "found the lines"),
+        ("trans.txt", f"{x} ONE\n"), ("wav", sound(300)))}, r"(?s)'a ONE'.*transcripts\.csv"),
+    refused("FunASR", {"own/a.jsonl": as_lines({"source": f"/x/{x}.wav", "target": x}
+        for x in NAMES), **LJ}, "fits speech and translation; choose"),
     refused("Common Voice", {**WAVS, **{f"own/{name}.tsv": f"path\tsentence\nwav/1/{n}.wav\tone\n"
         for n, name in enumerate(("train", "dev", "test", "invalidated", "other"))}},
         "splits valid and test and train, and beside them invalidated.tsv, other.tsv; expected"),
@@ -422,8 +423,6 @@ CASES = [
     refused("features beside the folder", {"own/a.jsonl": as_lines({"tokens": [x, "left"],
         "ner_tags": [1, 0]} for x in NAMES), "dataset_info.json": json.dumps({"features": {
             "ner_tags": {"names": ["O", "B-NAME"]}}})}, "give the folder with `dataset_info.json`"),
-    refused("recordings with classes", {"own/t.csv": "path,label\n0.wav,a\n",
-        "own/0.wav": sound(300)}, "found the fields"),
     Case("a cache of `Dataset.map`", {"own/a.jsonl": as_lines(PEOPLE), "own/cache-0a1.arrow": "x"},
         f"{LAST} left. -> a"),
     *(refused(f"{name}, a workbook", {name: b"PK\x03\x04\x14"}, "save each sheet as CSV")

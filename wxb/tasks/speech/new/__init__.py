@@ -15,7 +15,7 @@ def recognize(files: Files, field_names: FieldNames, flags: Flags) -> Block | No
     The block names `manifest` if just one of several tables has transcripts. A table without a
     header, such as LJSpeech's, has the names of recordings first and their transcripts last. Parts
     of a recording are one group by default. Raises FlagError if values repeat in a table without a
-    header, if paths begin with splits, and if fields of seconds are unknown.
+    header, if paths begin with splits, and if fields of seconds, paths or transcripts are unknown.
     """
     paths = files.path.rglob("*") if files.path.is_dir() else ()
     audio = [path for path in paths if path.suffix.lower() in SUFFIXES]
@@ -26,7 +26,11 @@ def recognize(files: Files, field_names: FieldNames, flags: Flags) -> Block | No
         return field_names.recognize(replace(files, columns=columns), flags)
     content = field_names.recognize(files, flags)
     if content is None:
-        return None
+        raise FlagError(
+            f"--audio and --gold: found recordings, and {files.summary()}\nName the fields of paths"
+            " and transcripts, or the columns: --columns id,sentence; or write both to a table"
+            " transcripts.csv with a header such as path,sentence"
+        )
     used, tables = content["fields"], [replace(files, members=(file,)) for file in files.members]
     for table in tables:
         _check_rows(table.rows, used, flags)
