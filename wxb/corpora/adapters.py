@@ -189,7 +189,15 @@ def _sharegpt(record: Content) -> Content:
     )
 
 
-ADAPTERS = (_prodigy, _datasets_spans, _doccano, _spacy_cats, _opus, _sharegpt)
+def _datasets_audio(record: Content) -> Content:
+    """Replace `audio` of `datasets` by its path, unless it holds the recording itself."""
+    match record.get("audio"):
+        case {"path": str(path), **others} if not others.get("bytes"):
+            return {**record, "audio": path}
+    return record
+
+
+ADAPTERS = (_prodigy, _datasets_spans, _datasets_audio, _doccano, _spacy_cats, _opus, _sharegpt)
 
 
 def _convert_items(

@@ -235,6 +235,9 @@ CASES = [
     Case("GPT-SoVITS", {"own/a.list": "".join(f"{x}.wav|A|EN|So {x}\n" for x in NAMES), **LJ},
         f"a.list:line {COUNT} -> 0.5 s, So {LAST}", {}, {},
         {"columns": "path,speaker,language,sentence"}),
+    Case("paths in objects", {"own/a.jsonl": as_lines(
+        {"audio": {"path": f"wavs/{x}.wav"}, "sentence": x} for x in NAMES), **LJ},
+        f"a.jsonl:line {COUNT} -> 0.5 s, {LAST}"),
     Case("LJSpeech, whose first texts are equal", {"own/metadata.csv": "".join(
         f"{x}|{x} left.|{x} left.\n" for x in NAMES), **LJ}, f"{LAST} -> 0.5 s, {LAST} left.",
         {"columns": ["id", "original", "sentence"]}),
