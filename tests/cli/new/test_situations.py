@@ -368,10 +368,11 @@ CASES = [
     Case("input and output", {"own.jsonl": as_lines(
         {"input": x, "output": "Yes."} for x in NAMES)}, f"user: {LAST}; assistant: Yes.",
         {}, {}, {"task": "chat", "input": "input", "gold": "output"}),
-    Case("a call of a tool", {"own.jsonl": as_lines({"messages": [{"role": "user", "content": x}, {
-        "role": "assistant", "content": "Yes.", "tool_calls": [1] * (n == 0)}]}
+    Case("a call of a tool, a thought", {"own.jsonl": as_lines({"messages": [
+        {"role": "user", "content": x}, {"role": "assistant", "content": "Yes.",
+         "tool_calls": [1] * (n == 0), "reasoning_content": "So" * (n == 1)}]}
         for n, x in enumerate(NAMES))}, f"user: {LAST}; assistant: Yes.",
-        {}, {"not for training": 1}),
+        {}, {"not for training": 2}),
     Case("an `id` that repeats", {"own.json": json.dumps([{"id": 1, **row} for row in PEOPLE])},
         f"{LAST} left. -> a", {"fields": {"input": "text", "label": "label", "id": None}}),
     Case("lists in cells, the first empty", {"own.csv": "text,spans\nNo one.,[]\n" + "".join(

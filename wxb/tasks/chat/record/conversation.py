@@ -11,13 +11,14 @@ from wxb.corpora.records import Record, RecordError
 from wxb.corpora.text.templates import ROLES, Message, message
 from wxb.tasks.chat.record.checking import parse_json
 
-WEIGHTS = ("weight", "loss", "train")  # keys that exclude a message from training
+WEIGHTS = ("weight", "loss", "train")  # keys that exclude a message from training, if 0
+UNREAD = ("tool_calls", "reasoning_content", "reasoning", "thinking")  # keys with more to answer
 
 
 def validate(value: Any) -> list[Message]:
     """The messages of a JSON value, without outer white space.
 
-    Raises RecordError for a blank one, one with `tool_calls` or weight 0, and unless roles are: at
+    Raises RecordError for a blank one, one with UNREAD keys or weight 0, and unless roles are: at
     most one system first, then user and assistant in turn.
     """
     if not isinstance(value, list) or not value:
@@ -37,9 +38,12 @@ def validate(value: Any) -> list[Message]:
             raise RecordError("unknown role", detail)
         if not content.strip():
             raise RecordError("blank message", f"message {number}, of {role}")
-        if fields.get("tool_calls") or 0 in [fields.get(key, 1) for key in WEIGHTS]:  # or False
-            detail = f"message {number} has `tool_calls`, or {' or '.join(WEIGHTS)} 0; remove it"
-            raise RecordError("not for training", detail)
+        zero = [key for key in WEIGHTS if fields.get(key, 1) == 0]  # or False
+        for key in [*filter(fields.get, UNREAD), *zero]:
+            detail = (
+                f"message {number} has {key!r}: {fields[key]!r:.40}; remove it, or move its text"
+            )
+            raise RecordError("not for training", f"{detail} to `content`")
         messages.append(message(role, content.strip()))
     roles = [message["role"] for message in messages]
     if roles.count("system") > 1:
