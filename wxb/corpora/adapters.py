@@ -113,7 +113,7 @@ def _label_studio_min(record: Content) -> Content:
     """Parse cells of JSON-MIN or CSV, collect `spans`, and replace choices by their only class."""
     if not record.keys() >= MIN_KEYS:
         return record
-    record = {key: parse_json_cell(value) for key, value in record.items()}
+    record = {key: _parse_json_cell(value) for key, value in record.items()}
     mentions = [m for v in record.values() if _is_list_of(v, _is_labelled_span) for m in v]
     choices = {
         key: _at_most_one(value["choices"])
@@ -234,7 +234,7 @@ def _with_label(mention: Content) -> Content:
     return {**mention, "label": _at_most_one(mention["labels"])}
 
 
-def parse_json_cell(value: Any) -> Any:
+def _parse_json_cell(value: Any) -> Any:
     """Parse the JSON of an object or of a list that begins with one; return others unchanged."""
     if isinstance(value, str) and re.match(r"\s*(\[\s*)?\{", value):
         with suppress(ValueError):

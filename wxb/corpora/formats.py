@@ -148,7 +148,7 @@ def _table(file: Path, json_column: str | None, columns: Sequence[str] | None) -
             raise WxbError(
                 f"{file}: its first line is a header; leave --columns out, and name it .tsv or .csv"
             )
-        content: Any = _with_parsed_cell(dict(zip(names, cells, strict=False)), json_column)
+        content: Any = with_parsed_cell(dict(zip(names, cells, strict=False)), json_column)
         if len(cells) != len(names):
             detail = f"found {len(cells)} cells, expected {len(names)}"
             if not any(cells[len(names) :]) and len(cells) > len(names):
@@ -264,7 +264,7 @@ def _object_or_error(pairs: list[tuple[str, Any]]) -> Any:
     return next((value for value in inner if isinstance(value, RecordError)), content)
 
 
-def _with_parsed_cell(row: dict[str, Any], column: str | None) -> Any:
+def with_parsed_cell(row: dict[str, Any], column: str | None) -> Any:
     """The row with its cell of JSON or a Python literal parsed (empty: None), or a RecordError."""
     if column in row:
         cell = row[column] or "null"

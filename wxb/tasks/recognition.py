@@ -20,8 +20,8 @@ from ruamel.yaml import YAML
 from wxb.core.errors import WxbError, choices
 from wxb.core.params.section import Section
 from wxb.core.params.tasks import FOLDER, names
-from wxb.corpora.adapters import ANNOTATORS, OTHER, annotator_of, parse_json_cell
-from wxb.corpora.formats import raw_records
+from wxb.corpora.adapters import ANNOTATORS, OTHER, adapt, annotator_of
+from wxb.corpora.formats import raw_records, with_parsed_cell
 from wxb.corpora.layout import SUFFIXES, decode, decode_legacy, has_records
 from wxb.corpora.records import RecordError
 from wxb.tasks import get
@@ -288,7 +288,7 @@ def _other_fields(rows: Sequence[Row], fields: Block | Flags) -> list[str]:
 def _fits(key: str, values: Sequence[Any]) -> bool:
     """Whether a field has values, the first of which has the type of the key.
 
-    `history` needs a list, `messages` one of messages, or its JSON. Others need no list or mapping;
+    `history` needs a list, `messages` one of messages, or its text. Others need no list or mapping;
     `label` also no text of one, such as "['O']". Most values of an `input` must have a letter.
     """
     if key == "history":
@@ -299,9 +299,11 @@ def _fits(key: str, values: Sequence[Any]) -> bool:
         return False  # dates or numbers
     if key != "messages":
         return bool(values) and not isinstance(values[0], list | Mapping)
-    messages = parse_json_cell(values[0]) if values else None
-    first = messages[0] if isinstance(messages, list) and messages else None
-    return isinstance(first, Mapping) and {"role", "content"} <= {*first}
+    cell = next(iter(values), None)
+    match adapt(with_parsed_cell({key: cell}, key) if isinstance(cell, str) else {key: cell}):
+        case {"messages": [{"role": _, "content": _}, *_]}:
+            return True
+    return False
 
 
 def escaped(text: str, width: int = 200) -> str:

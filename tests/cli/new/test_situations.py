@@ -340,6 +340,9 @@ CASES = [
     Case("messages in cells", {"own.csv": "messages\n" + "".join('"' + json.dumps(
         [{"role": "user", "content": x}, {"role": "assistant", "content": "Yes."}]
         ).replace('"', '""') + '"\n' for x in NAMES)}, f"user: {LAST}; assistant: Yes."),
+    Case("ShareGPT in cells of pandas", {"own.csv": "conversations\n" + "".join(
+        f"\"{[{'from': 'human', 'value': x}, {'from': 'gpt', 'value': 'Yes.'}]}\"\n"
+        for x in NAMES)}, f"user: {LAST}; assistant: Yes."),
     refused("a number for each text", {"own.csv": "text,score\n" + "".join(
         f"Take {n}.,{n / 7}\n" for n in range(24))}, "found 24 different classes in 24 records"),
     refused("a row per span", {"own.csv": "text,start,end,label\n" + "".join(
