@@ -181,6 +181,8 @@ class FieldNames(Section):
         """The fields that fit each key, by its flag or known names; by `pair` if a key has none."""
         keys = {"input": self.input, "gold": self.gold}
         flags = {keys.get(flag, flag): name for flag, name in flags.items()}
+        if _fits("messages", values(rows, flags.get("instruction", ""))):
+            flags["messages"] = flags.pop("instruction")
         names = _other_fields(rows, flags)
         known = {}
         for key, usual in self.fields.items():

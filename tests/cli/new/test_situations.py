@@ -340,6 +340,10 @@ CASES = [
     Case("messages in cells", {"own.csv": "messages\n" + "".join('"' + json.dumps(
         [{"role": "user", "content": x}, {"role": "assistant", "content": "Yes."}]
         ).replace('"', '""') + '"\n' for x in NAMES)}, f"user: {LAST}; assistant: Yes."),
+    Case("chosen messages of pairs", {"own.jsonl": as_lines({key: [
+        {"role": "user", "content": x}, {"role": "assistant", "content": key}]
+        for key in ("chosen", "rejected")} for x in NAMES)},
+        f"user: {LAST}; assistant: chosen", {}, {}, {"task": "chat", "input": "chosen"}),
     Case("ShareGPT in cells of pandas", {"own.csv": "conversations\n" + "".join(
         f"\"{[{'from': 'human', 'value': x}, {'from': 'gpt', 'value': 'Yes.'}]}\"\n"
         for x in NAMES)}, f"user: {LAST}; assistant: Yes."),
