@@ -71,5 +71,6 @@ def _check_rows(rows: Sequence[Row], fields: Mapping[str, str], flags: Flags) ->
     if "start" not in fields and numbers and len(rows) > 1.5 * len(paths):
         raise FlagError(
             f"--start and --end: {len(rows):,} rows name {len(paths):,} recordings; name the fields"
-            f" of their seconds, among {', '.join(map(repr, numbers))}"
+            f" of their seconds, among {', '.join(map(repr, numbers))}; if these are channels, save"
+            " each channel as a file"
         )
