@@ -9,9 +9,14 @@ from functools import cache, partial
 from typing import Any, NamedTuple
 
 import pyarrow as pa
+import regex
 
 from wxb.core.errors import WxbError
 from wxb.corpora.records import Labelling
+
+# Beside Chinese and Japanese characters, which only some transcripts separate.
+CHARACTER = r"[\p{Han}\p{Kana}\p{Hira}]"
+OPTIONAL_SPACES = regex.compile(rf"\s+(?={CHARACTER})|(?<={CHARACTER})\s+")
 
 
 class Measures(NamedTuple):
@@ -48,9 +53,9 @@ def words(text: str) -> list[str]:
 
 
 def _replace_punctuation(text: str) -> str:
-    """Replace punctuation and symbols by spaces; delete apostrophes."""
+    """Replace punctuation and symbols by spaces; delete apostrophes, and OPTIONAL_SPACES."""
     kept = [c if unicodedata.category(c)[0] not in "PS" else "" if c in "'’" else " " for c in text]
-    return "".join(kept)
+    return OPTIONAL_SPACES.sub("", "".join(kept))
 
 
 @cache
