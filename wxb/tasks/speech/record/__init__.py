@@ -54,7 +54,8 @@ def words(text: str) -> list[str]:
 
 def _replace_punctuation(text: str) -> str:
     """Replace punctuation and symbols by spaces; delete apostrophes, and OPTIONAL_SPACES."""
-    kept = [c if unicodedata.category(c)[0] not in "PS" else "" if c in "'’" else " " for c in text]
+    text = regex.sub(r"['’\u02bc]", "", text)  # U+02bc, as in Ukrainian, is no punctuation
+    kept = [" " if unicodedata.category(c)[0] in "PS" else c for c in text]
     return OPTIONAL_SPACES.sub("", "".join(kept))
 
 
