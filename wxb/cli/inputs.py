@@ -63,7 +63,8 @@ class TextReader:
         corpus = (layout.has_records(file) and self.corpus) or self._corpus_settings(file)
         columns = getattr(corpus, "columns", None)
         if layout.has_records(file) or columns:
-            yield from self._items(file, formats.raw_records(file, columns=columns), corpus)
+            messages = getattr(corpus.fields, "messages", None) if corpus else None
+            yield from self._items(file, formats.raw_records(file, messages, columns), corpus)
         elif corpus:
             raws = tasks.get(self.task).reading.raw_records(file, corpus)
             yield from self._items(file, raws, corpus)
