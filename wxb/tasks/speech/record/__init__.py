@@ -3,20 +3,19 @@
 Gold is the transcript, the speaker, the names of the normalization RULES, and measures.
 """
 
+import re
 import unicodedata
 from collections.abc import Callable
 from functools import cache, partial
 from typing import Any, NamedTuple
 
 import pyarrow as pa
-import regex
 
 from wxb.core.errors import WxbError
 from wxb.corpora.records import Labelling
 
 # Beside Chinese and Japanese characters, which only some transcripts separate.
-CHARACTER = r"[\p{Han}\p{Kana}\p{Hira}]"
-OPTIONAL_SPACES = regex.compile(rf"\s+(?={CHARACTER})|(?<={CHARACTER})\s+")
+OPTIONAL_SPACES = re.compile(r"\s+(?=[\u3040-\u9fff])|(?<=[\u3040-\u9fff])\s+")
 
 
 class Measures(NamedTuple):
@@ -54,7 +53,7 @@ def words(text: str) -> list[str]:
 
 def _replace_punctuation(text: str) -> str:
     """Replace punctuation and symbols by spaces; delete apostrophes, and OPTIONAL_SPACES."""
-    text = regex.sub(r"['’\u02bc]", "", text)  # U+02bc, as in Ukrainian, is no punctuation
+    text = re.sub(r"['’\u02bc]", "", text)  # U+02bc, as in Ukrainian, is no punctuation
     kept = [" " if unicodedata.category(c)[0] in "PS" else c for c in text]
     return OPTIONAL_SPACES.sub("", "".join(kept))
 
