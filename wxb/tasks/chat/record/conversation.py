@@ -11,14 +11,14 @@ from wxb.corpora.records import Record, RecordError
 from wxb.corpora.text.templates import ROLES, Message, message
 from wxb.tasks.chat.record.checking import parse_json
 
-WEIGHTS = ("weight", "loss", "train")  # keys that exclude a message from training, if 0
-UNREAD = ("tool_calls", "reasoning_content", "reasoning", "thinking")  # keys with more to answer
+# Keys with more to answer, or that exclude a message from training.
+UNREAD = ("tool_calls", "reasoning_content", "reasoning", "thinking", "weight", "loss", "train")
 
 
 def validate(value: Any) -> list[Message]:
     """The messages of a JSON value, without outer white space.
 
-    Raises RecordError for a blank one, one with UNREAD keys or weight 0, and unless roles are: at
+    Raises RecordError for a blank one, one with UNREAD keys except 1, and unless roles are: at
     most one system first, then user and assistant in turn.
     """
     if not isinstance(value, list) or not value:
@@ -38,12 +38,12 @@ def validate(value: Any) -> list[Message]:
             raise RecordError("unknown role", detail)
         if not content.strip():
             raise RecordError("blank message", f"message {number}, of {role}")
-        zero = [key for key in WEIGHTS if fields.get(key, 1) == 0]  # or False
-        for key in [*filter(fields.get, UNREAD), *zero]:
-            detail = (
-                f"message {number} has {key!r}: {fields[key]!r:.40}; remove it, or move its text"
-            )
-            raise RecordError("not for training", f"{detail} to `content`")
+        for key in UNREAD:
+            if (value := fields.get(key)) not in (None, "", [], 1):  # or True
+                found = f"message {number} has {key!r}: {value!r:.40}"
+                raise RecordError(
+                    "not for training", f"{found}; remove it, or move it to `content`"
+                )
         messages.append(message(role, content.strip()))
     roles = [message["role"] for message in messages]
     if roles.count("system") > 1:
