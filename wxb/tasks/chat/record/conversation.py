@@ -39,11 +39,9 @@ def validate(value: Any) -> list[Message]:
         if not content.strip():
             raise RecordError("blank message", f"message {number}, of {role}")
         for key in UNREAD:
-            if (value := fields.get(key)) not in (None, "", [], 1):  # or True
-                found = f"message {number} has {key!r}: {value!r:.40}"
-                raise RecordError(
-                    "not for training", f"{found}; remove it, or move it to `content`"
-                )
+            if (entry := fields.get(key)) not in (None, "", [], 1):  # or True
+                found = f"message {number} has {key!r}: {entry!r:.40}"
+                raise RecordError("not for training", f"{found}; remove it or add it to `content`")
         messages.append(message(role, content.strip()))
     roles = [message["role"] for message in messages]
     if roles.count("system") > 1:
