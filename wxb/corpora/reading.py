@@ -240,8 +240,6 @@ def _record(raw: Any, corpus: Corpus, task: Reading, origin: str) -> Record:
         repaired=repaired,
     )
     check_encodable(record.id, record.input, record.language or "", record.group, *record.values)
-    if not (record.language or "").isprintable():
-        raise RecordError("wrong type", f"{fields.language!r} is {language!r}, expected a code")
     return with_wording(record, task)
 
 
