@@ -86,14 +86,11 @@ class Files:
         texts = Counter(max(values, key=len, default="") for values in strings)
         if len(authors) > 1 and texts.total() > 1.1 * len(texts):
             raise FlagError(f"--annotator: found {', '.join(sorted(authors))}; name one")
-        errors = [each for each in self._record_contents if isinstance(each, RecordError)]
-        for error in errors:
-            if error.reason == ANNOTATORS:
-                raise FlagError(f"--annotator: {error.detail}")
-        if not rows and {error.reason for error in errors} == {OTHER}:
-            lists = [error.detail.removeprefix("found ").split(", ") for error in errors]
-            annotators = ", ".join(sorted({name for names in lists for name in names}))
-            raise FlagError(f"--annotator: found {annotators}; name one of them")
+        faults = sorted({e.args for e in self._record_contents if isinstance(e, RecordError)})
+        if several := [detail for reason, detail in faults if reason == ANNOTATORS]:
+            raise FlagError(f"--annotator: {several[0]}")
+        if not rows and {reason for reason, _ in faults} == {OTHER}:
+            raise FlagError(f"--annotator: {', '.join(d for _, d in faults)}; name one")
         return rows
 
     @cached_property
