@@ -27,9 +27,8 @@ def recognize(files: Files, field_names: FieldNames, flags: Flags) -> Block | No
     content = field_names.recognize(files, flags)
     if content is None:
         raise FlagError(
-            f"--audio and --gold: found recordings, and {files.summary()}\nName the fields of paths"
-            " and transcripts, or the columns: --columns id,sentence; or write both to a table"
-            " transcripts.csv with a header such as path,sentence"
+            f"--audio and --gold: found recordings, and {files.summary()}\nName the fields of both,"
+            " or --columns id,sentence; or write transcripts.csv with the header path,sentence"
         )
     used, tables = content["fields"], [replace(files, members=(file,)) for file in files.members]
     for table in tables:
@@ -71,6 +70,5 @@ def _check_rows(rows: Sequence[Row], fields: Mapping[str, str], flags: Flags) ->
     if "start" not in fields and numbers and len(rows) > 1.5 * len(paths):
         raise FlagError(
             f"--start and --end: {len(rows):,} rows name {len(paths):,} recordings; name the fields"
-            f" of their seconds, among {', '.join(map(repr, numbers))}; if these are channels, save"
-            " each channel as a file"
+            f" of their seconds, among {', '.join(map(repr, numbers))}; save channels as files"
         )
