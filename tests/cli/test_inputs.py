@@ -92,7 +92,9 @@ def test_messages_need_no_corpus_and_bad_ones_have_their_reason():
     turns = [{"role": role, "content": "Hi"} for role in ("user", "user")]
     write_files({"own.jsonl": as_lines({"messages": turns[:end]} for end in (1, 2))})
     items = [*reader_of("chat").read(Path("own.jsonl"))]
+    write_files({"own.csv": f'messages\n"{turns[:1]}"\n'})
     assert [item.input for item in items] == ["Hi", None]
+    assert read(reader_of("chat"), "own.csv") == ["Hi"]
     assert "roles out of order" in items[1].error
 
 

@@ -155,15 +155,6 @@ def test_json_may_be_a_single_record_on_several_lines(tmp_path):
     assert read(tmp_path / "b.json", b'{\n  "text": "good"\n}') == [{"text": "good"}]
 
 
-@pytest.mark.parametrize("record", ['{"a": 1, "a": 2}', '{"a": [{"b": 1, "b": 2}]}'])
-def test_a_repeated_key_costs_one_record(tmp_path, record):
-    file = tmp_path / "a.json"
-    file.write_text(f'[{{"a": 1}}, {record}]')
-    first, second = raw_records(file)
-    assert first.content == {"a": 1}
-    assert second.content.reason == "duplicate key"
-
-
 def test_a_repeated_column_is_an_error(tmp_path):
     file = tmp_path / "a.csv"
     file.write_text("a,b,a,,\n1,2,3,,\n")

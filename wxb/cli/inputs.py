@@ -63,7 +63,8 @@ class TextReader:
         corpus = (layout.has_records(file) and self.corpus) or self._corpus_settings(file)
         columns = getattr(corpus, "columns", None)
         if layout.has_records(file) or columns:
-            yield from self._items(file, formats.raw_records(file, columns=columns), corpus)
+            messages = getattr(corpus.fields, "messages", None) if corpus else None
+            yield from self._items(file, formats.raw_records(file, messages, columns), corpus)
         elif corpus:
             raws = tasks.get(self.task).reading.raw_records(file, corpus)
             yield from self._items(file, raws, corpus)
@@ -87,11 +88,12 @@ class TextReader:
     def _corpus_settings(self, file: Path) -> Corpus | None:
         """The settings to read a file that is no JSON or table, or without corpus; None if unknown.
 
-        They are the corpus's if it has a text per file, or if the file has its columns. Otherwise
+        They are the corpus's if it has a text per file, or columns and the file tabs. Otherwise
         they are recognized; if the format is ambiguous, lines are texts.
         """
         columns = getattr(self.corpus, "columns", None)
-        if self.corpus and (self.corpus.has_text_per_file or _has_cell_per_column(file, columns)):
+        is_table = columns and "\t" in layout.decode(file)
+        if self.corpus and (self.corpus.has_text_per_file or is_table):
             return self.corpus
         try:
             content = recognition.recognize(self.task, Files(file, (file,)), {})
@@ -141,12 +143,6 @@ class TextReader:
             f"found {types or type(content).__name__}; expected a text in"
             f" {' or '.join(map(repr, names))}: name its field with --field",
         )
-
-
-def _has_cell_per_column(file: Path, columns: Sequence[str] | None) -> bool:
-    """Whether each nonblank line has a tab-separated cell per column; False without columns."""
-    lines = [line for line in layout.decode(file).split("\n") if line.strip()]
-    return bool(columns) and all(line.count("\t") == len(columns or ()) - 1 for line in lines)
 
 
 def read_files(sources: Sources, suffixes: Sequence[str]) -> Iterator[Item]:

@@ -24,7 +24,6 @@ CONTROLS = "_controls"  # the names of Label Studio's controls that chose the cl
 READ = ("cats", "options", "accept", "answer", CLASS, CONTROLS, *ANNOTATOR)
 MIN_KEYS = {"annotation_id", "annotator"}  # of Label Studio's JSON-MIN and CSV
 ANNOTATORS, OTHER = "several annotators", "other annotator"  # reasons of rejects
-LANGUAGE = re.compile(r"[a-z]{2,3}([_-][A-Za-z]{2,4})?")  # a code such as en or zh_TW
 
 
 def adapt(content: Any, annotator: str | None = None) -> Any:
@@ -171,9 +170,7 @@ def _spacy_cats(record: Content) -> Content:
 def _opus(record: Content) -> Content:
     """Replace `translation` by its two texts as fields named after their language codes."""
     pair = record.get("translation")
-    if not isinstance(pair, Mapping) or len(pair) != 2:
-        return record
-    if not all(LANGUAGE.fullmatch(str(k)) and isinstance(text, str) for k, text in pair.items()):
+    if not isinstance(pair, Mapping) or not all(isinstance(text, str) for text in pair.values()):
         return record
     return {**{key: value for key, value in record.items() if key != "translation"}, **pair}
 
@@ -189,7 +186,14 @@ def _sharegpt(record: Content) -> Content:
     )
 
 
-ADAPTERS = (_prodigy, _datasets_spans, _doccano, _spacy_cats, _opus, _sharegpt)
+def _datasets_audio(record: Content) -> Content:
+    """Replace `audio` of `datasets` by its path, unless it holds the recording itself."""
+    audio: Any = record.get("audio")
+    has_path = isinstance(audio, Mapping) and audio.get("path") and not audio.get("bytes")
+    return {**record, "audio": audio["path"]} if has_path else record
+
+
+ADAPTERS = (_prodigy, _datasets_spans, _datasets_audio, _doccano, _spacy_cats, _opus, _sharegpt)
 
 
 def _convert_items(

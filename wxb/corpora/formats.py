@@ -9,7 +9,7 @@ import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from itertools import chain, islice, product, tee
+from itertools import islice, product, tee
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -148,7 +148,7 @@ def _table(file: Path, json_column: str | None, columns: Sequence[str] | None) -
             raise WxbError(
                 f"{file}: its first line is a header; leave --columns out, and name it .tsv or .csv"
             )
-        content: Any = _with_parsed_cell(dict(zip(names, cells, strict=False)), json_column)
+        content: Any = with_parsed_cell(dict(zip(names, cells, strict=False)), json_column)
         if len(cells) != len(names):
             detail = f"found {len(cells)} cells, expected {len(names)}"
             if not any(cells[len(names) :]) and len(cells) > len(names):
@@ -247,24 +247,14 @@ def _batch_rows(file: Path, read_batches: Callable[[], Iterable[pa.RecordBatch]]
 
 
 def _json_or_error(text: str) -> Any:
-    """Parse JSON (NaN: None); a RecordError replaces broken JSON or an object with a key twice."""
+    """Parse JSON (NaN: None; of equal keys, the last counts), or return a RecordError."""
     try:  # pandas writes a missing value as NaN
-        return json.loads(text, object_pairs_hook=_object_or_error, parse_constant=lambda _: None)
+        return json.loads(text, parse_constant=lambda _: None)
     except (ValueError, RecursionError) as error:  # also for long numbers and deep nesting
         return RecordError("broken JSON", str(error))
 
 
-def _object_or_error(pairs: list[tuple[str, Any]]) -> Any:
-    """The object; a RecordError if a key repeats in it, in a value, or in an item of a list."""
-    content = dict(pairs)
-    if len(content) < len(pairs):
-        key = next(key for key, count in Counter(key for key, _ in pairs).items() if count > 1)
-        return RecordError("duplicate key", f"{key!r} stands twice in one object")
-    inner = chain(*(value if isinstance(value, list) else [value] for value in content.values()))
-    return next((value for value in inner if isinstance(value, RecordError)), content)
-
-
-def _with_parsed_cell(row: dict[str, Any], column: str | None) -> Any:
+def with_parsed_cell(row: dict[str, Any], column: str | None) -> Any:
     """The row with its cell of JSON or a Python literal parsed (empty: None), or a RecordError."""
     if column in row:
         cell = row[column] or "null"

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from wxb.core.errors import WxbError
+from wxb.core.errors import WxbError, shortened
 from wxb.core.params.corpora import Corpus, Split
 
 TABLES = (".csv", ".tsv")
@@ -58,7 +58,7 @@ def data_files(folder: Path, corpus: Corpus) -> list[Path]:
         files = [path for path in files if has_records(path)]
         expected = f"a file ending in {', '.join(SUFFIXES)}{corpus.format_hint}"
     if not files:
-        names = ", ".join(path.name for path in paths) or "nothing"
+        names = shortened([path.name for path in paths], most=5) or "nothing"
         raise WxbError(f"{folder}: found {names}; expected {expected}")
     return files
 

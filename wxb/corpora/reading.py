@@ -222,8 +222,6 @@ def _record(raw: Any, corpus: Corpus, task: Reading, origin: str) -> Record:
         raise RecordError("not a record", f"found a JSON {type(raw).__name__}, expected an object")
     fields = corpus.fields
     text = task.input_of(raw, corpus)
-    if "\0" in text:
-        raise RecordError("NUL character", f"at offset {text.index(chr(0))}")
     if len(text) > corpus.max_characters:
         raise RecordError("too long", f"{len(text)} characters, at most {corpus.max_characters}")
     group = text if corpus.split.by is None else required_field(raw, corpus.split.by)
@@ -242,8 +240,6 @@ def _record(raw: Any, corpus: Corpus, task: Reading, origin: str) -> Record:
         repaired=repaired,
     )
     check_encodable(record.id, record.input, record.language or "", record.group, *record.values)
-    if not (record.language or "").isprintable():
-        raise RecordError("wrong type", f"{fields.language!r} is {language!r}, expected a code")
     return with_wording(record, task)
 
 

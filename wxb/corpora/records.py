@@ -69,9 +69,12 @@ def required_text(raw: Mapping[str, Any], field: str) -> str:
 
 
 def check_encodable(*parts: str) -> None:
-    """Raise RecordError if a text cannot be encoded as UTF-8."""
+    """Raise RecordError if a text has a NUL, or cannot be encoded as UTF-8."""
+    text = "\n".join(parts)
+    if "\0" in text:
+        raise RecordError("NUL character", f"in {text!r:.80}")
     try:
-        "\n".join(parts).encode()
+        text.encode()
     except UnicodeEncodeError as error:
         character = error.object[error.start]
         raise RecordError("lone surrogate", f"{character!a} cannot be written as UTF-8") from None

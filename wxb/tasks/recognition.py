@@ -20,8 +20,8 @@ from ruamel.yaml import YAML
 from wxb.core.errors import WxbError, choices
 from wxb.core.params.section import Section
 from wxb.core.params.tasks import FOLDER, names
-from wxb.corpora.adapters import ANNOTATORS, OTHER, annotator_of, parse_json_cell
-from wxb.corpora.formats import raw_records
+from wxb.corpora.adapters import ANNOTATORS, OTHER, adapt, annotator_of
+from wxb.corpora.formats import raw_records, with_parsed_cell
 from wxb.corpora.layout import SUFFIXES, decode, decode_legacy, has_records
 from wxb.corpora.records import RecordError
 from wxb.tasks import get
@@ -86,14 +86,11 @@ class Files:
         texts = Counter(max(values, key=len, default="") for values in strings)
         if len(authors) > 1 and texts.total() > 1.1 * len(texts):
             raise FlagError(f"--annotator: found {', '.join(sorted(authors))}; name one")
-        errors = [each for each in self._record_contents if isinstance(each, RecordError)]
-        for error in errors:
-            if error.reason == ANNOTATORS:
-                raise FlagError(f"--annotator: {error.detail}")
-        if not rows and {error.reason for error in errors} == {OTHER}:
-            lists = [error.detail.removeprefix("found ").split(", ") for error in errors]
-            annotators = ", ".join(sorted({name for names in lists for name in names}))
-            raise FlagError(f"--annotator: found {annotators}; name one of them")
+        faults = sorted({e.args for e in self._record_contents if isinstance(e, RecordError)})
+        if several := [detail for reason, detail in faults if reason == ANNOTATORS]:
+            raise FlagError(f"--annotator: {several[0]}")
+        if not rows and {reason for reason, _ in faults} == {OTHER}:
+            raise FlagError(f"--annotator: {', '.join(d for _, d in faults)}; name one")
         return rows
 
     @cached_property
@@ -181,6 +178,8 @@ class FieldNames(Section):
         """The fields that fit each key, by its flag or known names; by `pair` if a key has none."""
         keys = {"input": self.input, "gold": self.gold}
         flags = {keys.get(flag, flag): name for flag, name in flags.items()}
+        if _fits("messages", values(rows, flags.get("instruction", ""))):
+            flags["messages"] = flags.pop("instruction")
         names = _other_fields(rows, flags)
         known = {}
         for key, usual in self.fields.items():
@@ -288,7 +287,7 @@ def _other_fields(rows: Sequence[Row], fields: Block | Flags) -> list[str]:
 def _fits(key: str, values: Sequence[Any]) -> bool:
     """Whether a field has values, the first of which has the type of the key.
 
-    `history` needs a list, `messages` one of messages, or its JSON. Others need no list or mapping;
+    `history` needs a list, `messages` one of messages, or its text. Others need no list or mapping;
     `label` also no text of one, such as "['O']". Most values of an `input` must have a letter.
     """
     if key == "history":
@@ -299,9 +298,11 @@ def _fits(key: str, values: Sequence[Any]) -> bool:
         return False  # dates or numbers
     if key != "messages":
         return bool(values) and not isinstance(values[0], list | Mapping)
-    messages = parse_json_cell(values[0]) if values else None
-    first = messages[0] if isinstance(messages, list) and messages else None
-    return isinstance(first, Mapping) and {"role", "content"} <= {*first}
+    cell = next(iter(values), None)
+    match adapt(with_parsed_cell({key: cell}, key) if isinstance(cell, str) else {key: cell}):
+        case {"messages": [{"role": _, "content": _}, *_]}:
+            return True
+    return False
 
 
 def escaped(text: str, width: int = 200) -> str:

@@ -232,6 +232,12 @@ CASES = [
          {"split": {"by": "audio_filepath", "test": 0.2, "valid": 0.1}}),
     Case("LJSpeech", {"own/metadata.csv": "".join(f'{x}|A, "b, {x}\n' for x in NAMES), **LJ},
          f'{LAST} -> 0.5 s, A, "b, {LAST}', {"columns": ["id", "sentence"]}),
+    Case("GPT-SoVITS", {"own/a.list": "".join(f"{x}.wav|A|EN|So {x}\n" for x in NAMES), **LJ},
+        f"a.list:line {COUNT} -> 0.5 s, So {LAST}", {}, {},
+        {"columns": "path,speaker,language,sentence"}),
+    Case("paths in objects", {"own/a.jsonl": as_lines(
+        {"audio": {"path": f"wavs/{x}.wav"}, "sentence": x} for x in NAMES), **LJ},
+        f"a.jsonl:line {COUNT} -> 0.5 s, {LAST}"),
     Case("LJSpeech, whose first texts are equal", {"own/metadata.csv": "".join(
         f"{x}|{x} left.|{x} left.\n" for x in NAMES), **LJ}, f"{LAST} -> 0.5 s, {LAST} left.",
         {"columns": ["id", "original", "sentence"]}),
@@ -239,7 +245,7 @@ CASES = [
         f"{x}.wav|A {x}|{'ab'[n % 2]}\n" for n, x in enumerate(NAMES)), **LJ}, "--columns: found"),
     refused("segments by other names", {"own/m.json": as_lines(
         {"audio": "call.wav", "ms": int(1000 * x["offset"]), "text": x["text"]} for x in MANIFEST),
-        **CALL}, "--start and --end: 12 rows name 1 recordings; .* 'ms'"),
+        **CALL}, "--start and --end: 12 rows name 1 recordings; .* 'ms'; save channels as files"),
     Case("named seconds", {"own/m.json": as_lines(
         {"audio": "call.wav", "from": x["offset"], "to": x["offset"] + 0.5, "text": x["text"]}
         for x in MANIFEST), **CALL}, f"m.json:line {COUNT} -> 0.5 s, {LAST}",
@@ -252,8 +258,7 @@ CASES = [
         {"data": {"audio": f"{x}.wav"}, "annotations": [{"result": [
             {"type": "textarea", "from_name": "transcription", "value": {
                 "start": n, "end": n + 1, "text": [x]}} for n in range(2)]}]}
-        for x in NAMES]), **LJ}, "found the fields"),
-    refused("Kaldi", {"own/text": "Ann A B\n", **LJ}, "found the lines"),
+        for x in NAMES]), **LJ}, "found recordings, and the fields"),
     Case("aclImdb, with its other files", {"own/imdb.vocab": "the", "own/train/x.feat": "9 0:9",
         "own/train/urls_pos.txt": "x", **{f"own/train/{label}/{n}_9.txt": f"{label} {x} left."
             for label in ("neg", "pos") for n, x in enumerate(NAMES)}},
@@ -305,7 +310,9 @@ CASES = [
     Case("a field of splits, left", {"own.json": json.dumps(SPLIT)}, f"{LAST} left. -> a",
          {}, {}, {"group": "-"}),
     refused("LibriSpeech", {f"own/{x}/{x}.{suffix}": content for x in "ab" for suffix, content in (
-        ("trans.txt", f"{x} ONE\n"), ("wav", sound(300)))}, "found the lines"),
+        ("trans.txt", f"{x} ONE\n"), ("wav", sound(300)))}, r"(?s)'a ONE'.*transcripts\.csv"),
+    refused("FunASR", {"own/a.jsonl": as_lines({"source": f"/x/{x}.wav", "target": x}
+        for x in NAMES), **LJ}, "fits speech and translation; choose"),
     refused("Common Voice", {**WAVS, **{f"own/{name}.tsv": f"path\tsentence\nwav/1/{n}.wav\tone\n"
         for n, name in enumerate(("train", "dev", "test", "invalidated", "other"))}},
         "splits valid and test and train, and beside them invalidated.tsv, other.tsv; expected"),
@@ -333,6 +340,13 @@ CASES = [
     Case("messages in cells", {"own.csv": "messages\n" + "".join('"' + json.dumps(
         [{"role": "user", "content": x}, {"role": "assistant", "content": "Yes."}]
         ).replace('"', '""') + '"\n' for x in NAMES)}, f"user: {LAST}; assistant: Yes."),
+    Case("chosen messages of pairs", {"own.jsonl": as_lines({key: [
+        {"role": "user", "content": x}, {"role": "assistant", "content": key}]
+        for key in ("chosen", "rejected")} for x in NAMES)},
+        f"user: {LAST}; assistant: chosen", {}, {}, {"task": "chat", "input": "chosen"}),
+    Case("ShareGPT in cells of pandas", {"own.csv": "conversations\n" + "".join(
+        f"\"{[{'from': 'human', 'value': x}, {'from': 'gpt', 'value': 'Yes.'}]}\"\n"
+        for x in NAMES)}, f"user: {LAST}; assistant: Yes."),
     refused("a number for each text", {"own.csv": "text,score\n" + "".join(
         f"Take {n}.,{n / 7}\n" for n in range(24))}, "found 24 different classes in 24 records"),
     refused("a row per span", {"own.csv": "text,start,end,label\n" + "".join(
@@ -361,10 +375,11 @@ CASES = [
     Case("input and output", {"own.jsonl": as_lines(
         {"input": x, "output": "Yes."} for x in NAMES)}, f"user: {LAST}; assistant: Yes.",
         {}, {}, {"task": "chat", "input": "input", "gold": "output"}),
-    Case("a call of a tool", {"own.jsonl": as_lines({"messages": [{"role": "user", "content": x}, {
-        "role": "assistant", "content": "Yes.", "tool_calls": [1] * (n == 0)}]}
+    Case("a call of a tool, a thought", {"own.jsonl": as_lines({"messages": [
+        {"role": "user", "content": x}, {"role": "assistant", "content": "Yes.",
+         "tool_calls": [1] * (n == 0), "reasoning_content": "So" * (n == 1)}]}
         for n, x in enumerate(NAMES))}, f"user: {LAST}; assistant: Yes.",
-        {}, {"not for training": 1}),
+        {}, {"not for training": 2}),
     Case("an `id` that repeats", {"own.json": json.dumps([{"id": 1, **row} for row in PEOPLE])},
         f"{LAST} left. -> a", {"fields": {"input": "text", "label": "label", "id": None}}),
     Case("lists in cells, the first empty", {"own.csv": "text,spans\nNo one.,[]\n" + "".join(
@@ -419,8 +434,6 @@ CASES = [
     refused("features beside the folder", {"own/a.jsonl": as_lines({"tokens": [x, "left"],
         "ner_tags": [1, 0]} for x in NAMES), "dataset_info.json": json.dumps({"features": {
             "ner_tags": {"names": ["O", "B-NAME"]}}})}, "give the folder with `dataset_info.json`"),
-    refused("recordings with classes", {"own/t.csv": "path,label\n0.wav,a\n",
-        "own/0.wav": sound(300)}, "found the fields"),
     Case("a cache of `Dataset.map`", {"own/a.jsonl": as_lines(PEOPLE), "own/cache-0a1.arrow": "x"},
         f"{LAST} left. -> a"),
     *(refused(f"{name}, a workbook", {name: b"PK\x03\x04\x14"}, "save each sheet as CSV")

@@ -1,5 +1,6 @@
 """The blocks of `corpora` for speech, and the settings that its methods share."""
 
+from pathlib import Path
 from typing import Annotated
 
 from pydantic import Field, NonNegativeFloat, PositiveInt
@@ -8,6 +9,7 @@ from wxb.core.params import corpora, experiments
 from wxb.core.params.section import PositiveFloat, Section
 
 POSITIONS = 50  # of Whisper's encoder, per second
+TABLES = ("", ".csv", ".tsv", ".txt", ".list")  # suffixes of tables without a header
 ENGLISH = 51864  # tokens of the English Whispers; the others have more
 
 
@@ -68,7 +70,7 @@ class Normalization(Section):
 class Corpus(corpora.Corpus):
     """Recordings of one utterance each, with transcripts in all tables, or in `manifest`."""
 
-    formats = ("manifest",)
+    formats = ("columns", "manifest")
     limit_key = "audio.max_seconds"
 
     fields: Fields = Fields()
@@ -77,6 +79,10 @@ class Corpus(corpora.Corpus):
     manifest: str | None = None
     audio: Audio = Audio()
     normalization: Normalization = Normalization()
+
+    def reads(self, file: Path) -> bool:
+        """Whether a file is the `manifest`, or, without one, may be a table without a header."""
+        return file.name == self.manifest if self.manifest else file.suffix.lower() in TABLES
 
 
 class Spectrograms(Section):

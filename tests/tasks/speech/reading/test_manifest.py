@@ -39,11 +39,6 @@ def test_absolute_paths_are_those_of_the_copied_folder(tmp_path):
     assert row["path"] == f"{tmp_path}/copy/a.wav"
 
 
-def test_other_tables_are_not_read(tmp_path):
-    assert len(rows(tmp_path / "a.csv", "ID,sentence\na,zero\n", manifest="a.csv")) == 1
-    assert rows(tmp_path / "b.csv", "ID,sentence\na,zero\n", manifest="a.csv") == []
-
-
 @pytest.mark.parametrize("content", ['{"sentence": "a"}\n', "[1]\n", "broken\n"])
 def test_an_unusable_row_is_returned_to_be_rejected(tmp_path, content):
     (row,) = rows(tmp_path / "m.jsonl", content)

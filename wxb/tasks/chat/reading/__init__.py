@@ -112,8 +112,6 @@ def _split_answer(content: Mapping[str, Any], corpus: Corpus) -> dict[str, Any]:
     size = sum(len(message["content"]) for message in messages)
     if size > corpus.max_characters:
         raise RecordError("too long", f"{size} characters, at most {corpus.max_characters}")
-    if "\0" in last["content"]:
-        raise RecordError("NUL character", "in the answer")
     return {**content, fields.messages: question, fields.output: last["content"]}
 
 

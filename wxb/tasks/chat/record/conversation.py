@@ -11,13 +11,14 @@ from wxb.corpora.records import Record, RecordError
 from wxb.corpora.text.templates import ROLES, Message, message
 from wxb.tasks.chat.record.checking import parse_json
 
-WEIGHTS = ("weight", "loss", "train")  # keys that exclude a message from training
+# Keys with more to answer, or that exclude a message from training.
+UNREAD = ("tool_calls", "reasoning_content", "reasoning", "thinking", "weight", "loss", "train")
 
 
 def validate(value: Any) -> list[Message]:
     """The messages of a JSON value, without outer white space.
 
-    Raises RecordError for a blank one, one with `tool_calls` or weight 0, and unless roles are: at
+    Raises RecordError for a blank one, one with UNREAD keys except 1, and unless roles are: at
     most one system first, then user and assistant in turn.
     """
     if not isinstance(value, list) or not value:
@@ -37,9 +38,10 @@ def validate(value: Any) -> list[Message]:
             raise RecordError("unknown role", detail)
         if not content.strip():
             raise RecordError("blank message", f"message {number}, of {role}")
-        if fields.get("tool_calls") or 0 in [fields.get(key, 1) for key in WEIGHTS]:  # or False
-            detail = f"message {number} has `tool_calls`, or {' or '.join(WEIGHTS)} 0; remove it"
-            raise RecordError("not for training", detail)
+        for key in UNREAD:
+            if (entry := fields.get(key)) not in (None, "", [], 1):  # or True
+                found = f"message {number} has {key!r}: {entry!r:.40}"
+                raise RecordError("not for training", f"{found}; remove it or add it to `content`")
         messages.append(message(role, content.strip()))
     roles = [message["role"] for message in messages]
     if roles.count("system") > 1:

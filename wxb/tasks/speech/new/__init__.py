@@ -15,7 +15,7 @@ def recognize(files: Files, field_names: FieldNames, flags: Flags) -> Block | No
     The block names `manifest` if just one of several tables has transcripts. A table without a
     header, such as LJSpeech's, has the names of recordings first and their transcripts last. Parts
     of a recording are one group by default. Raises FlagError if values repeat in a table without a
-    header, if paths begin with splits, and if fields of seconds are unknown.
+    header, if paths begin with splits, and if fields of seconds, paths or transcripts are unknown.
     """
     paths = files.path.rglob("*") if files.path.is_dir() else ()
     audio = [path for path in paths if path.suffix.lower() in SUFFIXES]
@@ -26,7 +26,10 @@ def recognize(files: Files, field_names: FieldNames, flags: Flags) -> Block | No
         return field_names.recognize(replace(files, columns=columns), flags)
     content = field_names.recognize(files, flags)
     if content is None:
-        return None
+        raise FlagError(
+            f"--audio and --gold: found recordings, and {files.summary()}\nName the fields of both,"
+            " or --columns id,sentence; or write transcripts.csv with the header path,sentence"
+        )
     used, tables = content["fields"], [replace(files, members=(file,)) for file in files.members]
     for table in tables:
         _check_rows(table.rows, used, flags)
@@ -67,5 +70,5 @@ def _check_rows(rows: Sequence[Row], fields: Mapping[str, str], flags: Flags) ->
     if "start" not in fields and numbers and len(rows) > 1.5 * len(paths):
         raise FlagError(
             f"--start and --end: {len(rows):,} rows name {len(paths):,} recordings; name the fields"
-            f" of their seconds, among {', '.join(map(repr, numbers))}"
+            f" of their seconds, among {', '.join(map(repr, numbers))}; save channels as files"
         )

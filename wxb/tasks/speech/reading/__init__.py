@@ -47,15 +47,13 @@ class Reading(reading.Reading):
     NAMED_FILES = audio.SUFFIXES
 
     def raw_records(self, file: Path, corpus: Corpus) -> Iterator[Raw]:
-        """The rows of a manifest with the paths of their recordings; none if `manifest` is another.
+        """The rows of a manifest with the paths of their recordings.
 
         Paths are relative to the folder of the manifest. Missing and absolute ones are found by
         their last parts; if several files or paths of the table have these, the row is a
         RecordError. A row without a path uses its id. A row with seconds gets the path of that part
         (see `audio.read`). If `split.by` is the path, a recording's parts share a `document`.
         """
-        if corpus.manifest not in (None, file.name):
-            return
         files = _files_by_end(file.parent)
         raws = [*formats.raw_records(file, None, corpus.columns, corpus.annotator)]
         names = [_recording_name(raw.content, corpus.fields) for raw in raws]

@@ -3,6 +3,7 @@
 Gold is the transcript, the speaker, the names of the normalization RULES, and measures.
 """
 
+import re
 import unicodedata
 from collections.abc import Callable
 from functools import cache, partial
@@ -12,6 +13,9 @@ import pyarrow as pa
 
 from wxb.core.errors import WxbError
 from wxb.corpora.records import Labelling
+
+# Beside Chinese and Japanese characters, which only some transcripts separate.
+OPTIONAL_SPACES = re.compile(r"\s+(?=[\u3040-\u9fff])|(?<=[\u3040-\u9fff])\s+")
 
 
 class Measures(NamedTuple):
@@ -48,9 +52,10 @@ def words(text: str) -> list[str]:
 
 
 def _replace_punctuation(text: str) -> str:
-    """Replace punctuation and symbols by spaces; delete apostrophes."""
-    kept = [c if unicodedata.category(c)[0] not in "PS" else "" if c in "'’" else " " for c in text]
-    return "".join(kept)
+    """Replace punctuation and symbols by spaces; delete apostrophes, and OPTIONAL_SPACES."""
+    text = re.sub(r"['’\u02bc]", "", text)  # U+02bc, as in Ukrainian, is no punctuation
+    kept = [" " if unicodedata.category(c)[0] in "PS" else c for c in text]
+    return OPTIONAL_SPACES.sub("", "".join(kept))
 
 
 @cache

@@ -111,13 +111,11 @@ def _document_numbers(references: Mapping[str, Sequence[str]]) -> dict[str, int]
 def check_pair(raw: Mapping[str, Any], corpus: Corpus) -> tuple[str, str]:
     """The stripped source and target of a record.
 
-    Raises RecordError if one is missing, blank or has a NUL, if both are equal, and if their
-    lengths or scripts do not fit `pairs` of the corpus.
+    Raises RecordError if one is missing or blank, if both are equal, and if their lengths or
+    scripts do not fit `pairs` of the corpus.
     """
     source, target = (required_text(raw, f) for f in (corpus.fields.input, corpus.fields.target))
     source, target = source.strip(), target.strip()
-    if "\0" in source + target:
-        raise RecordError("NUL character", f"in {source!r} or {target!r}")
     if source == target:
         raise RecordError("same text", f"source and target are {source!r}")
     ratio = max(len(source), len(target)) / min(len(source), len(target))
