@@ -163,7 +163,8 @@ CASES = [
         "own.txt": columns("the B-A", f"# I-A{mark}B-C", "left O")}, "joins the tags of several")
       for mark in "|/+,"),
     refused("tags in cells", {"own.csv": "sentence,tag\n" + "".join(
-        f"{x} left,\"['B-A', 'O']\"\n" for x in NAMES)}, "found the fields"),
+        f"{x} left,\"['B-A', 'O']\"\n" for x in NAMES)},
+        "the values of 'tag' are of no such form; convert", gold="tag"),
     refused("two lists of tags", {"own.jsonl": as_lines({
         "tokens": [x, "left"], "ner_tags": ["B-A", "O"], "nested_ner_tags": ["O", "B-B"]}
         for x in NAMES)}, "--gold: found 'ner_tags' and 'nested_ner_tags'"),
