@@ -147,7 +147,11 @@ def _doccano(record: Content) -> Content:
     if names is not None and "text" in record and not {"tokens", "words"} & record.keys():
         record = {**record, "label": _at_most_one(names)}
     keys = ("start", "end", "label")
-    return _convert_items(record, _begins_with_triple, lambda t: dict(zip(keys, t, strict=False)))
+    return _convert_items(
+        record,
+        _begins_with_triple,
+        lambda t: dict(zip(keys, sorted(t[:3], key=lambda x: isinstance(x, str)), strict=True)),
+    )
 
 
 def _datasets_spans(record: Content) -> Content:
@@ -206,9 +210,9 @@ def _is_list_of(value: Any, test: Callable[[Any], bool]) -> bool:
     return isinstance(value, list) and bool(value) and all(map(test, value))
 
 
-def _begins_with_triple(mention: Any) -> bool:  # two integers and a text
-    is_list = isinstance(mention, list | tuple) and len(mention) >= 3
-    return is_list and type(mention[0]) is type(mention[1]) is int and isinstance(mention[2], str)
+def _begins_with_triple(mention: Any) -> bool:  # two integers and a text, first in Argilla
+    types = [*map(type, mention[:3])] if isinstance(mention, list | tuple) else []
+    return types in ([int, int, str], [str, int, int])
 
 
 def _is_object_of_span_columns(value: Any) -> bool:  # equal lists, one with "start" in its key

@@ -375,6 +375,9 @@ CASES = [
         f"[{LAST}](NAME) left."),
     refused("tokens without tags", {"own.jsonl": as_lines(
         {"tokens": [x, "left"], "ner_tags": ["B-PER"]} for x in NAMES)}, "2 tokens and 1 ner_tags"),
+    Case("Argilla's spans", {"own.jsonl": as_lines({"text": f"{x} left.", "tokens": [x, "left."],
+        "annotation": [["NAME", 0, len(x)]]} for x in NAMES)}, f"[{LAST}](NAME) left."),
+    refused("only tokens", {"own.jsonl": as_lines({"tokens": [x]} for x in NAMES)}, "the fields"),
     refused("a field that is misspelt", {"own.json": json.dumps(PEOPLE)},
         "has no field 'labell'; did you mean 'label'", gold="labell"),
     refused("a damaged character", {"own.csv": b"text,label\n" + "".join(
