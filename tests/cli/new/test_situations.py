@@ -150,6 +150,8 @@ CASES = [
         "--input: columns 0 and 1 both have words"),
     refused("lemmas in lower case first", {"own.conll": columns("so So O", "he He O", "# # B-A")},
         "--input: columns 0 and 1 both have words"),
+    Case("a token of white space", {"own.conll": columns("# B-A", "\t O", "left O")},
+         f"[{LAST}](A)  left"),
     Case("ragged lines", {"own.conll": columns("# B-A 0.5", "left O")}, f"[{LAST}](A) left",
          {"conll": {"token": 0, "tag": 1, "join": " "}}),
     Case("an odd tag", {"own.conll": 9 * columns("# B-A", "left O") + "Al X-Y\n\n"},

@@ -208,7 +208,7 @@ def _conll_block(files: Files, flags: Flags) -> Block | None:
 
 
 def _tag_count(counts: Mapping[str, int]) -> int:
-    return sum(count for cell, count in counts.items() if TAG.fullmatch(cell))
+    return sum(count for cell, count in counts.items() if TAG.fullmatch(cell.strip()))
 
 
 def _reject_unknown_tags(cells: Mapping[int, Counter[str]], size: int) -> None:
