@@ -27,6 +27,8 @@ RANGE = re.compile(r"(\d+)-\d+\t")  # of CoNLL-U: a contraction, before the line
 BEGINNING = frozenset("BSUW")  # single tokens are S in BIOES, U in BILOU, W in BMEWO
 ENDING = frozenset("ELSUW")
 PREFIXES = BEGINNING | ENDING | frozenset("IM")
+# A tag in the last column of CoNLL-U, such as `SpaceAfter=No|name=B-PER` of NorNE or Stanza's ner.
+MISC = re.compile(rf"^(?:.*[| ])?(?:name|ner|NE)=(O|[{''.join(sorted(PREFIXES))}]-[^|]+).*")
 
 TOKENS = ("tokens", "words")
 TAGS = ("ner_tags", "tags", "ner", "labels", "label", "bio_tags")
@@ -137,9 +139,13 @@ def _sentence(lines: Lines, conll: Conll) -> Sentence:
 
 
 def cells(line: str) -> list[str]:
-    """The cells of a line, separated by tabs, or by runs of spaces if it has no tab."""
+    """The cells of a line, separated by tabs, or by runs of spaces if it has no tab.
+
+    Of cells with a tag under the name that CoNLL-U's last column has for it, only the tag.
+    """
     # Not `split()`: tokens may contain other white space.
-    return line.split("\t") if "\t" in line else re.split(" +", line.lstrip(" "))
+    parts = line.split("\t") if "\t" in line else re.split(" +", line.lstrip(" "))
+    return [MISC.sub(r"\1", part) for part in parts]
 
 
 def parse_tag(name: str, place: str = "") -> Tag:
