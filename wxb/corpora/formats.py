@@ -89,8 +89,9 @@ def _unadapted(file: Path, json_column: str | None, columns: Sequence[str] | Non
 def _json(file: Path) -> Iterator[Raw]:
     """Yield records from a list, objects by id, JSON lines, or a single object.
 
-    A list may be the only value of an object, unless it holds messages. Two or more objects by id
-    get the key as `id` if they have none. Raises WxbError for other JSON.
+    A list may be the only value of an object, unless it holds messages. Two or more objects are
+    columns if their keys are equal numbers; else they are records, and get their key as `id` if
+    they have none. Raises WxbError for other JSON.
     """
     text = decode(file)
     records = _json_or_error(text)
@@ -104,9 +105,12 @@ def _json(file: Path) -> Iterator[Raw]:
             " expected a list of records (for one record per line, use .jsonl)"
         )
     if isinstance(records, Mapping) and records:
-        first, *others = records.values()
-        if others and all(isinstance(r, Mapping) for r in records.values()):  # by their ids
-            records = [{"id": i, **r} for i, r in records.items()]
+        first, *others = values = [*records.values()]
+        if others and all(isinstance(v, Mapping) for v in values):
+            if first and all(map(str.isdecimal, first)) and len({*map(tuple, values)}) == 1:
+                records = [{name: v[i] for name, v in records.items()} for i in first]  # of pandas
+            else:  # by their ids
+                records = [{"id": i, **r} for i, r in records.items()]
         else:  # a list under its name, but not one of turns; or a file for each document
             rows = first if isinstance(first, list) and not others else []
             is_list = rows and all(isinstance(r, Mapping) and not TURN & {*r} for r in rows)

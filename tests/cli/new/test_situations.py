@@ -409,6 +409,9 @@ CASES = [
         f"zu dem [{LAST}](A)", {"conll": {"token": 1, "tag": 2, "join": " "}}),
     Case("tags in CoNLL-U", {"own.conllu": columns("1\tso\tname=O", "2\t#\tA=No|ner=B-X|B=1")},
         f"so [{LAST}](X)"),
+    Case("columns of pandas", {"own.json": json.dumps({
+        key: {n: row[key] for n, row in enumerate(PEOPLE)} for key in ("text", "label")})},
+        f"{LAST} left. -> a"),
     Case("two empty spans before spaces", {"own.jsonl": as_lines(
         {"text": f"{x} left .", "spans": [{"start": a, "end": len(x), "label": "NAME"}
          for a in (0, len(x))[: 1 + (n < 2)]]} for n, x in enumerate(NAMES))},
