@@ -89,9 +89,9 @@ def _unadapted(file: Path, json_column: str | None, columns: Sequence[str] | Non
 def _json(file: Path) -> Iterator[Raw]:
     """Yield records from a list, objects by id, JSON lines, or a single object.
 
-    A list may be the only value of an object, unless it holds messages. Two or more objects are
-    columns if their keys are equal numbers; else they are records, and get their key as `id` if
-    they have none. Raises WxbError for other JSON.
+    A list may be the only value of an object, unless it holds messages, and one of spaCy's pairs
+    any value. Two or more objects are columns if their keys are equal numbers; else they are
+    records, and get their key as `id` if they have none. Raises WxbError for other JSON.
     """
     text = decode(file)
     records = _json_or_error(text)
@@ -106,7 +106,11 @@ def _json(file: Path) -> Iterator[Raw]:
         )
     if isinstance(records, Mapping) and records:
         first, *others = values = [*records.values()]
-        if others and all(isinstance(v, Mapping) for v in values):
+        lists = [v for v in values if isinstance(v, list)]
+        items = [(x, v) for v in lists for x in v if isinstance(x, list)]
+        if pairs := [v for x, v in items if (*map(type, x),) == (str, dict)]:
+            records = pairs[0]  # beside the names of classes
+        elif others and all(isinstance(v, Mapping) for v in values):
             if first and all(map(str.isdecimal, first)) and len({*map(tuple, values)}) == 1:
                 records = [{name: v[i] for name, v in records.items()} for i in first]  # of pandas
             else:  # by their ids

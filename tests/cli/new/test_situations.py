@@ -412,6 +412,9 @@ CASES = [
     Case("columns of pandas", {"own.json": json.dumps({
         key: {n: row[key] for n, row in enumerate(PEOPLE)} for key in ("text", "label")})},
         f"{LAST} left. -> a"),
+    Case("NER Annotator's classes and pairs", {"own.json": json.dumps({"classes": ["A"],
+        "annotations": [None, *([x, {"entities": [[0, len(x), "A"]]}] for x in NAMES)]})},
+        f"[{LAST}](A)", {}, {"not a record": 1}),
     Case("two empty spans before spaces", {"own.jsonl": as_lines(
         {"text": f"{x} left .", "spans": [{"start": a, "end": len(x), "label": "NAME"}
          for a in (0, len(x))[: 1 + (n < 2)]]} for n, x in enumerate(NAMES))},
