@@ -146,11 +146,9 @@ def _doccano(record: Content) -> Content:
         names = []
     if names is not None and "text" in record and not {"tokens", "words"} & record.keys():
         record = {**record, "label": _at_most_one(names)}
-    keys = ("start", "end", "label")
+    keys = {int: ("start", "end", "label"), str: ("label", "start", "end")}
     return _convert_items(
-        record,
-        _begins_with_triple,
-        lambda t: dict(zip(keys, sorted(t[:3], key=lambda x: isinstance(x, str)), strict=True)),
+        record, _begins_with_triple, lambda t: dict(zip(keys[type(t[0])], t, strict=False))
     )
 
 

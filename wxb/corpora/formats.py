@@ -196,10 +196,6 @@ def _rows_in_cells(lines: Sequence[str], delimiter: str, width: int) -> list[lis
     return [line.strip("\r\n").split(delimiter) for line in lines]
 
 
-def _lines(text: str) -> Iterator[str]:
-    return iter(io.StringIO(text, newline=""))
-
-
 def _rows_with_lines(file: Path, text: str, delimiter: str, is_quoted: bool) -> Iterator[Row]:
     """The number of the last line, the cells and the lines of each row that is not empty.
 
@@ -210,7 +206,7 @@ def _rows_with_lines(file: Path, text: str, delimiter: str, is_quoted: bool) -> 
             if line.strip():
                 yield number, line.rstrip("\r\n").split(delimiter), [line]
         return
-    lines, copies = tee(_lines(text))
+    lines, copies = tee(io.StringIO(text, newline=""))
     rows, begin = csv.reader(lines, strict=True, delimiter=delimiter), 1
     try:
         for cells in rows:
@@ -226,7 +222,8 @@ def _detect_delimiter(text: str) -> str:
     """The tab or bar equally often in all lines, else the delimiter with most cells in row one."""
     first = re.split(r"[\r\n]", text.lstrip("\r\n"), maxsplit=1)[0]
     for mark in "\t|":
-        if mark in first and len({x.count(mark) for x in _lines(text) if x.strip()}) == 1:
+        lines = io.StringIO(text, newline="")
+        if mark in first and len({x.count(mark) for x in lines if x.strip()}) == 1:
             return mark
     return max(DELIMITERS, key=lambda mark: len(next(csv.reader([first], delimiter=mark), [])))
 
@@ -237,7 +234,7 @@ def _is_quoted(text: str, delimiter: str) -> bool:
     False if a cell has a line end and a delimiter: its mark opens a text and encloses other rows.
     """
     try:
-        rows = csv.reader(_lines(text), delimiter=delimiter, strict=True)
+        rows = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
         return not any(delimiter in cell and "\n" in cell for row in rows for cell in row)
     except csv.Error:
         return False

@@ -166,7 +166,7 @@ CASES = [
       for mark in "|/+,"),
     refused("tags in cells", {"own.csv": "sentence,tag\n" + "".join(
         f"{x} left,\"['B-A', 'O']\"\n" for x in NAMES)},
-        "the values of 'tag' are of no such form; convert", gold="tag"),
+        "found the fields.*\n(?s:.*)convert them in the file"),
     refused("two lists of tags", {"own.jsonl": as_lines({
         "tokens": [x, "left"], "ner_tags": ["B-A", "O"], "nested_ner_tags": ["O", "B-B"]}
         for x in NAMES)}, "--gold: found 'ner_tags' and 'nested_ner_tags'"),

@@ -102,14 +102,11 @@ def _recognize(files: Files, task: str | None, flags: Flags) -> tuple[str, Block
         raise unreadable[0]
     if not fits:
         expected = "\n".join(f"  {n}: {recognition.field_names(n).expected}" for n in names)
-        advice = (
-            f"--gold: the values of {flags['gold']!r} are of no such form; convert them in the file"
-            if "gold" in flags
-            else "Name the task and its fields: --task, --input, --gold (for spans also --start,"
-            " --end and --tag); or the columns of a table without a header: --columns text,label"
-        )
         raise FlagError(
-            f"{files.path}: found {files.summary()}\nExpected one of\n{expected}\n{advice}"
+            f"{files.path}: found {files.summary()}\nExpected one of\n{expected}\n"
+            "Name the task and its fields: --task, --input, --gold (for spans also --start, --end"
+            " and --tag); or the columns of a table without a header: --columns text,label\n"
+            "If no field has values of such a form, convert them in the file"
         )
     with_flags = [n for n in fits if all(n in OWN_FLAGS.get(f, n).split() for f in flags)]
     name, *others = with_flags if len(with_flags) == 1 else [*fits]
