@@ -182,12 +182,10 @@ def _opus(record: Content) -> Content:
 
 def _sharegpt(record: Content) -> Content:
     """Add the `role` and `content` of OpenAI's messages to the turns in any list of them."""
-
-    def message(turn: Content) -> Content:
-        return {**turn, "role": ROLES.get(turn["from"], turn["from"]), "content": turn["value"]}
-
     return _convert_items(
-        record, lambda t: isinstance(t, Mapping) and {"from", "value"} <= t.keys(), message
+        record,
+        lambda t: isinstance(t, Mapping) and {"from", "value"} <= t.keys(),
+        lambda t: {**t, "role": ROLES.get(t["from"], t["from"]), "content": t["value"]},
     )
 
 

@@ -9,7 +9,7 @@ import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from itertools import chain, islice, product, tee
+from itertools import islice, product, tee
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -252,21 +252,11 @@ def _batch_rows(file: Path, read_batches: Callable[[], Iterable[pa.RecordBatch]]
 
 
 def _json_or_error(text: str) -> Any:
-    """Parse JSON (NaN: None); a RecordError replaces broken JSON or an object with a key twice."""
+    """Parse JSON (NaN: None); a RecordError replaces broken JSON."""
     try:  # pandas writes a missing value as NaN
-        return json.loads(text, object_pairs_hook=_object_or_error, parse_constant=lambda _: None)
+        return json.loads(text, parse_constant=lambda _: None)
     except (ValueError, RecursionError) as error:  # also for long numbers and deep nesting
         return RecordError("broken JSON", str(error))
-
-
-def _object_or_error(pairs: list[tuple[str, Any]]) -> Any:
-    """The object; a RecordError if a key repeats in it, in a value, or in an item of a list."""
-    content = dict(pairs)
-    if len(content) < len(pairs):
-        key = next(key for key, count in Counter(key for key, _ in pairs).items() if count > 1)
-        return RecordError("duplicate key", f"{key!r} stands twice in one object")
-    inner = chain(*(value if isinstance(value, list) else [value] for value in content.values()))
-    return next((value for value in inner if isinstance(value, RecordError)), content)
 
 
 def _with_parsed_cell(row: dict[str, Any], column: str | None) -> Any:
