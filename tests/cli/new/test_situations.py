@@ -341,7 +341,8 @@ CASES = [
     refused("a row per span", {"own.csv": "text,start,end,label\n" + "".join(
         f"{x} left.,{n},{n + 3},NAME\n" for x in NAMES for n in (0, 4))}, "found a row per span"),
     *(refused(name, {name: "PK"}, cure) for name, cure in (
-        ("own.xlsx", "save each sheet as CSV"), ("own.jsonl.gz", "unpack it"))),
+        ("own.xlsx", "save each sheet as CSV"), ("own.jsonl.gz", "unpack it"),
+        ("own.spacy", "doc.to_json"), ("own.a1", "anntoconll"))),
     Case("the same names of files", {"own/l.csv": table(
         *(f"/home/x/wav/{s}/{n}.wav" for s in (2, 1) for n in range(3))), **WAVS},
         "l.csv:line 7 -> 0.6 s, 5 one"),
