@@ -135,7 +135,7 @@ CASES = [
         for x in NAMES]})}, f"[{LAST}](NAME) left."),
     refused("two layers of tags", {"own.tsv": columns(
         "1\t#\tB-A\tO", "2\tB\tO\tB-C")}, r"--tag: found 2 \(B-A, O\) and 3 \(O, B-C\)"),
-    refused("a column of texts", {"own.txt": "\n".join(NAMES)}, "Expected one of", tag="1"),
+    refused("a column of texts", {"own.txt": "\n".join(NAMES)}, "fields end in .jsonl", tag="1"),
     *(refused(f"a column beyond the last as {flag}", {"own.conll": columns("# B-A", "left O")},
               f"--{flag}: found '7'; expected a column, 0 to 1", **{flag: "7"})
       for flag in ("input", "tag")),
@@ -166,7 +166,7 @@ CASES = [
       for mark in "|/+,"),
     refused("tags in cells", {"own.csv": "sentence,tag\n" + "".join(
         f"{x} left,\"['B-A', 'O']\"\n" for x in NAMES)},
-        "found the fields.*\n(?s:.*)convert them in the file"),
+        "found the fields.*\n(?s:.*)such values, convert them"),
     refused("two lists of tags", {"own.jsonl": as_lines({
         "tokens": [x, "left"], "ner_tags": ["B-A", "O"], "nested_ner_tags": ["O", "B-B"]}
         for x in NAMES)}, "--gold: found 'ner_tags' and 'nested_ner_tags'"),
