@@ -50,6 +50,7 @@ def tagged(*names):
         ({"id": 1, "translation": {"en": "a", "id": "b"}}, {"en": "a", "id": "b"}),
         ({"cats": {"A": 0.0, "B": 0.0}}, {"cats": {"A": 0.0, "B": 0.0}, "label": None}),
         ({"cats": {"A": 1.0, "B": 1.0}}, "several classes"),
+        ({"text": "Both.", "label": ["good", "bad"]}, "several classes"),
         ({"text": "Ann", "spans": SPANS, "_is_binary": True}, "answer to one span"),
         (tagged("body", "title"), "several texts"),
         (tagged("body", "body"), {"label": None}),
@@ -149,10 +150,6 @@ def test_a_cell_of_a_single_column_may_have_many_lines(tmp_path):
     file, text = tmp_path / "letters.csv", "Dear Ann\nThank you\nSee you\nin May\nBob"
     file.write_text(f'text\n"{text}"\nshort\n')
     assert [raw.content for raw in raw_records(file)] == [{"text": text}, {"text": "short"}]
-
-
-def test_json_may_be_a_single_record_on_several_lines(tmp_path):
-    assert read(tmp_path / "b.json", b'{\n  "text": "good"\n}') == [{"text": "good"}]
 
 
 def test_a_repeated_column_is_an_error(tmp_path):

@@ -145,8 +145,10 @@ def _doccano(record: Content) -> Content:
         names = []
     if names is not None and "text" in record and not {"tokens", "words"} & record.keys():
         record = {**record, "label": _at_most_one(names)}
-    keys = ("start", "end", "label")
-    return _convert_items(record, _begins_with_triple, lambda t: dict(zip(keys, t, strict=False)))
+    keys = {int: ("start", "end", "label"), str: ("label", "start", "end")}
+    return _convert_items(
+        record, _begins_with_triple, lambda t: dict(zip(keys[type(t[0])], t, strict=False))
+    )
 
 
 def _datasets_spans(record: Content) -> Content:
@@ -177,12 +179,10 @@ def _opus(record: Content) -> Content:
 
 def _sharegpt(record: Content) -> Content:
     """Add the `role` and `content` of OpenAI's messages to the turns in any list of them."""
-
-    def message(turn: Content) -> Content:
-        return {**turn, "role": ROLES.get(turn["from"], turn["from"]), "content": turn["value"]}
-
     return _convert_items(
-        record, lambda t: isinstance(t, Mapping) and {"from", "value"} <= t.keys(), message
+        record,
+        lambda t: isinstance(t, Mapping) and {"from", "value"} <= t.keys(),
+        lambda t: {**t, "role": ROLES.get(t["from"], t["from"]), "content": t["value"]},
     )
 
 
@@ -210,9 +210,9 @@ def _is_list_of(value: Any, test: Callable[[Any], bool]) -> bool:
     return isinstance(value, list) and bool(value) and all(map(test, value))
 
 
-def _begins_with_triple(mention: Any) -> bool:  # two integers and a text
-    is_list = isinstance(mention, list | tuple) and len(mention) >= 3
-    return is_list and type(mention[0]) is type(mention[1]) is int and isinstance(mention[2], str)
+def _begins_with_triple(mention: Any) -> bool:  # two integers and a text, first in Argilla
+    types = [*map(type, mention[:3])] if isinstance(mention, list | tuple) else []
+    return types in ([int, int, str], [str, int, int])
 
 
 def _is_object_of_span_columns(value: Any) -> bool:  # equal lists, one with "start" in its key

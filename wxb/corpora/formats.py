@@ -89,8 +89,9 @@ def _unadapted(file: Path, json_column: str | None, columns: Sequence[str] | Non
 def _json(file: Path) -> Iterator[Raw]:
     """Yield records from a list, objects by id, JSON lines, or a single object.
 
-    A list may be the only value of an object, unless it holds messages. Two or more objects by id
-    get the key as `id` if they have none. Raises WxbError for other JSON.
+    A list may be the only value of an object, unless it holds messages, and one of spaCy's pairs
+    any value. Two or more objects are columns if their keys are equal numbers; else they are
+    records, and get their key as `id` if they have none. Raises WxbError for other JSON.
     """
     text = decode(file)
     records = _json_or_error(text)
@@ -104,9 +105,16 @@ def _json(file: Path) -> Iterator[Raw]:
             " expected a list of records (for one record per line, use .jsonl)"
         )
     if isinstance(records, Mapping) and records:
-        first, *others = records.values()
-        if others and all(isinstance(r, Mapping) for r in records.values()):  # by their ids
-            records = [{"id": i, **r} for i, r in records.items()]
+        first, *others = values = [*records.values()]
+        lists = [v for v in values if isinstance(v, list)]
+        items = [(x, v) for v in lists for x in v if isinstance(x, list)]
+        if pairs := [v for x, v in items if (*map(type, x),) == (str, dict)]:
+            records = pairs[0]  # beside the names of classes
+        elif others and all(isinstance(v, Mapping) for v in values):
+            if first and all(map(str.isdecimal, first)) and len({*map(tuple, values)}) == 1:
+                records = [{name: v[i] for name, v in records.items()} for i in first]  # of pandas
+            else:  # by their ids
+                records = [{"id": i, **r} for i, r in records.items()]
         else:  # a list under its name, but not one of turns; or a file for each document
             rows = first if isinstance(first, list) and not others else []
             is_list = rows and all(isinstance(r, Mapping) and not TURN & {*r} for r in rows)
@@ -188,10 +196,6 @@ def _rows_in_cells(lines: Sequence[str], delimiter: str, width: int) -> list[lis
     return [line.strip("\r\n").split(delimiter) for line in lines]
 
 
-def _lines(text: str) -> Iterator[str]:
-    return iter(io.StringIO(text, newline=""))
-
-
 def _rows_with_lines(file: Path, text: str, delimiter: str, is_quoted: bool) -> Iterator[Row]:
     """The number of the last line, the cells and the lines of each row that is not empty.
 
@@ -202,7 +206,7 @@ def _rows_with_lines(file: Path, text: str, delimiter: str, is_quoted: bool) -> 
             if line.strip():
                 yield number, line.rstrip("\r\n").split(delimiter), [line]
         return
-    lines, copies = tee(_lines(text))
+    lines, copies = tee(io.StringIO(text, newline=""))
     rows, begin = csv.reader(lines, strict=True, delimiter=delimiter), 1
     try:
         for cells in rows:
@@ -218,7 +222,8 @@ def _detect_delimiter(text: str) -> str:
     """The tab or bar equally often in all lines, else the delimiter with most cells in row one."""
     first = re.split(r"[\r\n]", text.lstrip("\r\n"), maxsplit=1)[0]
     for mark in "\t|":
-        if mark in first and len({x.count(mark) for x in _lines(text) if x.strip()}) == 1:
+        lines = io.StringIO(text, newline="")
+        if mark in first and len({x.count(mark) for x in lines if x.strip()}) == 1:
             return mark
     return max(DELIMITERS, key=lambda mark: len(next(csv.reader([first], delimiter=mark), [])))
 
@@ -229,7 +234,7 @@ def _is_quoted(text: str, delimiter: str) -> bool:
     False if a cell has a line end and a delimiter: its mark opens a text and encloses other rows.
     """
     try:
-        rows = csv.reader(_lines(text), delimiter=delimiter, strict=True)
+        rows = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
         return not any(delimiter in cell and "\n" in cell for row in rows for cell in row)
     except csv.Error:
         return False

@@ -73,11 +73,3 @@ def test_formats_that_cannot_be_read_are_named(files, message):
     write_files(files)
     with pytest.raises(WxbError, match=message):
         block_of("own")
-
-
-def test_a_text_with_several_classes_is_rejected():
-    rows = [{"text": t, "label": [name]} for t, name in CLASSIFIED]
-    write_files({"own.jsonl": as_lines([*rows, {"text": "Both.", "label": ["good", "bad"]}])})
-    _, trial = new_corpus(Path("own.jsonl"))
-    assert len(trial.records) == len(CLASSIFIED)
-    assert [reject.reason for reject in trial.rejects] == ["several classes"]

@@ -135,7 +135,7 @@ CASES = [
         for x in NAMES]})}, f"[{LAST}](NAME) left."),
     refused("two layers of tags", {"own.tsv": columns(
         "1\t#\tB-A\tO", "2\tB\tO\tB-C")}, r"--tag: found 2 \(B-A, O\) and 3 \(O, B-C\)"),
-    refused("a column of texts", {"own.txt": "\n".join(NAMES)}, "Expected one of", tag="1"),
+    refused("a column of texts", {"own.txt": "\n".join(NAMES)}, "fields end in .jsonl", tag="1"),
     *(refused(f"a column beyond the last as {flag}", {"own.conll": columns("# B-A", "left O")},
               f"--{flag}: found '7'; expected a column, 0 to 1", **{flag: "7"})
       for flag in ("input", "tag")),
@@ -150,6 +150,8 @@ CASES = [
         "--input: columns 0 and 1 both have words"),
     refused("lemmas in lower case first", {"own.conll": columns("so So O", "he He O", "# # B-A")},
         "--input: columns 0 and 1 both have words"),
+    Case("a token of white space", {"own.conll": columns("# B-A", "\t O", "left O")},
+         f"[{LAST}](A)  left"),
     Case("ragged lines", {"own.conll": columns("# B-A 0.5", "left O")}, f"[{LAST}](A) left",
          {"conll": {"token": 0, "tag": 1, "join": " "}}),
     Case("an odd tag", {"own.conll": 9 * columns("# B-A", "left O") + "Al X-Y\n\n"},
@@ -163,7 +165,8 @@ CASES = [
         "own.txt": columns("the B-A", f"# I-A{mark}B-C", "left O")}, "joins the tags of several")
       for mark in "|/+,"),
     refused("tags in cells", {"own.csv": "sentence,tag\n" + "".join(
-        f"{x} left,\"['B-A', 'O']\"\n" for x in NAMES)}, "found the fields"),
+        f"{x} left,\"['B-A', 'O']\"\n" for x in NAMES)},
+        "found the fields.*\n(?s:.*)such values, convert them"),
     refused("two lists of tags", {"own.jsonl": as_lines({
         "tokens": [x, "left"], "ner_tags": ["B-A", "O"], "nested_ner_tags": ["O", "B-B"]}
         for x in NAMES)}, "--gold: found 'ner_tags' and 'nested_ner_tags'"),
@@ -352,7 +355,8 @@ CASES = [
     refused("a row per span", {"own.csv": "text,start,end,label\n" + "".join(
         f"{x} left.,{n},{n + 3},NAME\n" for x in NAMES for n in (0, 4))}, "found a row per span"),
     *(refused(name, {name: "PK"}, cure) for name, cure in (
-        ("own.xlsx", "save each sheet as CSV"), ("own.jsonl.gz", "unpack it"))),
+        ("own.xlsx", "save each sheet as CSV"), ("own.jsonl.gz", "unpack it"),
+        ("own.spacy", "doc.to_json"), ("own.a1", "anntoconll"))),
     Case("the same names of files", {"own/l.csv": table(
         *(f"/home/x/wav/{s}/{n}.wav" for s in (2, 1) for n in range(3))), **WAVS},
         "l.csv:line 7 -> 0.6 s, 5 one"),
@@ -389,6 +393,9 @@ CASES = [
         f"[{LAST}](NAME) left."),
     refused("tokens without tags", {"own.jsonl": as_lines(
         {"tokens": [x, "left"], "ner_tags": ["B-PER"]} for x in NAMES)}, "2 tokens and 1 ner_tags"),
+    Case("Argilla's spans", {"own.jsonl": as_lines({"text": f"{x} left.", "tokens": [x, "left."],
+        "annotation": [["NAME", 0, len(x)]]} for x in NAMES)}, f"[{LAST}](NAME) left."),
+    refused("only tokens", {"own.jsonl": as_lines({"tokens": [x]} for x in NAMES)}, "the fields"),
     refused("a field that is misspelt", {"own.json": json.dumps(PEOPLE)},
         "has no field 'labell'; did you mean 'label'", gold="labell"),
     refused("a damaged character", {"own.csv": b"text,label\n" + "".join(
@@ -416,6 +423,14 @@ CASES = [
     Case("contractions in CoNLL-U", {"own.conllu": columns(
         "1-2\tzum\t_", "1\tzu\tO", "2\tdem\tO", "3\t#\tB-A", header="# text = zum\n")},
         f"zu dem [{LAST}](A)", {"conll": {"token": 1, "tag": 2, "join": " "}}),
+    Case("tags in CoNLL-U", {"own.conllu": columns("1\tso\tname=O", "2\t#\tA=No|ner=B-X|B=1")},
+        f"so [{LAST}](X)"),
+    Case("columns of pandas", {"own.json": json.dumps({
+        key: {n: row[key] for n, row in enumerate(PEOPLE)} for key in ("text", "label")})},
+        f"{LAST} left. -> a"),
+    Case("NER Annotator's classes and pairs", {"own.json": json.dumps({"classes": ["A"],
+        "annotations": [None, *([x, {"entities": [[0, len(x), "A"]]}] for x in NAMES)]})},
+        f"[{LAST}](A)", {}, {"not a record": 1}),
     Case("two empty spans before spaces", {"own.jsonl": as_lines(
         {"text": f"{x} left .", "spans": [{"start": a, "end": len(x), "label": "NAME"}
          for a in (0, len(x))[: 1 + (n < 2)]]} for n, x in enumerate(NAMES))},

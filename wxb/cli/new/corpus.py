@@ -105,7 +105,8 @@ def _recognize(files: Files, task: str | None, flags: Flags) -> tuple[str, Block
         raise FlagError(
             f"{files.path}: found {files.summary()}\nExpected one of\n{expected}\n"
             "Name the task and its fields: --task, --input, --gold (for spans also --start, --end"
-            " and --tag); or the columns of a table without a header: --columns text,label"
+            " and --tag); or the columns of a table without a header: --columns text,label\n"
+            "If no field has such values, convert them. Files with fields end in .jsonl, .csv, ..."
         )
     with_flags = [n for n in fits if all(n in OWN_FLAGS.get(f, n).split() for f in flags)]
     name, *others = with_flags if len(with_flags) == 1 else [*fits]

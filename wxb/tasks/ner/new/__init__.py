@@ -145,7 +145,8 @@ def _fit(text: str, start: int, end: int, value: Any) -> tuple[int, int]:
 def _tag_block(files: Files, field_names: FieldNames, flags: Flags) -> Block | None:
     """The block of records with tokens and tags, or None; FlagError for unknown or unclear tags."""
     rows = [row for row in files.rows if any(isinstance(row.get(n), list) for n in conll.TOKENS)]
-    lists = [name for name in recognition.fields_of(rows) if isinstance(rows[0].get(name), list)]
+    names = [n for n in recognition.fields_of(rows) if n not in conll.TOKENS]
+    lists = [name for name in names if isinstance(rows[0].get(name), list)]
     known = [n for n in lists if n in conll.TAGS or n.endswith("ner_tags")] or lists
     known = [flags["gold"]] if "gold" in flags else known
     fits: dict[str, list[Any]] = {}
@@ -207,7 +208,7 @@ def _conll_block(files: Files, flags: Flags) -> Block | None:
 
 
 def _tag_count(counts: Mapping[str, int]) -> int:
-    return sum(count for cell, count in counts.items() if TAG.fullmatch(cell))
+    return sum(count for cell, count in counts.items() if TAG.fullmatch(cell.strip()))
 
 
 def _reject_unknown_tags(cells: Mapping[int, Counter[str]], size: int) -> None:

@@ -27,6 +27,8 @@ RANGE = re.compile(r"(\d+)-\d+\t")  # of CoNLL-U: a contraction, before the line
 BEGINNING = frozenset("BSUW")  # single tokens are S in BIOES, U in BILOU, W in BMEWO
 ENDING = frozenset("ELSUW")
 PREFIXES = BEGINNING | ENDING | frozenset("IM")
+# A tag in the last column of CoNLL-U, such as `SpaceAfter=No|name=B-PER` of NorNE or Stanza's ner.
+MISC = re.compile(rf"^(?:.*[| ])?(?:name|ner|NE)=(O|[{''.join(sorted(PREFIXES))}]-[^|]+).*")
 
 TOKENS = ("tokens", "words")
 TAGS = ("ner_tags", "tags", "ner", "labels", "label", "bio_tags")
@@ -137,9 +139,10 @@ def _sentence(lines: Lines, conll: Conll) -> Sentence:
 
 
 def cells(line: str) -> list[str]:
-    """The cells of a line, separated by tabs, or by runs of spaces if it has no tab."""
+    """The cells of a line, by tabs, else by runs of spaces; one as of MISC is the tag in it."""
     # Not `split()`: tokens may contain other white space.
-    return line.split("\t") if "\t" in line else re.split(" +", line.lstrip(" "))
+    parts = line.split("\t") if "\t" in line else re.split(" +", line.lstrip(" "))
+    return [MISC.sub(r"\1", part) for part in parts]
 
 
 def parse_tag(name: str, place: str = "") -> Tag:
@@ -194,8 +197,9 @@ def with_spans(content: Any, fields: Fields) -> Any:
     """
     if not isinstance(content, Mapping) or fields.input in content:
         return content
-    name = next((name for name in TOKENS if _is_nonempty_list(content.get(name), str)), None)
-    lists = [n for n in (fields.spans, *TAGS) if _is_nonempty_list(content.get(n), str | int)]
+    kinds = {k: {*map(type, v)} for k, v in content.items() if isinstance(v, list)}
+    name = next((name for name in TOKENS if kinds.get(name) == {str}), None)
+    lists = [n for n in (fields.spans, *TAGS) if kinds.get(n) and kinds[n] <= {str, int}]
     if name is None or not lists:
         return content
     tokens = content[name]
@@ -219,7 +223,3 @@ def separator(tokens: Sequence[str]) -> str:
     words = [token for token in tokens if token[:1].isalpha()]
     unspaced = sum(UNSPACED.match(word) is not None for word in words)
     return "" if 2 * unspaced > len(words) else " "
-
-
-def _is_nonempty_list(value: Any, cls: Any) -> bool:
-    return isinstance(value, list) and bool(value) and all(isinstance(v, cls) for v in value)
