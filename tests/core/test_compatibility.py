@@ -135,7 +135,13 @@ def test_a_tokenizer_needs_padding_and_offsets(copy):
     with pytest.raises(WxbError, match="expected a `pad_token` or an `eos_token`"):
         require(TAGGING, folder)
     (folder / "tokenizer.json").rename(folder / "tokenizer.model")  # as sentencepiece saves it
-    with pytest.raises(WxbError, match=r"expected tokenizer\.json"):
+    without_offsets = r"found no tokenizer\.json, .*; save it by AutoTokenizer"
+    with pytest.raises(WxbError, match=without_offsets):
+        require(TAGGING, folder)
+    (folder / "tokenizer.model").rename(folder / "bpe.codes")
+    (folder / "vocab.txt").write_text("the 1")
+    write_json(file, {"tokenizer_class": "BertweetTokenizer"})  # which is slow
+    with pytest.raises(WxbError, match=without_offsets):
         require(TAGGING, folder)
 
 
