@@ -108,8 +108,11 @@ def test_a_checkpoint_of_the_hub_needs_a_commit(tmp_path, monkeypatch):
     compatibility.require_checkpoints(settings.model_copy(update={"backbones": {"b": pinned}}))
 
 
-def test_unlisted_keys_of_a_configuration_are_ignored(copy):
-    require(TAGGING, copy("bert", _model_name_or_path="some/name"))
+def test_keys_of_a_configuration_may_be_unlisted_or_missing(copy):
+    folder = copy("llama", _model_name_or_path="some/name", architectures=None)
+    require(TAGGING, folder)
+    with pytest.raises(WxbError, match="found no `architectures` in config"):
+        require(CHAT, folder)
 
 
 @pytest.mark.parametrize("name", ["bert", "gpt2", "llama"])
