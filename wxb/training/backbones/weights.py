@@ -89,7 +89,7 @@ def load_backbone(
     four_bit: bool = False,
     native: bool = False,
 ) -> Any:
-    """Load the backbone of a folder in float32, without heads or pooler; disables progress bars.
+    """Load the backbone of a folder in float32: no heads, pooler, T5's decoder or progress bars.
 
     `generative` keeps the head of a language model. `bidirectional` removes the causal mask, or
     raises WxbError. `four_bit` quantizes linear layers to 4 bits, on a GPU if any (NF4 with double
@@ -112,7 +112,8 @@ def load_backbone(
             # On a CPU, bfloat16 takes about twice the time of float32.
             bnb_4bit_compute_dtype=torch.bfloat16 if on_gpu else torch.float32,
         )
-    cls = SEQ2SEQ.get(config.model_type, AutoModelForCausalLM) if generative else AutoModel
+    own_class = transformers.MODEL_FOR_TEXT_ENCODING_MAPPING.get(type(config), AutoModel)
+    cls = SEQ2SEQ.get(config.model_type, AutoModelForCausalLM) if generative else own_class
     logging.disable_progress_bar()  # not earlier: downloads show theirs
     model = pretrained.model(cls, folder, **options)
     if four_bit:
