@@ -96,6 +96,8 @@ def load_backbone(
     quantization: Dettmers et al. 2023, section 3). `native` returns a Native, or raises ValueError.
     """
     config = pretrained.config(folder)
+    if getattr(config, "attention_type", "") == "block_sparse":
+        config.attention_type = "original_full"  # as BigBird's from its first short batch on
     options: dict[str, Any] = {"config": config, "dtype": torch.float32}
     model_class: Any = None if generative else transformers.MODEL_MAPPING[type(config)]
     if model_class and "add_pooling_layer" in signature(model_class).parameters:
