@@ -25,6 +25,7 @@ ARCHITECTURES = {
     ),
     "xlnet": ("XLNetLMHeadModel", "$A <sep> <cls>", {"d_model": 32, "n_layer": 2, "n_head": 4}),
     "t5": ("T5ForConditionalGeneration", "$A </s>", {"d_model": 32, "num_layers": 2, "d_kv": 8}),
+    "t5-encoder": ("T5EncoderModel", "$A </s>", {"d_model": 32, "num_layers": 2, "d_kv": 8}),
     "bart": ("BartForConditionalGeneration", "<s> $A </s>", SEQ2SEQ),
     "llama": ("LlamaForCausalLM", "<s> $A", {"num_key_value_heads": 2}),
     "gemma3_text": ("Gemma3ForCausalLM", "<bos> $A", {"num_key_value_heads": 2, "head_dim": 8}),

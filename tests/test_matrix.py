@@ -31,7 +31,7 @@ TUNINGS = {
     "lora": {"lora": LORA},
     "qlora": {"lora": LORA, "four_bit": True},
 }
-ENCODERS, DECODERS = ("bert", "roberta"), ("llama", "qwen2", "gpt2")
+ENCODERS, DECODERS = ("bert", "roberta", "t5-encoder"), ("llama", "qwen2", "gpt2")
 ARCHITECTURES = {
     "ner/tagging": (*ENCODERS, *DECODERS),
     "ner/generation": DECODERS,
@@ -40,6 +40,7 @@ ARCHITECTURES = {
     "chat/sft": DECODERS,
 }
 MODULES = {name: ["query", "value"] for name in ENCODERS}
+MODULES |= {"t5-encoder": ["q", "v"]}
 MODULES |= {name: ["q_proj", "v_proj"] for name in DECODERS} | {"gpt2": ["c_attn"]}
 CELLS = [
     *((m, name, kind, {}) for m in ARCHITECTURES for name in ARCHITECTURES[m] for kind in TUNINGS),

@@ -45,7 +45,8 @@ def require(method, folder, **changes):
 @pytest.mark.parametrize("name", checkpoints.ARCHITECTURES)
 def test_each_method_takes_its_architectures(saved, name):
     has_two_stacks = name in ("t5", "bart")
-    is_causal = not has_two_stacks and name not in ("bert", "roberta", "deberta-v2", "xlnet")
+    encoders = ("bert", "roberta", "deberta-v2", "xlnet", "t5-encoder")
+    is_causal = not has_two_stacks and name not in encoders
     fits = {
         **dict.fromkeys((TAGGING, CLASSES), not has_two_stacks),
         **dict.fromkeys((GENERATION, CHAT), is_causal),
@@ -108,8 +109,11 @@ def test_a_checkpoint_of_the_hub_needs_a_commit(tmp_path, monkeypatch):
     compatibility.require_checkpoints(settings.model_copy(update={"backbones": {"b": pinned}}))
 
 
-def test_unlisted_keys_of_a_configuration_are_ignored(copy):
-    require(TAGGING, copy("bert", _model_name_or_path="some/name"))
+def test_keys_of_a_configuration_may_be_unlisted_or_missing(copy):
+    folder = copy("llama", _model_name_or_path="some/name", architectures=None)
+    require(TAGGING, folder)
+    with pytest.raises(WxbError, match="found no `architectures` in config"):
+        require(CHAT, folder)
 
 
 @pytest.mark.parametrize("name", ["bert", "gpt2", "llama"])
@@ -135,7 +139,13 @@ def test_a_tokenizer_needs_padding_and_offsets(copy):
     with pytest.raises(WxbError, match="expected a `pad_token` or an `eos_token`"):
         require(TAGGING, folder)
     (folder / "tokenizer.json").rename(folder / "tokenizer.model")  # as sentencepiece saves it
-    with pytest.raises(WxbError, match=r"expected tokenizer\.json"):
+    without_offsets = r"found no tokenizer\.json, .*; save it by AutoTokenizer"
+    with pytest.raises(WxbError, match=without_offsets):
+        require(TAGGING, folder)
+    (folder / "tokenizer.model").rename(folder / "bpe.codes")
+    (folder / "vocab.txt").write_text("the 1")
+    write_json(file, {"tokenizer_class": "BertweetTokenizer"})  # which is slow
+    with pytest.raises(WxbError, match=without_offsets):
         require(TAGGING, folder)
 
 

@@ -141,10 +141,11 @@ def test_all_files_of_weights_are_required(tmp_path, names):
         pass
 
 
-def test_a_folder_of_trainings_names_its_checkpoints(tmp_path):
-    write(tmp_path / "checkpoint-20/model.safetensors", "")
+@pytest.mark.parametrize("name", ["checkpoint-20/model.safetensors", "model.Q4_K_M.gguf"])
+def test_an_error_names_checkpoints_in_the_folder(tmp_path, name):
+    write(tmp_path / name, "")
     load = hub.checkpoint(tmp_path, weights=True)
-    with pytest.raises(WxbError, match=r"to one of .*/checkpoint-20"), load:
+    with pytest.raises(WxbError, match=rf"to one of .*/{name.partition('/')[0]}$"), load:
         pass
 
 

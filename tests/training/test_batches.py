@@ -27,6 +27,7 @@ def items(lengths):
             "labels": np.arange(length, dtype=np.int16),
             "x": np.zeros(length, np.int8),
             "next_sentence_label": np.array(row),
+            "number": np.array(float(row)),
         }
         for row, length in enumerate(lengths)
     ]
@@ -46,6 +47,8 @@ def test_items_are_padded_on_the_other_side(lengths, side):
             expected = padding + values if side == "left" else values + padding
             assert batch[name][row].tolist() == expected
     assert batch["next_sentence_label"].tolist() == list(range(len(lengths)))
+    number = batch.pop("number")
+    assert (number.dtype, number.tolist()) == (torch.float32, [*map(float, range(len(lengths)))])
     assert all(values.dtype == torch.int64 for values in batch.values())
 
 
@@ -59,13 +62,3 @@ def test_floats_are_float32_and_padded_with_0(kind):
     assert batch["input_features"].dtype == torch.float32
     assert batch["input_features"].tolist() == [[[0.5] * 2] * 3, [[0.5] * 2, [0.0] * 2, [0.0] * 2]]
     assert batch["labels"].tolist() == [[3, IGNORED], [3, 3]]
-
-
-@pytest.mark.parametrize(
-    ("kind", "expected"),
-    [(np.int8, torch.int64), (np.bool_, torch.int64), (np.float64, torch.float32)],
-)
-def test_scalars_have_the_same_two_types(kind, expected):
-    batch = collate([{"target": np.array(1, kind)}, {"target": np.array(0, kind)}], PAD)
-    assert batch["target"].dtype == expected
-    assert batch["target"].tolist() == [1, 0]

@@ -120,9 +120,10 @@ def _checkpoint_faults(folder: Path, config: Any, tokenizer: Any) -> Iterator[st
 
 def _model_faults(key: str, use: str, lengths: Mapping[str, int], config: Any) -> Iterator[str]:
     """Why a model is of the wrong type for a `use`, else which `lengths` are too long for it."""
-    architecture = (config.architectures or ["no architecture"])[0]
+    architecture = (config.architectures or ["no `architectures` in config.json (add it)"])[0]
+    is_encoder = architecture.endswith("EncoderModel")  # of T5; its config counts decoder layers
     stacks = ("is_encoder_decoder", "decoder_layers", "num_decoder_layers")
-    has_two_stacks = any(getattr(config, name, None) for name in stacks)
+    has_two_stacks = not is_encoder and any(getattr(config, name, None) for name in stacks)
     is_causal = architecture.endswith(("ForCausalLM", "LMHeadModel"))
     is_decoder = is_causal and not has_two_stacks and config.model_type not in ("xlm", "xlnet")
     fits, expected = {

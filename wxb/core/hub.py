@@ -65,18 +65,15 @@ def checkpoint(
 def _require_weights(name: str | Path, folder: Path) -> None:
     """Raise WxbError for missing safetensors, or for a full file and shards in one local folder."""
     index, files = folder / f"{WEIGHTS}.index.json", {path.name for path in folder.iterdir()}
-    has_shards = index.name in files or any(folder.glob("model-*.safetensors"))
     if WEIGHTS in files and index.name in files and Path(name).is_dir():
         raise WxbError(f"{name}: found {WEIGHTS} and {index.name}; remove the older weights")
     names = read_json(index)["weight_map"].values() if index.name in files else [index.name]
     if missing := [] if WEIGHTS in files else sorted({*names} - files):
-        if has_shards:
+        if index.name in files or any(folder.glob("model-*.safetensors")):
             raise WxbError(f"{name}: found no {', '.join(missing[:3])}; copy all weights again")
-        if folders := sorted(path.parent.as_posix() for path in folder.glob(f"*/{WEIGHTS}")):
-            raise WxbError(
-                f"{name}: found no {WEIGHTS}, but folders with it; set `checkpoint` to one of"
-                f" {', '.join(folders)}"
-            )
+        inner = (path.parent for path in folder.glob(f"*/{WEIGHTS}"))
+        if others := ", ".join(sorted(map(str, [*inner, *folder.glob(f"*{GGUF}")]))):
+            raise WxbError(f"{name}: found no {WEIGHTS}; set `checkpoint` to one of {others}")
         raise WxbError(
             f"{name}: found no model.safetensors; other formats (pytorch_model.bin) can run code:"
             " choose a revision with safetensors, or convert weights that you trust with"

@@ -32,7 +32,6 @@ LORA_SETTINGS = (
     *("r", "lora_alpha", "lora_dropout", "target_modules"),
     *("fan_in_fan_out", "trainable_token_indices", "task_type"),
 )
-SHOWN = 5  # names of tensors in an error
 CONSTANTS = (".attn.bias", ".attention.bias", ".masked_bias")  # older transformers saved them
 
 
@@ -161,7 +160,7 @@ def require_no_faults(file: Path, **faults: Iterable[str]) -> None:
     """Raise WxbError that lists the tensors with the first fault, such as `missing`, if any."""
     for fault, names in faults.items():
         if listed := sorted(names):
-            shown = shortened(listed, SHOWN)
+            shown = shortened(listed, most=5)
             raise WxbError(f"{file}: {fault} tensors: {shown}; replace or retrain it")
 
 

@@ -32,7 +32,6 @@ from wxb.training import processes
 from wxb.training.checkpoints import STATE, last_complete, seal
 
 DAY = timedelta(days=1)  # processes wait for the first, which calibrates and saves
-CURVE_POINTS = 40  # logged steps of a training
 
 
 def fit(
@@ -181,7 +180,7 @@ def _schedule(settings: Training | Pretraining, train: Any) -> dict[str, Any]:  
             "save_steps": -(-steps // settings.checkpoints),
         }
     shape = "constant_with_warmup" if settings.schedule == "constant" else settings.schedule
-    logs = {"logging_steps": max(1, steps // CURVE_POINTS)}
+    logs = {"logging_steps": max(1, steps // 40)}  # the points of a curve
     return {**options, **logs, "lr_scheduler_type": shape}
 
 

@@ -6,14 +6,12 @@ import subprocess
 import sys
 from itertools import pairwise
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from wxb.core.errors import WxbError
 from wxb.corpora.text import tokenizers
 from wxb.corpora.text.tokenizers import SavedTokenizer, encode, special_tokens, token_ids, train
 
@@ -174,10 +172,3 @@ def test_a_saved_tokenizer_keeps_its_chat_template(trained, tmp_path):
     (tmp_path / "one/chat_template.jinja").write_text("{{ messages }}")
     SavedTokenizer(tmp_path / "one").save_pretrained(tmp_path / "two")
     assert SavedTokenizer(tmp_path / "two").chat_template == "{{ messages }}"
-
-
-def test_slow_tokenizers_are_refused(monkeypatch, tmp_path):
-    slow = SimpleNamespace(is_fast=False)
-    monkeypatch.setattr(tokenizers.pretrained, "tokenizer", lambda _: slow)
-    with pytest.raises(WxbError, match="without character offsets"):
-        tokenizers.load(tmp_path)

@@ -5,9 +5,9 @@ import json
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
-from transformers import AutoModel, GPT2Config, GPT2LMHeadModel
+from transformers import AutoModel
 
-from tests import tiny
+from tests import checkpoints, tiny
 from tests.models.equal import SINGLE, difference
 from wxb.core.compatibility import positions
 from wxb.tasks.ner.models.tagger import Tagger
@@ -101,20 +101,13 @@ def test_unsupported_folders_are_not_loaded(folder, tmp_path):
 
 @pytest.mark.parametrize("base", ["llama", "gpt2"])
 def test_language_models_are_loaded_as_native(tmp_path, base):
-    tiny_gpt2 = {"n_embd": 32, "n_layer": 2, "n_head": 4, "n_positions": 32}
-    if base == "gpt2":
-        torch.manual_seed(0)
-        GPT2LMHeadModel(
-            GPT2Config(vocab_size=40, initializer_range=0.2, eos_token_id=2, **tiny_gpt2)
-        ).save_pretrained(tmp_path)
-    else:
-        tiny.llama(tmp_path, vocab_size=40, tie_word_embeddings=True)
-    theirs = Generator(language_model(tmp_path, tokens=43)).eval()
+    checkpoints.save(base, tmp_path, tie_word_embeddings=True)
+    theirs = Generator(language_model(tmp_path, tokens=400)).eval()
     theirs.save_pretrained(tmp_path)
-    ours = Generator.from_pretrained(tmp_path, tokens=43)
+    ours = Generator.from_pretrained(tmp_path, tokens=400)
     assert isinstance(ours.backbone, Native)
     config = ours.backbone.config
-    assert positions(config) == positions(theirs.backbone.config) == 32
+    assert positions(config) == positions(theirs.backbone.config) == 128
 
 
 def test_rope_of_older_versions_is_left_to_transformers(tmp_path):

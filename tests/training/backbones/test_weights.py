@@ -5,8 +5,9 @@ from types import SimpleNamespace
 
 import pytest
 import torch
-from transformers import BertForPreTraining, LlamaForCausalLM, set_seed
+from transformers import AutoConfig, AutoModel, BertForPreTraining, LlamaForCausalLM, set_seed
 
+from tests import tiny
 from wxb.core import hub
 from wxb.core.errors import WxbError
 from wxb.core.params.backbones import Architecture, Backbone, Tokenizer
@@ -112,6 +113,14 @@ def test_a_language_model_without_its_head_gets_no_random_one(tmp_path):
     block = {"corpus": "c", "objective": "causal-lm", "checkpoint": f"{tmp_path}"}
     with pytest.raises(WxbError, match=r"missing tensors: lm_head\.weight"):
         initial_model(Backbone(**block, pretraining=settings), FakeTokenizer(vocabulary=60))
+
+
+def test_a_short_text_changes_no_later_one(tmp_path):
+    sparse = AutoConfig.for_model("big_bird", block_size=2, num_random_blocks=1, **tiny.SHAPE)
+    AutoModel.from_config(sparse).save_pretrained(tmp_path)
+    model, text = load_backbone(tmp_path).eval(), torch.arange(24)[None]
+    first, _ = (model(ids).last_hidden_state for ids in (text, text[:, :3]))
+    assert torch.equal(model(text).last_hidden_state, first)
 
 
 def test_a_packaged_checkpoint_loads_without_network(cwd, monkeypatch):

@@ -201,7 +201,8 @@ def load(folder: str | Path) -> Any:
         is_slow = any(checkpoint.glob("*.model")) and not (checkpoint / "tokenizer.json").exists()
         tokenizer = None if is_slow else pretrained.tokenizer(checkpoint)
     if tokenizer is None or not tokenizer.is_fast:
-        raise WxbError(f"{folder}: a tokenizer without character offsets; expected tokenizer.json")
+        cure = "save it by AutoTokenizer with sentencepiece, or choose another checkpoint"
+        raise WxbError(f"{folder}: found no tokenizer.json, so no character offsets; {cure}")
     if isinstance(tokenizer.chat_template, dict):  # others are for tools
         tokenizer.chat_template = tokenizer.chat_template.get("default")
     if tokenizer.pad_token is None:

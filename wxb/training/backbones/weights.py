@@ -89,13 +89,15 @@ def load_backbone(
     four_bit: bool = False,
     native: bool = False,
 ) -> Any:
-    """Load the backbone of a folder in float32, without heads or pooler; disables progress bars.
+    """Load the backbone of a folder in float32: no heads, pooler, T5's decoder or progress bars.
 
     `generative` keeps the head of a language model. `bidirectional` removes the causal mask, or
     raises WxbError. `four_bit` quantizes linear layers to 4 bits, on a GPU if any (NF4 with double
     quantization: Dettmers et al. 2023, section 3). `native` returns a Native, or raises ValueError.
     """
     config = pretrained.config(folder)
+    if getattr(config, "attention_type", "") == "block_sparse":
+        config.attention_type = "original_full"  # as BigBird's from its first short batch on
     options: dict[str, Any] = {"config": config, "dtype": torch.float32}
     model_class: Any = None if generative else transformers.MODEL_MAPPING[type(config)]
     if model_class and "add_pooling_layer" in signature(model_class).parameters:
@@ -112,7 +114,8 @@ def load_backbone(
             # On a CPU, bfloat16 takes about twice the time of float32.
             bnb_4bit_compute_dtype=torch.bfloat16 if on_gpu else torch.float32,
         )
-    cls = SEQ2SEQ.get(config.model_type, AutoModelForCausalLM) if generative else AutoModel
+    own_class = transformers.MODEL_FOR_TEXT_ENCODING_MAPPING.get(type(config), AutoModel)
+    cls = SEQ2SEQ.get(config.model_type, AutoModelForCausalLM) if generative else own_class
     logging.disable_progress_bar()  # not earlier: downloads show theirs
     model = pretrained.model(cls, folder, **options)
     if four_bit:
