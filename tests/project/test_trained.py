@@ -63,7 +63,7 @@ def test_errors_of_names_and_folders(ner_project, monkeypatch, tmp_path):
     monkeypatch.chdir(ner_project)
     with pytest.raises(WxbError, match="did you mean 'ner-encoder'"):
         trained.load("ner-encodr")
-    with pytest.raises(WxbError, match=r"is not trained.*`dvc repro train@ner-decoder`"):
+    with pytest.raises(WxbError, match=r"is not trained.*`dvc repro train@ner-decoder`.*dvc pull"):
         trained.load("ner-decoder")
     with pytest.raises(WxbError, match=r"with wxb\.json \(it has none\)"):
         trained.load(ner_project / "bert")
