@@ -68,11 +68,6 @@ def test_params_are_checked(project):
     done = wxb(project, "params")
     assert done.stdout == "params.yaml is valid\n"
     assert done.stderr == "corpora.pii.path: demos/pii does not exist, so download@pii fails\n"
-    path = project / "params.yaml"
-    path.write_text(path.read_text().replace("threads:", "thread:"))
-    failed = wxb(project, "params")
-    assert failed.returncode == 1
-    assert "did you mean 'threads'" in failed.stderr
 
 
 def test_table_before_a_run_is_an_error(project):
