@@ -103,7 +103,7 @@ def test_load_is_exported_by_the_package(ner_project, monkeypatch):
     ("inputs", "error"),
     [
         ("Ann left.", r"found one input \(str\); expected a list of them"),
-        (pd.DataFrame({"text": ["Ann left."]}), r"found one input \(DataFrame\)"),
+        (pd.DataFrame({"text": ["Ann left."]}), r"\(DataFrame\).*table\[column\]"),
         (["Ann", None], r"found NoneType at \[1\]; expected texts"),
     ],
 )
