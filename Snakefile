@@ -29,7 +29,7 @@ from wxb.project.engines import (
     write_stamps,
 )
 from wxb.core import paths
-from wxb.core.errors import WxbError, storage_error
+from wxb.core.errors import WxbError, did_you_mean, storage_error
 from wxb.core.files import read_json, write_json
 from wxb.core.params import load
 from wxb.project.root import require_no_braces_or_conflicts
@@ -56,6 +56,13 @@ try:
     stamps, plan_path = run / "stamps", run / "plan.json"
     if workflow.is_main_process:
         stages = plan()
+        known = {"all", *stage_by_target(stages), *(stage.name for stage in stages)}
+        if unknown := {*(arguments.targets or ())} - known:
+            name = min(unknown)
+            raise WxbError(
+                f"no target {name!r}{did_you_mean(name, known)}; expected studies, lessons or"
+                " stages: `snakemake --list` lists them"
+            )
         for stage in stages:
             for path in stage.absent:
                 logger.warning(

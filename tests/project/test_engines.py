@@ -76,6 +76,7 @@ def test_dry_run_and_report_change_nothing_and_are_right(project: Path, tmp_path
     before = modification_times(project)
     planned = snakemake(project, "-n")
     assert set(re.findall(r"--single-item (\S+)", planned)) == STUDY_T - {"download@b"}
+    assert "no target 'reports/t.html'" in snakemake(project, "-n", "reports/t.html", check=False)
     snakemake(project, "--report", str(tmp_path / "report.html"))
     assert (tmp_path / "report.html").exists()
     assert modification_times(project) == before

@@ -43,7 +43,6 @@ def test_a_name_is_found_from_any_folder_of_the_project(ner_project, monkeypatch
     monkeypatch.chdir(ner_project / "deep/er")
     assert trained.find("ner-encoder") == ner_project / "models/ner-encoder"
     monkeypatch.chdir(ner_project)
-    assert trained.load("ner-encoder").types == ["NAME"]
     shutil.copytree("models/ner-encoder", "deep/ner-encoder")
     monkeypatch.chdir(ner_project / "deep")
     assert trained.find("ner-encoder") == ner_project / "models/ner-encoder"
@@ -63,7 +62,7 @@ def test_errors_of_names_and_folders(ner_project, monkeypatch, tmp_path):
     monkeypatch.chdir(ner_project)
     with pytest.raises(WxbError, match="did you mean 'ner-encoder'"):
         trained.load("ner-encodr")
-    with pytest.raises(WxbError, match=r"is not trained.*`dvc repro train@ner-decoder`"):
+    with pytest.raises(WxbError, match=r"is not trained.*`dvc repro train@ner-decoder`.*dvc pull"):
         trained.load("ner-decoder")
     with pytest.raises(WxbError, match=r"with wxb\.json \(it has none\)"):
         trained.load(ner_project / "bert")
@@ -104,10 +103,8 @@ def test_load_is_exported_by_the_package(ner_project, monkeypatch):
     ("inputs", "error"),
     [
         ("Ann left.", r"found one input \(str\); expected a list of them"),
-        (None, r"found one input \(NoneType\); expected a list of them"),
-        (pd.DataFrame({"text": ["Ann left."]}), r"found one input \(DataFrame\)"),
-        (["Ann", None], r"found NoneType at \[1\]"),
-        ([7], r"found int at \[0\]; expected texts"),
+        (pd.DataFrame({"text": ["Ann left."]}), r"\(DataFrame\).*table\[column\]"),
+        (["Ann", None], r"found NoneType at \[1\]; expected texts"),
     ],
 )
 def test_predict_expects_a_list_of_texts(ner_project, inputs, error):

@@ -317,11 +317,11 @@ def main() -> None:
     """Run the command line without torch.compile. WxbError and an unusable disk exit with 1."""
     # As in stages: importing torch's compiler takes half as long as torch, and nothing uses it.
     os.environ.setdefault("TORCHDYNAMO_DISABLE", "1")
+    sys.stdout.reconfigure(encoding="utf-8")  # type: ignore[union-attr]  # also in other locales
     try:
         app(prog_name="wxb")
     except Exception as error:
         line = str(error) if isinstance(error, WxbError) else storage_error(error)
         if line is None:
             raise
-        print(f"wxb: {line}", file=sys.stderr)
-        sys.exit(1)
+        sys.exit(f"wxb: {line}")

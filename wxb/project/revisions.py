@@ -78,8 +78,8 @@ def commit(revision: str) -> GitTree:
     if tree := find_commit(revision):
         return tree
     raise WxbError(
-        f"no commit {revision!r} in a repository of {Path.cwd()}; `git log --oneline` lists commits"
-        ", `git commit` makes the first"
+        f"no commit {revision!r} in a repository of {Path.cwd()}; `git log` lists commits, `git"
+        " commit` makes the first, `git fetch --unshallow` completes a shallow clone"
     )
 
 

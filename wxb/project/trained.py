@@ -134,5 +134,5 @@ def find(experiment: str | Path) -> Path:
     load_params(root / PARAMS).block("experiments", str(experiment))
     raise WxbError(
         f"{own}: experiment {experiment!r} is not trained, or in training; in {root.resolve()} run"
-        f" `dvc repro train@{experiment}`, or look with `wxb watch`"
+        f" `dvc repro train@{experiment}`, `dvc pull train@{experiment}` if shared, or `wxb watch`"
     )

@@ -115,7 +115,7 @@ class Predictor(ABC):
         if isinstance(inputs, str | bytes | Path | Mapping | None) or hasattr(inputs, "columns"):
             raise TypeError(
                 f"predict: found one input ({type(inputs).__name__}); expected a list of them:"
-                " predict([input])[0]"
+                " predict([input])[0], or predict(table[column])"
             )
         inputs = [*inputs]  # a pandas Series finds items by its index
         types = (str, bytes, Path) if self.file_suffixes else str
