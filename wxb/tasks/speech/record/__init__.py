@@ -14,9 +14,6 @@ import pyarrow as pa
 from wxb.core.errors import WxbError
 from wxb.corpora.records import Labelling
 
-# Beside Chinese and Japanese characters, which only some transcripts separate.
-OPTIONAL_SPACES = re.compile(r"\s+(?=[\u3040-\u9fff])|(?<=[\u3040-\u9fff])\s+")
-
 
 class Measures(NamedTuple):
     """Numbers that `gold` keeps of a recording."""
@@ -52,10 +49,9 @@ def words(text: str) -> list[str]:
 
 
 def _replace_punctuation(text: str) -> str:
-    """Replace punctuation and symbols by spaces; delete apostrophes, and OPTIONAL_SPACES."""
+    """Replace punctuation and symbols by spaces; delete apostrophes."""
     text = re.sub(r"['’\u02bc]", "", text)  # U+02bc, as in Ukrainian, is no punctuation
-    kept = [" " if unicodedata.category(c)[0] in "PS" else c for c in text]
-    return OPTIONAL_SPACES.sub("", "".join(kept))
+    return "".join(" " if unicodedata.category(c)[0] in "PS" else c for c in text)
 
 
 @cache
