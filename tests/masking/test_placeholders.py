@@ -71,14 +71,6 @@ def test_a_mapping_can_be_extended_after_it_was_saved(first, second):
 
 
 @given(documents)
-def test_masked_texts_can_be_masked_again_and_restored(documents):
-    mapping = Placeholders()
-    _, once = masked(documents, mapping)
-    _, twice = masked({text: [] for text in once}, mapping)
-    assert unmasked(mapping, twice) == list(dict.fromkeys(once))
-
-
-@given(documents)
 def test_nothing_changes_outside_spans_but_strings_like_placeholders(documents):
     mapping = Placeholders()
     for text, spans in documents.items():

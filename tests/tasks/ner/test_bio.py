@@ -4,7 +4,7 @@ from itertools import pairwise, product
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from seqeval.scheme import IOB2, Entities
 
@@ -103,6 +103,7 @@ def test_arrays_and_loops_align_alike(rows):
 
 @settings(deadline=None)
 @given(texts, sizes)
+@example([([(0, 3), (3, 9)], [Span(0, 9, "AGE")])], (1, 0))
 def test_windows_change_only_the_status_of_spans_that_none_holds(rows, lengths):
     size, stride = lengths
     targets, _, statuses = align_texts(rows, size=size, stride=stride)
@@ -142,25 +143,6 @@ def test_flags_mark_the_edges_of_tags_and_blank_tokens_are_ignored(rows):
             first_flags[start + first] = last_flags[start + last - 1] = True
     np.testing.assert_array_equal(targets.starts == 1, first_flags)
     np.testing.assert_array_equal(targets.ends == 1, last_flags)
-
-
-def test_each_status():
-    tokens = [(0, 3), (3, 5), (5, 9), (9, 9)]  # abc de fghi, and a blank
-
-    def align_text(*gold, **lengths):
-        _, tagged, statuses = align_texts([(tokens, list(gold))], **lengths)
-        return tagged[0], statuses[0]
-
-    assert align_text(Span(0, 5, "AGE")) == ([Span(0, 5, "AGE")], [Status.KEPT])
-    assert align_text(Span(1, 5, "AGE")) == ([Span(0, 5, "AGE")], [Status.REPAIRED])
-    assert align_text(Span(5, 12, "AGE")) == ([Span(5, 9, "AGE")], [Status.REPAIRED])
-    assert align_text(Span(10, 12, "AGE")) == ([], [Status.LOST])
-    assert align_text(Span(0, 3, "UNKNOWN")) == ([], [Status.LOST])
-    same_token = Span(0, 1, "AGE"), Span(2, 3, "CITY")
-    assert align_text(*same_token) == ([Span(0, 3, "AGE")], [Status.REPAIRED, Status.LOST])
-    assert align_text(Span(0, 5, "AGE"), size=2) == ([Span(0, 5, "AGE")], [Status.KEPT])
-    assert align_text(Span(3, 9, "AGE"), size=2) == ([Span(3, 9, "AGE")], [Status.SPLIT])
-    assert align_text(Span(3, 9, "AGE"), size=2, stride=1) == ([Span(3, 9, "AGE")], [Status.KEPT])
 
 
 tags = st.lists(st.integers(0, 2 * len(TYPES)), max_size=12)
