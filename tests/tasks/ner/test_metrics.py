@@ -39,14 +39,25 @@ def scores(gold, predicted):
     return {name: float(value) for name, value in scorer.scores(sums).items()}
 
 
+def lists(counts):
+    return {name: values.tolist() for name, values in counts.items()}
+
+
 # Counts, precision, recall, F1
+
+
+def test_counts_by_hand():
+    gold = [[Span(0, 3, "NAME"), Span(5, 9, "EMAIL")], [], [Span(1, 2, "NAME")]]
+    predicted = [[Span(0, 3, "NAME"), Span(5, 8, "EMAIL"), Span(9, 10, "NAME")], [], []]
+    expected = {"correct": [1, 0, 0], "gold": [2, 0, 1], "predicted": [3, 0, 0]}
+    assert lists(counts(gold, predicted)) == expected
+    assert f1(gold, predicted) == 2 / 6
 
 
 def test_duplicates_count_once_and_records_are_apart():
     span = Span(0, 3, "NAME")
     expected = {"correct": [1, 0], "gold": [1, 0], "predicted": [1, 1]}
-    numbers = counts([[span, span], []], [[span] * 3, [span]])
-    assert {name: values.tolist() for name, values in numbers.items()} == expected
+    assert lists(counts([[span, span], []], [[span] * 3, [span]])) == expected
 
 
 @pytest.mark.parametrize("score", [counts, f1])
