@@ -87,11 +87,9 @@ def _unadapted(file: Path, json_column: str | None, columns: Sequence[str] | Non
 
 
 def _json(file: Path) -> Iterator[Raw]:
-    """Yield records from a list, objects by id, JSON lines, or a single object.
+    """Yield the records of a list, of an object (see `_records`), or of JSON lines.
 
-    A list may be the only value of an object, unless it holds messages, and one of spaCy's pairs
-    any value. Two or more objects are columns if their keys are equal numbers; else they are
-    records, and get their key as `id` if they have none. Raises WxbError for other JSON.
+    Raises WxbError for other JSON.
     """
     text = decode(file)
     records = _json_or_error(text)
@@ -104,24 +102,30 @@ def _json(file: Path) -> Iterator[Raw]:
             f"{file}: {records.reason}: {records.detail};"
             " expected a list of records (for one record per line, use .jsonl)"
         )
-    if isinstance(records, Mapping) and records:
-        first, *others = values = [*records.values()]
-        lists = [v for v in values if isinstance(v, list)]
-        items = [(x, v) for v in lists for x in v if isinstance(x, list)]
-        if pairs := [v for x, v in items if (*map(type, x),) == (str, dict)]:
-            records = pairs[0]  # beside the names of classes
-        elif others and all(isinstance(v, Mapping) for v in values):
-            if first and all(map(str.isdecimal, first)) and len({*map(tuple, values)}) == 1:
-                records = [{name: v[i] for name, v in records.items()} for i in first]  # of pandas
-            else:  # by their ids
-                records = [{"id": i, **r} for i, r in records.items()]
-        else:  # a list under its name, but not one of turns; or a file for each document
-            rows = first if isinstance(first, list) and not others else []
-            is_list = rows and all(isinstance(r, Mapping) and not TURN & {*r} for r in rows)
-            records = rows if is_list else [records]
+    records = _records(records) if isinstance(records, Mapping) and records else records
     if not isinstance(records, list):
         raise WxbError(f"{file}: found a JSON {type(records).__name__}; expected a list of records")
     yield from (Raw(f"record {index}", content) for index, content in enumerate(records, start=1))
+
+
+def _records(content: Mapping[str, Any]) -> Sequence[Any]:
+    """The records of a JSON object: a list in it, its columns, its objects, or itself.
+
+    The list is the only value, unless it holds messages, or has pairs of spaCy. Two or more objects
+    are columns if their keys are equal numbers; else each is a record with its key as `id`.
+    """
+    first, *others = values = [*content.values()]
+    for value in values:  # spaCy's pairs, beside the names of classes
+        lists = [x for x in value if isinstance(x, list)] if isinstance(value, list) else []
+        if [str, dict] in [[*map(type, x)] for x in lists]:
+            return value
+    if others and all(isinstance(value, Mapping) for value in values):
+        if first and all(map(str.isdecimal, first)) and len({*map(tuple, values)}) == 1:
+            return [{name: column[row] for name, column in content.items()} for row in first]
+        return [{"id": id_, **record} for id_, record in content.items()]
+    rows = first if isinstance(first, list) and not others else []
+    is_list = rows and all(isinstance(row, Mapping) and not TURN & {*row} for row in rows)
+    return rows if is_list else [content]
 
 
 def _jsonl(file: Path) -> Iterator[Raw]:
