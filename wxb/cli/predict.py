@@ -21,9 +21,9 @@ def predict(
         list[str] | None,
         typer.Argument(
             metavar="[INPUT...]",
-            help="a text, a file (one input per line, or records or columns in any format of"
-            " `wxb new corpus`), a folder of such files, or - for standard input; default: -. For"
-            " speech models: a recording, a folder of recordings, or - for one on standard input",
+            help="a text, a file (a text per line, or records or columns in any format of `wxb new"
+            " corpus`), a folder of such files, or - for standard input, a text per line; default:"
+            " -. For speech models: a recording, a folder of recordings, or - for one",
         ),
     ] = None,
     field: Annotated[
