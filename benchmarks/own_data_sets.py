@@ -154,7 +154,7 @@ def read(set_: Data, data: Path, options: Mapping[str, Any]) -> dict[str, list[R
     labelling, shuffle = tasks.get(set_.task).record, random.Random(options["seed"]).shuffle
     splits = {
         name: [*clean.read_labelled(clean.split_file(paths.CLEAN / NAME, name), labelling)]
-        for name in clean.SPLITS
+        for name in (*clean.TRAINING_SPLITS, "test")
     }
     for members in splits.values():
         shuffle(members)
@@ -163,7 +163,7 @@ def read(set_: Data, data: Path, options: Mapping[str, Any]) -> dict[str, list[R
 
 def limit(splits: Splits, size: int | None, tests: int) -> Splits:
     """The first records of each split; validation has a fifth as many as training."""
-    train, valid, test = (splits[name] for name in clean.SPLITS)
+    train, valid, test = (splits[name] for name in (*clean.TRAINING_SPLITS, "test"))
     train = train[:size]
     return {"train": train, "valid": valid[: len(train) // VALID], "test": test[:tests]}
 

@@ -21,7 +21,7 @@ def main(params: Params, name: str) -> None:
     accounts = {}
     with publish(paths.TARGETS / name) as (out,):
         out.mkdir()
-        for split in clean.TRAINING:
+        for split in clean.TRAINING_SPLITS:
             caption = f"align@{name}: {split}"
             chunks = clean.read_labelled_chunks(corpus / f"{split}.parquet", task.record, caption)
             file = features / f"{split}.arrow"

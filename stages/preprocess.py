@@ -31,9 +31,9 @@ def preprocess(
     invalid labels; if missing, it writes rejects to logs/.
     """
     task, labelling = tasks.get(corpus.task).reading, tasks.get(corpus.task).record
-    home, prepared = home or out, out / ".prepared"
+    home, inputs = home or out, out / ".inputs"
     records, rejects, unread_fields, unread_files = read_prepared(
-        folder, corpus, task, out=prepared, home=home, caption=caption
+        folder, corpus, task, out=inputs, home=home, caption=caption
     )
     if unread_files:
         print(f"{caption}: not read: {', '.join(unread_files)}", file=Progress.console)
@@ -59,9 +59,9 @@ def preprocess(
         file = clean.split_file(out, name)
         remaining = _drain(splits.pop(name))
         if task.NAMED_FILES:
-            remaining = _move_inputs(remaining, prepared, file.with_suffix(""), out, home)
+            remaining = _move_inputs(remaining, inputs, file.with_suffix(""), out, home)
         clean.write(file, remaining, labelling)
-    remove(prepared)
+    remove(inputs)
     write_json(out / paths.TRAINING_DATA / paths.LABELS, statistics["labels"])
     write_jsonl(out / "rejects.jsonl", (reject._asdict() for reject in rejects))
     write_json(out / paths.PROFILE, statistics)
@@ -79,7 +79,7 @@ def _drain(records: list[Record]) -> Iterator[Record]:
 
 
 def _move_inputs(
-    records: Iterable[Record], prepared: Path, folder: Path, out: Path, home: Path
+    records: Iterable[Record], inputs: Path, folder: Path, out: Path, home: Path
 ) -> Iterator[Record]:
     """Yield the records, their files moved to the `folder` of their split, numbered from 0.
 
@@ -87,13 +87,13 @@ def _move_inputs(
     """
     folder.mkdir(parents=True)
     for index, record in enumerate(records):
-        source = prepared / Path(record.input).relative_to(home)
+        source = inputs / Path(record.input).relative_to(home)
         target = source.replace(folder / f"{index:06}{source.suffix}")
         yield replace(record, input=(home / target.relative_to(out)).as_posix())
 
 
 def main(params: Params, name: str) -> None:
-    """Write the clean records of the corpus `name` by split, rejects and profile."""
+    """Write the splits, labels, rejects and profile of the corpus `name`."""
     corpus = params.block("corpora", name)
     home, caption = paths.CLEAN / name, f"preprocess@{name}"
     with publish(home) as (out,):

@@ -18,7 +18,7 @@ def main(params: Params, name: str) -> None:
     method = task.method(experiment.method)(experiment, labels, tokenizer)
     with publish(paths.FEATURES / name) as (out,):
         out.mkdir()
-        for split in clean.TRAINING:
+        for split in clean.TRAINING_SPLITS:
             caption = f"tokenize@{name}: {split}"
             chunks = clean.read_labelled_chunks(corpus / f"{split}.parquet", task.record, caption)
             method.encode(chunks, out / f"{split}.arrow", caption=caption)

@@ -33,7 +33,7 @@ def main(params: Params, name: str) -> None:
 
     train, valid = (
         method.items(features / f"{split}.arrow", targets / f"{split}.arrow", records(split))
-        for split in clean.TRAINING
+        for split in clean.TRAINING_SPLITS
     )
     settings = experiment.model_dump(exclude={"prediction"})
     checkpoint_folders = {

@@ -43,7 +43,7 @@ def main(
     for name in experiments or ["chat-full", "chat-all-tokens"]:
         corpus = paths.CLEAN / params.block("experiments", name).corpus
         predictor = trained.load(name)
-        for split in (*clean.TRAINING, "test"):
+        for split in (*clean.TRAINING_SPLITS, "test"):
             records = [*clean.read_labelled(clean.split_file(corpus, split), LABELLING)]
             rows.append(
                 {

@@ -91,7 +91,7 @@ def read(
         labelling = tasks.get("classification").record
         records = [
             record
-            for split in clean.SPLITS
+            for split in (*clean.TRAINING_SPLITS, "test")
             for record in clean.read_labelled(
                 clean.split_file(paths.CLEAN / NAME, split), labelling
             )

@@ -72,7 +72,7 @@ def write(path, verb):
             write_json(path / "training/labels.json", ["AGE", "NAME"])
         if verb == "align":
             statuses = {"gold": 9, "kept": 5, "repaired": 1, "split": 2, "lost": 1}
-            write_json(path / "alignment.json", dict.fromkeys(clean.TRAINING, statuses))
+            write_json(path / "alignment.json", dict.fromkeys(clean.TRAINING_SPLITS, statuses))
 
 
 @pytest.fixture(scope="module")

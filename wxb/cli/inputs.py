@@ -19,7 +19,7 @@ from wxb.core.params.corpora import Corpus
 from wxb.core.params.tasks import corpus_class
 from wxb.corpora import formats, layout
 from wxb.corpora.formats import Raw
-from wxb.corpora.records import RecordError, check_encodable, required_text
+from wxb.corpora.records import RecordError, check_characters, required_text
 from wxb.project import trained
 from wxb.tasks import recognition
 from wxb.tasks.recognition import Files, FlagError
@@ -63,7 +63,8 @@ class TextReader:
         corpus = (layout.has_records(file) and self.corpus) or self._corpus_settings(file)
         columns = getattr(corpus, "columns", None)
         if layout.has_records(file) or columns:
-            messages = getattr(corpus.fields, "messages", None) if corpus else None
+            fields = corpus.fields if corpus and not self.field else None
+            messages = getattr(fields, "messages", None)
             yield from self._items(file, formats.raw_records(file, messages, columns), corpus)
         elif corpus:
             raws = tasks.get(self.task).reading.raw_records(file, corpus)
@@ -88,11 +89,11 @@ class TextReader:
     def _corpus_settings(self, file: Path) -> Corpus | None:
         """The settings to read a file that is no JSON or table, or without corpus; None if unknown.
 
-        They are the corpus's if it has a text per file, or columns and the file tabs. Otherwise
+        They are the corpus's if it has a text per file, or columns and line one a tab. Otherwise
         they are recognized; if the format is ambiguous, lines are texts.
         """
         columns = getattr(self.corpus, "columns", None)
-        is_table = columns and "\t" in layout.decode(file)
+        is_table = columns and "\t" in layout.decode(file).partition("\n")[0]
         if self.corpus and (self.corpus.has_text_per_file or is_table):
             return self.corpus
         try:
@@ -115,7 +116,7 @@ class TextReader:
                 if isinstance(content, RecordError):
                     raise content
                 text = self._text(content, corpus)
-                check_encodable(text)
+                check_characters(text)
                 yield Item(where, text)
             except RecordError as error:
                 yield Item(where, None, f"{file}: {place}: {error.reason}: {error.detail}")

@@ -24,6 +24,7 @@ CONTROLS = "_controls"  # the names of Label Studio's controls that chose the cl
 READ = ("cats", "options", "accept", "answer", CLASS, CONTROLS, *ANNOTATOR)
 MIN_KEYS = {"annotation_id", "annotator"}  # of Label Studio's JSON-MIN and CSV
 ANNOTATORS, OTHER = "several annotators", "other annotator"  # reasons of rejects
+LANGUAGE = re.compile(r"[a-z]{2,3}([_-][A-Za-z]{2,4})?")  # a code such as en or zh_TW
 
 
 def adapt(content: Any, annotator: str | None = None) -> Any:
@@ -170,9 +171,11 @@ def _spacy_cats(record: Content) -> Content:
 
 
 def _opus(record: Content) -> Content:
-    """Replace `translation` by its two texts as fields named after their language codes."""
+    """Replace `translation` by its texts as fields named after their language codes."""
     pair = record.get("translation")
-    if not isinstance(pair, Mapping) or not all(isinstance(text, str) for text in pair.values()):
+    if not isinstance(pair, Mapping) or not pair:
+        return record
+    if not all(LANGUAGE.fullmatch(str(k)) and isinstance(text, str) for k, text in pair.items()):
         return record
     return {**{key: value for key, value in record.items() if key != "translation"}, **pair}
 
@@ -216,7 +219,7 @@ def _begins_with_triple(mention: Any) -> bool:  # two integers and a text, first
 
 
 def _is_object_of_span_columns(value: Any) -> bool:  # equal lists, one with "start" in its key
-    if not isinstance(value, Mapping) or not any("start" in key for key in value):
+    if not isinstance(value, Mapping) or not any("start" in str(key) for key in value):
         return False
     lengths = {len(each) if isinstance(each, list) else None for each in value.values()}
     return len(lengths) == 1 and None not in lengths

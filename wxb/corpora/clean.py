@@ -15,7 +15,7 @@ from wxb.core.files import read_json
 from wxb.core.progress import track
 from wxb.corpora.records import USUAL, Labelling, Record
 
-TRAINING = ("train", "valid")  # the splits that training reads; the others are test sets
+TRAINING_SPLITS = ("train", "valid")  # training reads them; the others are test sets
 # Records. A multiple of the rows that Parquet writes at once, so that files do not depend on it.
 CHUNK = 10 * 1024
 
@@ -29,12 +29,12 @@ def splits(folder: Path) -> list[str]:
 
 def split_file(folder: Path, split: str) -> Path:
     """The Parquet file of a split of the corpus in `folder`."""
-    return folder / (paths.TRAINING_DATA if split in TRAINING else "") / f"{split}.parquet"
+    return folder / (paths.TRAINING_DATA if split in TRAINING_SPLITS else "") / f"{split}.parquet"
 
 
 def test_sets(folder: Path) -> list[str]:
     """The names of the test sets among `splits`, `test` first."""
-    return [split for split in splits(folder) if split not in TRAINING]
+    return [split for split in splits(folder) if split not in TRAINING_SPLITS]
 
 
 def test_set_facts(folder: Path) -> dict[str, dict[str, Any]]:
@@ -70,7 +70,7 @@ def warnings(profile: Mapping[str, Any]) -> list[str]:
 
 
 def write(path: Path, records: Iterable[Record], labelling: Labelling) -> None:
-    """Write COLUMNS and gold of records to Parquet, other attributes not; creates the folder."""
+    """Write the COLUMNS and gold of records to Parquet; creates the folder."""
     path.parent.mkdir(parents=True, exist_ok=True)
     schema = pa.schema({**COLUMNS, "gold": labelling.stored})
     remaining, tables = iter(records), [schema.empty_table()]

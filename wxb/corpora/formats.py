@@ -111,14 +111,13 @@ def _json(file: Path) -> Iterator[Raw]:
 def _records(content: Mapping[str, Any]) -> Sequence[Any]:
     """The records of a JSON object: a list in it, its columns, its objects, or itself.
 
-    The list is the only value, unless it holds messages, or has pairs of spaCy. Two or more objects
-    are columns if their keys are equal numbers; else each is a record with its key as `id`.
+    The list is the only one with pairs of spaCy, or the only value and has no messages. Two or more
+    objects are columns if their keys are equal numbers; else each is a record, its key the `id`.
     """
     first, *others = values = [*content.values()]
-    for value in values:  # spaCy's pairs, beside the names of classes
-        lists = [x for x in value if isinstance(x, list)] if isinstance(value, list) else []
-        if [str, dict] in [[*map(type, x)] for x in lists]:
-            return value
+    pairs = [value for value in values if isinstance(value, list) and any(map(_is_pair, value))]
+    if len(pairs) == 1:  # beside the names of classes
+        return pairs[0]
     if others and all(isinstance(value, Mapping) for value in values):
         if first and all(map(str.isdecimal, first)) and len({*map(tuple, values)}) == 1:
             return [{name: column[row] for name, column in content.items()} for row in first]
@@ -126,6 +125,10 @@ def _records(content: Mapping[str, Any]) -> Sequence[Any]:
     rows = first if isinstance(first, list) and not others else []
     is_list = rows and all(isinstance(row, Mapping) and not TURN & {*row} for row in rows)
     return rows if is_list else [content]
+
+
+def _is_pair(value: Any) -> bool:  # a text and an object, as spaCy has them
+    return isinstance(value, list) and [*map(type, value)] == [str, dict]
 
 
 def _jsonl(file: Path) -> Iterator[Raw]:

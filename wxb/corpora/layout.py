@@ -32,7 +32,9 @@ REFUSED: dict[str | bytes, str] = {
     b"#format=webanno": "WebAnno TSV; export CoNLL 2002 or CoNLL 2003 instead",
     **dict.fromkeys((b"<!doctype html", b"<html"), HTML),
     ".spacy": "a DocBin; write the JSON of `doc.to_json()` of each document",
-    **dict.fromkeys((".ann", ".a1"), "standoff annotations; convert by brat's anntoconll.py"),
+    **dict.fromkeys(
+        (".ann", ".a1"), "standoff annotations; convert them with brat's anntoconll.py"
+    ),
     **dict.fromkeys((".xlsx", ".xls", ".ods"), "a workbook; save each sheet as CSV"),
     **dict.fromkeys((".zip", ".gz", ".bz2", ".xz", ".7z", ".zst"), "an archive; unpack it"),
     **dict.fromkeys((".docx", ".pdf"), "a document; save its text as records"),
@@ -53,7 +55,7 @@ def data_files(folder: Path, corpus: Corpus) -> list[Path]:
     if corpus.format_key != "fields":
         files = [path for path in files if corpus.reads(path)]
         if not corpus.has_text_per_file:
-            files = [path for path in files if not is_description(path)]
+            files = [path for path in files if not is_description(path)] or files
         expected = f"files that `{corpus.format_key}` reads"
     else:
         files = [path for path in files if has_records(path)]

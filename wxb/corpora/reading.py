@@ -27,7 +27,7 @@ from wxb.corpora.records import (
     Record,
     RecordError,
     Reject,
-    check_encodable,
+    check_characters,
     required_field,
     required_text,
 )
@@ -239,7 +239,7 @@ def _record(raw: Any, corpus: Corpus, task: Reading, origin: str) -> Record:
         values=tuple(str(required_field(raw, f)) for f, _ in corpus.split.held_out_fields.values()),
         repaired=repaired,
     )
-    check_encodable(record.id, record.input, record.language or "", record.group, *record.values)
+    check_characters(record.id, record.input, record.language or "", record.group, *record.values)
     return with_wording(record, task)
 
 

@@ -68,13 +68,13 @@ def required_text(raw: Mapping[str, Any], field: str) -> str:
     return text
 
 
-def check_encodable(*parts: str) -> None:
+def check_characters(*parts: str) -> None:
     """Raise RecordError if a text has a NUL, or cannot be encoded as UTF-8."""
-    text = "\n".join(parts)
-    if "\0" in text:
-        raise RecordError("NUL character", f"in {text!r:.80}")
+    for text in parts:
+        if "\0" in text:
+            raise RecordError("NUL character", f"at offset {text.index(chr(0))} of {text!r:.60}")
     try:
-        text.encode()
+        "\n".join(parts).encode()
     except UnicodeEncodeError as error:
         character = error.object[error.start]
         raise RecordError("lone surrogate", f"{character!a} cannot be written as UTF-8") from None

@@ -90,7 +90,8 @@ class Files:
         if several := [detail for reason, detail in faults if reason == ANNOTATORS]:
             raise FlagError(f"--annotator: {several[0]}")
         if not rows and {reason for reason, _ in faults} == {OTHER}:
-            raise FlagError(f"--annotator: {', '.join(d for _, d in faults)}; name one")
+            annotators = {n for _, d in faults for n in d.removeprefix("found ").split(", ")}
+            raise FlagError(f"--annotator: found {', '.join(sorted(annotators))}; name one")
         return rows
 
     @cached_property

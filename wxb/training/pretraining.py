@@ -227,7 +227,9 @@ def pretrain(
     history: list[dict[str, float]] = []
     metrics: dict[str, float] = {}
     if settings:
-        texts = [clean.texts(corpus / f"{split}.parquet", "input") for split in clean.TRAINING]
+        texts = [
+            clean.texts(corpus / f"{split}.parquet", "input") for split in clean.TRAINING_SPLITS
+        ]
         lengths = settings.steps * settings.batch_size, min(len(texts[1]), VALID_DOCUMENTS)
         options = {"max_length": settings.max_length, "seed": seed}
         train, valid = (

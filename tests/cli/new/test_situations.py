@@ -248,7 +248,7 @@ CASES = [
         f"{x}.wav|A {x}|{'ab'[n % 2]}\n" for n, x in enumerate(NAMES)), **LJ}, "--columns: found"),
     refused("segments by other names", {"own/m.json": as_lines(
         {"audio": "call.wav", "ms": int(1000 * x["offset"]), "text": x["text"]} for x in MANIFEST),
-        **CALL}, "--start and --end: 12 rows name 1 recordings; .* 'ms'; save channels as files"),
+        **CALL}, "--start and --end: 12 rows name 1 recordings; .* 'ms'; save any channels"),
     Case("named seconds", {"own/m.json": as_lines(
         {"audio": "call.wav", "from": x["offset"], "to": x["offset"] + 0.5, "text": x["text"]}
         for x in MANIFEST), **CALL}, f"m.json:line {COUNT} -> 0.5 s, {LAST}",

@@ -106,7 +106,7 @@ def _recognize(files: Files, task: str | None, flags: Flags) -> tuple[str, Block
             f"{files.path}: found {files.summary()}\nExpected one of\n{expected}\n"
             "Name the task and its fields: --task, --input, --gold (for spans also --start, --end"
             " and --tag); or the columns of a table without a header: --columns text,label\n"
-            "If no field has such values, convert them. Files with fields end in .jsonl, .csv, ..."
+            "If no field has such values, convert the file to .jsonl or .csv with such fields"
         )
     with_flags = [n for n in fits if all(n in OWN_FLAGS.get(f, n).split() for f in flags)]
     name, *others = with_flags if len(with_flags) == 1 else [*fits]
@@ -135,7 +135,7 @@ def find_files(path: Path, columns: Sequence[str], annotator: str | None) -> Fil
             f"{path}: found recordings without transcripts; add a table transcripts.csv with a"
             " header such as path,sentence to their folder"
         )
-    files = files or [file for file in others if not is_description(file)] or visible
+    files = files or [file for file in others if not is_description(file)] or others or visible
     for file in files:
         refuse_unsupported(file)
     return Files(path, tuple(files), tuple(columns), annotator)

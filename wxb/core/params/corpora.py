@@ -63,7 +63,7 @@ class Fields(Section):
 
 
 # The splits of every corpus, other files of its folder, and keys beside the counts of splits.
-RESERVED = ("train", "valid", "test", "profile", "rejects", "raw", "rejected")
+RESERVED = ("train", "valid", "test", "training", "profile", "rejects", "raw", "rejected")
 
 Patterns = Annotated[list[str], Field(min_length=1)]
 Share = Annotated[float, Field(gt=0, lt=1)]  # of all records

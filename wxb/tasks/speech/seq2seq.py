@@ -107,7 +107,7 @@ class Seq2SeqExperiment(experiments.Network):
 
 def _speeds(path: Path, encoding: Encoding) -> list[float]:
     """The speeds of a split's copies; only the training split has others than the original."""
-    return [1.0, *(encoding.speeds if path.stem == clean.TRAINING[0] else [])]
+    return [1.0, *(encoding.speeds if path.stem == clean.TRAINING_SPLITS[0] else [])]
 
 
 def _features(job: tuple[str, float, Encoding]) -> NDArray[np.float16]:

@@ -89,7 +89,7 @@ def load_backbone(
     four_bit: bool = False,
     native: bool = False,
 ) -> Any:
-    """Load the backbone of a folder in float32: no heads, pooler, T5's decoder or progress bars.
+    """Load the backbone of a folder in float32, without heads, pooler or T5's decoder.
 
     `generative` keeps the head of a language model. `bidirectional` removes the causal mask, or
     raises WxbError. `four_bit` quantizes linear layers to 4 bits, on a GPU if any (NF4 with double
@@ -97,7 +97,7 @@ def load_backbone(
     """
     config = pretrained.config(folder)
     if getattr(config, "attention_type", "") == "block_sparse":
-        config.attention_type = "original_full"  # as BigBird's from its first short batch on
+        config.attention_type = "original_full"  # BigBird stays at it after a short batch
     options: dict[str, Any] = {"config": config, "dtype": torch.float32}
     model_class: Any = None if generative else transformers.MODEL_MAPPING[type(config)]
     if model_class and "add_pooling_layer" in signature(model_class).parameters:

@@ -7,7 +7,7 @@ from typing import Any
 
 from wxb.corpora import formats, reading
 from wxb.corpora.formats import Raw
-from wxb.corpora.records import Record, RecordError, check_encodable, required_field, required_text
+from wxb.corpora.records import Record, RecordError, check_characters, required_field, required_text
 from wxb.corpora.text.templates import Message, message
 from wxb.tasks.chat.params import Corpus
 from wxb.tasks.chat.record.checking import parse_format
@@ -54,7 +54,7 @@ class Reading(reading.Reading):
         kind, format_ = (None if value in (None, "") else str(value) for value in values)
         if format_ is not None:
             parse_format(format_)
-        check_encodable(answer, kind or "")
+        check_characters(answer, kind or "")
         return {"text": answer, "kind": kind, "format": format_}, ()
 
     def wording(self, record: Record) -> str:

@@ -11,14 +11,14 @@ from wxb.corpora.records import Record, RecordError
 from wxb.corpora.text.templates import ROLES, Message, message
 from wxb.tasks.chat.record.checking import parse_json
 
-# Keys with more to answer, or that exclude a message from training.
-UNREAD = ("tool_calls", "reasoning_content", "reasoning", "thinking", "weight", "loss", "train")
+ANSWERS = ("tool_calls", "reasoning_content", "reasoning", "thinking")  # parts of an answer
+WEIGHTS = ("weight", "loss", "train")  # of a message in training
 
 
 def validate(value: Any) -> list[Message]:
     """The messages of a JSON value, without outer white space.
 
-    Raises RecordError for a blank one, one with UNREAD keys except 1, and unless roles are: at
+    Raises RecordError for a blank one, one with ANSWERS or WEIGHTS but 1, and unless roles are: at
     most one system first, then user and assistant in turn.
     """
     if not isinstance(value, list) or not value:
@@ -38,10 +38,10 @@ def validate(value: Any) -> list[Message]:
             raise RecordError("unknown role", detail)
         if not content.strip():
             raise RecordError("blank message", f"message {number}, of {role}")
-        for key in UNREAD:
-            if (entry := fields.get(key)) not in (None, "", [], 1):  # or True
-                found = f"message {number} has {key!r}: {entry!r:.40}"
-                raise RecordError("not for training", f"{found}; remove it or add it to `content`")
+        weights = [key for key in WEIGHTS if fields.get(key) not in (None, 1)]  # or True
+        for key in [key for key in ANSWERS if fields.get(key)] + weights:
+            detail = f"message {number} has {key!r}: {fields[key]!r:.40}; remove the key or message"
+            raise RecordError("not for training", detail)
         messages.append(message(role, content.strip()))
     roles = [message["role"] for message in messages]
     if roles.count("system") > 1:

@@ -145,8 +145,8 @@ def _fit(text: str, start: int, end: int, value: Any) -> tuple[int, int]:
 def _tag_block(files: Files, field_names: FieldNames, flags: Flags) -> Block | None:
     """The block of records with tokens and tags, or None; FlagError for unknown or unclear tags."""
     rows = [row for row in files.rows if any(isinstance(row.get(n), list) for n in conll.TOKENS)]
-    names = [n for n in recognition.fields_of(rows) if n not in conll.TOKENS]
-    lists = [name for name in names if isinstance(rows[0].get(name), list)]
+    fields = [n for n in recognition.fields_of(rows) if n not in conll.TOKENS]
+    lists = [name for name in fields if isinstance(rows[0].get(name), list)]
     known = [n for n in lists if n in conll.TAGS or n.endswith("ner_tags")] or lists
     known = [flags["gold"]] if "gold" in flags else known
     fits: dict[str, list[Any]] = {}
@@ -215,7 +215,7 @@ def _reject_unknown_tags(cells: Mapping[int, Counter[str]], size: int) -> None:
     """Raise FlagError for a column of `size` cells that has O often, but no known tags."""
     for column, counts in cells.items():
         if counts["O"] > 0.3 * size:
-            odd = [cell for cell, _ in counts.most_common() if not TAG.fullmatch(cell)]
+            odd = [cell for cell, _ in counts.most_common() if not TAG.fullmatch(cell.strip())]
             raise FlagError(
                 f"--tag: column {column} has O {counts['O']:,} times, but also"
                 f" {', '.join(map(repr, odd[:3]))}; expected types after one of"

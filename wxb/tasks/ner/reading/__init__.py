@@ -11,7 +11,7 @@ from typing import Any
 from wxb.core.params.section import JOINERS
 from wxb.corpora import formats, reading
 from wxb.corpora.formats import Raw
-from wxb.corpora.records import Record, RecordError, check_encodable, required_field
+from wxb.corpora.records import Record, RecordError, check_characters, required_field
 from wxb.tasks.ner.params import Corpus
 from wxb.tasks.ner.reading import conll
 from wxb.tasks.ner.reading.repair import count_word_edges, folded, repair_offsets, to_characters
@@ -128,7 +128,7 @@ def _span(raw: Mapping[str, Any], start: int, end: int, text: str, corpus: Corpu
     plain = str(name).strip() or str(name)
     if (type_ := corpus.labels.get(str(name), corpus.labels.get(plain, plain))) is None:
         return None
-    check_encodable(type_)
+    check_characters(type_)
     if not type_.strip() or not type_.translate(JOINERS).isprintable():
         raise RecordError("wrong type", f"{fields.type!r} is {type_!r}, expected a printable name")
     if not mention.strip():

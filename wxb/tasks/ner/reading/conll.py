@@ -28,7 +28,7 @@ BEGINNING = frozenset("BSUW")  # single tokens are S in BIOES, U in BILOU, W in 
 ENDING = frozenset("ELSUW")
 PREFIXES = BEGINNING | ENDING | frozenset("IM")
 # A tag in the last column of CoNLL-U, such as `SpaceAfter=No|name=B-PER` of NorNE or Stanza's ner.
-MISC = re.compile(rf"^(?:.*[| ])?(?:name|ner|NE)=(O|[{''.join(sorted(PREFIXES))}]-[^|]+).*")
+MISC = re.compile(rf"^(?:.*[| ])?(?:name|ner|NE)=(O(?![^|])|[{''.join(sorted(PREFIXES))}]-[^|]+).*")
 
 TOKENS = ("tokens", "words")
 TAGS = ("ner_tags", "tags", "ner", "labels", "label", "bio_tags")
@@ -139,10 +139,10 @@ def _sentence(lines: Lines, conll: Conll) -> Sentence:
 
 
 def cells(line: str) -> list[str]:
-    """The cells of a line, by tabs, else by runs of spaces; one as of MISC is the tag in it."""
+    """The cells of a line, by tabs, else by runs of spaces; if the last matches MISC, its tag."""
     # Not `split()`: tokens may contain other white space.
-    parts = line.split("\t") if "\t" in line else re.split(" +", line.lstrip(" "))
-    return [MISC.sub(r"\1", part) for part in parts]
+    *others, last = line.split("\t") if "\t" in line else re.split(" +", line.lstrip(" "))
+    return [*others, MISC.sub(r"\1", last)]
 
 
 def parse_tag(name: str, place: str = "") -> Tag:

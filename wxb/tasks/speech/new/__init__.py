@@ -23,7 +23,8 @@ def recognize(files: Files, field_names: FieldNames, flags: Flags) -> Block | No
     if not names:
         return None
     if columns := _columns_without_header(files, names):
-        return field_names.recognize(replace(files, columns=columns), flags)
+        content = field_names.recognize(replace(files, columns=columns), flags)
+        return content and {**content, "manifest": files.members[0].name}
     content = field_names.recognize(files, flags)
     if content is None:
         raise FlagError(
@@ -34,7 +35,8 @@ def recognize(files: Files, field_names: FieldNames, flags: Flags) -> Block | No
     for table in tables:
         _check_rows(table.rows, used, flags)
     first = [table for table in tables if used["sentence"] in fields_of(table.rows)]
-    if len(tables) > len(first) == 1 and (content := field_names.recognize(first[0], flags)):
+    is_one_of_several = len(first) == 1 and (len(tables) > 1 or files.columns)
+    if is_one_of_several and (content := field_names.recognize(first[0], flags)):
         content = {**content, "manifest": first[0].members[0].name}
     if "start" in used and content and content["split"]["by"] is None and "group" not in flags:
         content["split"]["by"] = used.get("input")  # parts of a recording stay in one split
@@ -70,5 +72,5 @@ def _check_rows(rows: Sequence[Row], fields: Mapping[str, str], flags: Flags) ->
     if "start" not in fields and numbers and len(rows) > 1.5 * len(paths):
         raise FlagError(
             f"--start and --end: {len(rows):,} rows name {len(paths):,} recordings; name the fields"
-            f" of their seconds, among {', '.join(map(repr, numbers))}; save channels as files"
+            f" of their seconds, among {', '.join(map(repr, numbers))}; save any channels as files"
         )

@@ -14,7 +14,7 @@ from wxb.core.progress import Progress
 from wxb.corpora import formats, layout, reading
 from wxb.corpora.formats import Raw
 from wxb.corpora.reading import Items
-from wxb.corpora.records import Record, RecordError, Reject, check_encodable, required_field
+from wxb.corpora.records import Record, RecordError, Reject, check_characters, required_field
 from wxb.tasks.speech.params import Audio, Corpus, Fields
 from wxb.tasks.speech.record import Measures, audio, normalize
 
@@ -91,7 +91,7 @@ class Reading(reading.Reading):
             raise RecordError("blank sentence", f"{sentence!r} has nothing that could be compared")
         speaker = raw.get(fields.speaker) if fields.speaker else None
         speaker = None if speaker is None else str(speaker)
-        check_encodable(sentence, speaker or "")
+        check_characters(sentence, speaker or "")
         return {"text": sentence, "speaker": speaker, "rules": rules}, ()
 
     def prepare(

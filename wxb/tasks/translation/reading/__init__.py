@@ -17,7 +17,7 @@ from wxb.core.errors import WxbError
 from wxb.corpora import formats, reading
 from wxb.corpora.formats import Raw
 from wxb.corpora.layout import decode
-from wxb.corpora.records import Record, RecordError, check_encodable, required_text
+from wxb.corpora.records import Record, RecordError, check_characters, required_text
 from wxb.tasks.translation.params import Corpus
 
 
@@ -61,9 +61,7 @@ class Reading(reading.Reading):
         self, raw: Mapping[str, Any], text: str, corpus: Corpus
     ) -> tuple[tuple[str, ...], tuple[()]]:
         """The references that `raw_records` collected, each once, in file order; no repairs."""
-        references = tuple(dict.fromkeys(raw[corpus.fields.target]))
-        check_encodable(*references)
-        return references, ()
+        return tuple(dict.fromkeys(raw[corpus.fields.target])), ()
 
     def statistics(self, records: Sequence[Record]) -> dict[str, Any]:
         """The counts of `references`, and of sources by their number (`sources_by_references`)."""
@@ -111,11 +109,12 @@ def _document_numbers(references: Mapping[str, Sequence[str]]) -> dict[str, int]
 def check_pair(raw: Mapping[str, Any], corpus: Corpus) -> tuple[str, str]:
     """The stripped source and target of a record.
 
-    Raises RecordError if one is missing or blank, if both are equal, and if their lengths or
-    scripts do not fit `pairs` of the corpus.
+    Raises RecordError if one is missing, blank or has a NUL, if both are equal, and if their
+    lengths or scripts do not fit `pairs` of the corpus.
     """
     source, target = (required_text(raw, f) for f in (corpus.fields.input, corpus.fields.target))
     source, target = source.strip(), target.strip()
+    check_characters(source, target)
     if source == target:
         raise RecordError("same text", f"source and target are {source!r}")
     ratio = max(len(source), len(target)) / min(len(source), len(target))
