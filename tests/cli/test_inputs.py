@@ -68,6 +68,12 @@ def test_columns_are_no_lines(tag):
     assert read(reader_of("ner"), "own.txt") == [" ".join(row) for row in TOKENS]
 
 
+def test_lines_are_no_table_for_a_tab_in_one():
+    block = {"task": "classification", "path": "x", "columns": ["text", "label"], "split": SPLIT}
+    write_files({"own.txt": "Hello, Ann.\nHello\tBob.\n"})
+    assert read(reader_of("classification", block), "own.txt") == ["Hello, Ann.", "Hello\tBob."]
+
+
 def test_tokens_are_read_with_the_fields_of_any_corpus():
     fields = {"input": "full_text", "spans": "entities"}
     block = {"task": "ner", "path": "x", "fields": fields, "split": SPLIT}

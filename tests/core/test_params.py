@@ -123,6 +123,7 @@ def test_a_misspelt_key_is_an_error_with_the_nearest_valid_one(key, slip, data):
         ("corpora.pii.split.further.situations", {}, "give either both `by` and `share`, or"),
         ("corpora.pii.split.further", {"a/b": {"files": ["d"]}}, "a name is made of"),
         ("corpora.pii.split.further", {"Valid": {"files": ["d"]}}, "'valid': the name is taken"),
+        ("corpora.pii.split.further", {"training": {"files": ["d"]}}, "the name is taken"),
         ("corpora.pii.conll", {}, "column files (`conll`) have only tokens and tags"),
         ("corpora.pii.repair", "by-value", "`repair: by-value` needs `fields.value`"),
         ("corpora.pii.urls", [{"address": "https://a.example/b.csv"}], "found generate and urls"),

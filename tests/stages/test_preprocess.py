@@ -145,13 +145,14 @@ def test_a_corrected_test_record_changes_no_training_data(tmp_path):
     (tmp_path / "b").mkdir()
     first = run(tmp_path / "a", GOOD)
     tested = {record.id for record in read_splits(first)["test"]}
-    corrected = [{**record, "spans": []} if record["id"] in tested else record for record in GOOD]
+    spans = [{"start": 0, "end": 3, "type": "CITY"}]
+    corrected = [{**r, "spans": spans} if r["id"] in tested else r for r in GOOD]
     second = run(tmp_path / "b", corrected)
     data = [
         {p.name: p.read_bytes() for p in (out / "training").iterdir()} for out in (first, second)
     ]
     assert data[0] == data[1]
-    assert not any(record.gold for record in read_splits(second)["test"])
+    assert {s.type for record in read_splits(second)["test"] for s in record.gold} == {"CITY"}
 
 
 @pytest.mark.parametrize(

@@ -135,7 +135,7 @@ CASES = [
         for x in NAMES]})}, f"[{LAST}](NAME) left."),
     refused("two layers of tags", {"own.tsv": columns(
         "1\t#\tB-A\tO", "2\tB\tO\tB-C")}, r"--tag: found 2 \(B-A, O\) and 3 \(O, B-C\)"),
-    refused("a column of texts", {"own.txt": "\n".join(NAMES)}, "fields end in .jsonl", tag="1"),
+    refused("a column of texts", {"own.txt": "\n".join(NAMES)}, "file to .jsonl", tag="1"),
     *(refused(f"a column beyond the last as {flag}", {"own.conll": columns("# B-A", "left O")},
               f"--{flag}: found '7'; expected a column, 0 to 1", **{flag: "7"})
       for flag in ("input", "tag")),
@@ -166,7 +166,7 @@ CASES = [
       for mark in "|/+,"),
     refused("tags in cells", {"own.csv": "sentence,tag\n" + "".join(
         f"{x} left,\"['B-A', 'O']\"\n" for x in NAMES)},
-        "found the fields.*\n(?s:.*)such values, convert them"),
+        "found the fields.*\n(?s:.*)such values, convert the file"),
     refused("two lists of tags", {"own.jsonl": as_lines({
         "tokens": [x, "left"], "ner_tags": ["B-A", "O"], "nested_ner_tags": ["O", "B-B"]}
         for x in NAMES)}, "--gold: found 'ner_tags' and 'nested_ner_tags'"),
@@ -235,9 +235,9 @@ CASES = [
          {"split": {"by": "audio_filepath", "test": 0.2, "valid": 0.1}}),
     Case("LJSpeech", {"own/metadata.csv": "".join(f'{x}|A, "b, {x}\n' for x in NAMES), **LJ},
          f'{LAST} -> 0.5 s, A, "b, {LAST}', {"columns": ["id", "sentence"]}),
-    Case("GPT-SoVITS", {"own/a.list": "".join(f"{x}.wav|A|EN|So {x}\n" for x in NAMES), **LJ},
-        f"a.list:line {COUNT} -> 0.5 s, So {LAST}", {}, {},
-        {"columns": "path,speaker,language,sentence"}),
+    Case("GPT-SoVITS", {"own/a.list": "".join(f"{x}.wav|A|EN|So {x}\n" for x in NAMES), **LJ,
+        "own/notes.txt": "So."}, f"a.list:line {COUNT} -> 0.5 s, So {LAST}",
+        {"manifest": "a.list"}, {}, {"columns": "path,speaker,language,sentence"}),
     Case("paths in objects", {"own/a.jsonl": as_lines(
         {"audio": {"path": f"wavs/{x}.wav"}, "sentence": x} for x in NAMES), **LJ},
         f"a.jsonl:line {COUNT} -> 0.5 s, {LAST}"),
@@ -381,7 +381,7 @@ CASES = [
         {}, {}, {"task": "chat", "input": "input", "gold": "output"}),
     Case("a call of a tool, a thought", {"own.jsonl": as_lines({"messages": [
         {"role": "user", "content": x}, {"role": "assistant", "content": "Yes.",
-         "tool_calls": [1] * (n == 0), "reasoning_content": "So" * (n == 1)}]}
+         "tool_calls": [1] * (n == 0), "thinking": n == 1, "reasoning": {}}]}
         for n, x in enumerate(NAMES))}, f"user: {LAST}; assistant: Yes.",
         {}, {"not for training": 2}),
     Case("an `id` that repeats", {"own.json": json.dumps([{"id": 1, **row} for row in PEOPLE])},
@@ -423,8 +423,10 @@ CASES = [
     Case("contractions in CoNLL-U", {"own.conllu": columns(
         "1-2\tzum\t_", "1\tzu\tO", "2\tdem\tO", "3\t#\tB-A", header="# text = zum\n")},
         f"zu dem [{LAST}](A)", {"conll": {"token": 1, "tag": 2, "join": " "}}),
-    Case("tags in CoNLL-U", {"own.conllu": columns("1\tso\tname=O", "2\t#\tA=No|ner=B-X|B=1")},
-        f"so [{LAST}](X)"),
+    Case("tags in CoNLL-U", {"own.conllu": columns(
+        "1\tname=Ole\tname=O", "2\t#\tA=No|ner=B-X|B=1")}, f"name=Ole [{LAST}](X)"),
+    refused("two lists of pairs", {"own.json": json.dumps({k: [[x, {"entities": []}] for x in NAMES]
+        for k in "ab"})}, "found the fields\n  'a': "),
     Case("columns of pandas", {"own.json": json.dumps({
         key: {n: row[key] for n, row in enumerate(PEOPLE)} for key in ("text", "label")})},
         f"{LAST} left. -> a"),
