@@ -87,9 +87,9 @@ def _unadapted(file: Path, json_column: str | None, columns: Sequence[str] | Non
 
 
 def _json(file: Path) -> Iterator[Raw]:
-    """Yield the records of a list, of an object (see `_records`), or of JSON lines.
+    """Yield the records of a list, an object (see `_records`), or lines that begin with an object.
 
-    Raises WxbError for other JSON.
+    Raises WxbError for other or broken JSON.
     """
     text = decode(file)
     records = _json_or_error(text)

@@ -40,7 +40,7 @@ def evaluate(
     model_metrics: Sequence[Mapping[str, float]] = (),
     facts: Mapping[str, Any] | None = None,  # of the test set
 ) -> Evaluation:
-    """Score the runs of a system; `model_metrics` of each run join the scorer's details."""
+    """Score the runs of a system, and hash its records; `model_metrics` join the details."""
     statistics = [scorer.statistics(run) for run in runs]
     # Prefixes, as an id may equal the name of a group.
     names = [f"+{row.group}" if row.group else f"-{row.id}" for row in runs[0]]
@@ -97,7 +97,7 @@ def compare(
 def _test_set_comparison(
     scorer: Scorer, systems: Mapping[str, Evaluation], baselines: Collection[str]
 ) -> dict[str, Any]:
-    """Collect metrics, stored scores, differences of non-baseline `pairs`, the first's facts.
+    """Descriptions of metrics, stored scores, differences of non-baseline `pairs`, the first's facts.
 
     P values are not corrected. Raises WxbError if systems were scored on different records.
     """

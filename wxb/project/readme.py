@@ -170,7 +170,7 @@ BOUNDS = {"minimum": "≥", "exclusiveMinimum": ">", "maximum": "≤", "exclusiv
 
 
 def _settings_tables() -> Iterator[str]:
-    """The keys of each class of blocks as a Markdown table, those of the whole file first."""
+    """Keys, values and defaults of each class of blocks as a Markdown table, the file's first."""
     methods = [(task, method) for task in tasks.names() for method in tasks.methods(task)]
     corpora: Any = Union[*map(tasks.corpus_class, tasks.names())]
     experiments: Any = Union[*starmap(tasks.experiment_class, methods)]

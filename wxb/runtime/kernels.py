@@ -50,7 +50,7 @@ def require_portable(params: Params) -> None:
 
 
 def cpu_model() -> str:
-    """The model of this machine's CPU; only its architecture if the system does not list it."""
+    """The model of the CPU that Linux lists, else what `platform` says."""
     cpuinfo = Path("/proc/cpuinfo")  # on Linux
     text = cpuinfo.read_text(encoding="utf-8") if cpuinfo.exists() else ""
     model = re.search(r"^model name\s*: (.+)$", text, re.MULTILINE)

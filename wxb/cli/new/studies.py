@@ -38,9 +38,9 @@ def first_study(
 
     `language` (null if None) and `window` (seconds) are those of Whisper; other tasks ignore them.
     Keys are `title`; `rows`, with `purpose`, `seconds` and `epochs` of each experiment; `advice`,
-    if any; `backbones` and `experiments`. `seconds` is the time to train on 1,000 records of
-    WINDOW seconds in one thread, for an epoch if there are any. `epochs_for` reads `epochs`. Raises
-    WxbError without a template.
+    if any; `backbones` and `experiments`. `seconds` is the time to train on 1,000 records, of
+    WINDOW seconds whatever `window` is, in one thread, for an epoch if there are any. `epochs_for`
+    reads `epochs`. Raises WxbError without a template.
     """
     if task not in recognition.supported_tasks():
         known = ", ".join(recognition.supported_tasks())
@@ -229,7 +229,7 @@ def parse_grid(settings: Sequence[str]) -> dict[str, list[Any]]:
 def add_sweep(
     content: Content, name: str, like: str, grid: Grid, seeds: Sequence[int], title: str
 ) -> None:
-    """Add a study and a copy of `like` per combination, such as `NAME-0_01-8` for 0.01 and 8."""
+    """Add a study of `seeds`, and a copy of `like` per combination, such as `NAME-0_01-8`."""
     copied = content["experiments"][like]
     seed = seeds[0] if len(seeds) == 1 else [*seeds]
     study = {"task": copied["task"], "title": title, "seed": seed, "experiments": []}

@@ -58,7 +58,7 @@ class Reading(reading.Reading):
     def gold_and_repairs(
         self, raw: Mapping[str, Any], text: str, corpus: Corpus
     ) -> tuple[Any, tuple[str, ...]]:
-        """The class of a raw record, None for a blank, null, [] or NaN label; its text's repairs.
+        """The class of a raw record, None for a blank, null, [] or NaN label; repairs by `clean`.
 
         A label is a string, a whole number (5.0 is "5") or a truth value ("true"). Ignoring case,
         `labels` maps it to a class, or it is itself a class there; others are their own class.

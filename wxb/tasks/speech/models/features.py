@@ -20,7 +20,7 @@ def log_mel(samples: NDArray[np.float32], bands: int, max_frames: int) -> NDArra
     """The log-mel features (F, bands) of a recording, of `max_frames` at most.
 
     Log power in mel bands, as in Radford et al. 2022, section 2.2, and transformers'
-    `WhisperFeatureExtractor`, with a window of any length. Frames of silence after a shorter
+    `WhisperFeatureExtractor`, with a window of any length. Frames of padding after a shorter
     recording are equal; only the first is returned. `to_window` repeats it.
     """
     count = min(max_frames, (len(samples) + WIDTH // 2) // HOP + 2)

@@ -97,7 +97,7 @@ class Recogniser(Predictor):
 
 
 def read(source: str | bytes) -> NDArray[np.float32]:
-    """The samples of a recording. Raises WxbError if it cannot be read."""
+    """The samples of a file, or of its bytes. Raises WxbError if it cannot be read."""
     try:
         return audio.read(source if isinstance(source, bytes) else Path(source))
     except RecordError as error:

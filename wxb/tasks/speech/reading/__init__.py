@@ -206,7 +206,7 @@ def _ends(name: str) -> Iterator[End]:
 
 
 def _time_fragment(row: Mapping[str, Any], fields: Fields) -> str:
-    """`#t=2,4.5` from start and end or duration, unchecked; empty without start and end."""
+    """`#t=2,4.5` from start and end or duration, unchecked; empty with a duration alone."""
     keys = (fields.start, fields.end, fields.duration)
     values = [row.get(key) if key else None for key in keys]
     try:
