@@ -116,9 +116,7 @@ def _layer(layer: int, weights: Floats, tokens: list[str]) -> Section:
     return Section(f"layer-{layer + 1}", f"Layer {layer + 1}", [note, Charts(heads)])
 
 
-def _positions(
-    settings: AttentionLesson,
-) -> Section:  # notes; charts of sinusoids, of their cosines
+def _positions(settings: AttentionLesson) -> Section:  # sinusoids and their cosines
     vectors = sinusoids(settings.positions, settings.width)
     positions = [str(position) for position in range(settings.positions)]
     entries = [str(entry) for entry in range(settings.width)]

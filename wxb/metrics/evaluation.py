@@ -97,7 +97,7 @@ def compare(
 def _test_set_comparison(
     scorer: Scorer, systems: Mapping[str, Evaluation], baselines: Collection[str]
 ) -> dict[str, Any]:
-    """Descriptions of metrics, stored scores, differences of non-baseline `pairs`, the first's facts.
+    """Titles of metrics, stored scores, differences of non-baseline `pairs`, the first's facts.
 
     P values are not corrected. Raises WxbError if systems were scored on different records.
     """
