@@ -17,7 +17,7 @@ BUDGET = {
     "wxb/tasks": 9103,
     "wxb/reporting": 1453,
     "wxb/project": 2937,
-    "wxb/cli": 2473,
+    "wxb/cli": 2474,
     "wxb/lessons": 598,
     "wxb/runtime": 552,
     "wxb/masking": 850,

@@ -324,4 +324,5 @@ def main() -> None:
         line = str(error) if isinstance(error, WxbError) else storage_error(error)
         if line is None:
             raise
-        sys.exit(f"wxb: {line}")
+        print(f"wxb: {line}", file=sys.stderr)
+        sys.exit(1)
