@@ -35,8 +35,8 @@ def recognize(files: Files, field_names: FieldNames, flags: Flags) -> Block | No
     for table in tables:
         _check_rows(table.rows, used, flags)
     first = [table for table in tables if used["sentence"] in fields_of(table.rows)]
-    is_one_of_several = len(first) == 1 and (len(tables) > 1 or files.columns)
-    if is_one_of_several and (content := field_names.recognize(first[0], flags)):
+    needs_manifest = len(first) == 1 and (len(tables) > 1 or files.columns)
+    if needs_manifest and (content := field_names.recognize(first[0], flags)):
         content = {**content, "manifest": first[0].members[0].name}
     if "start" in used and content and content["split"]["by"] is None and "group" not in flags:
         content["split"]["by"] = used.get("input")  # parts of a recording stay in one split
