@@ -49,7 +49,7 @@ def test_a_prediction_is_judged_by_the_rules_of_the_corpus(tmp_path):
     judged = metrics.Scorer().prediction_row(
         record, Transcript((Segment(0, 1, "啊，"), Segment(1, 2, "哦！"))), None
     )
-    assert (judged.predicted, judged.hypothesis, judged.reference) == ("啊，哦！", "啊 哦", "啊哦")
+    assert (judged.predicted, judged.hypothesis, judged.reference) == ("啊，哦！", "啊哦", "啊哦")
     assert (judged.seconds, judged.snr) == (0.3, 30.0)
 
 

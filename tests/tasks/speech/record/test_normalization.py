@@ -12,7 +12,7 @@ USUAL = "width case punctuation"
     [
         ("\uff34urn\u3000on，the LIGHT！", USUAL, "turn on the light"),
         ("don't x\u02bcy", USUAL, "dont xy"),
-        ("「三十二」度。", USUAL, "三十二 度"),
+        ("「三十二」 度，用 the light！", USUAL, "三十二度用the light"),
         ("A  b", "", "A b"),
         ("A-b", "case", "a-b"),
         ("開燈", USUAL, "開燈"),

@@ -10,9 +10,14 @@ from functools import cache, partial
 from typing import Any, NamedTuple
 
 import pyarrow as pa
+import regex
 
 from wxb.core.errors import WxbError
 from wxb.corpora.records import Labelling
+
+# Spaces beside Chinese characters and between kana, which only some transcripts have.
+_KANA = r"[\p{Hiragana}\p{Katakana}\u30fc]"
+UNSPOKEN = regex.compile(rf"(?<=\p{{Han}})\s+|\s+(?=\p{{Han}})|(?<={_KANA})\s+(?={_KANA})")
 
 
 class Measures(NamedTuple):
@@ -49,9 +54,10 @@ def words(text: str) -> list[str]:
 
 
 def _replace_punctuation(text: str) -> str:
-    """Replace punctuation and symbols by spaces; delete apostrophes."""
+    """Replace punctuation and symbols by spaces; delete apostrophes, and UNSPOKEN spaces."""
     text = re.sub(r"['’\u02bc]", "", text)  # U+02bc, as in Ukrainian, is no punctuation
-    return "".join(" " if unicodedata.category(c)[0] in "PS" else c for c in text)
+    text = "".join(" " if unicodedata.category(c)[0] in "PS" else c for c in text)
+    return UNSPOKEN.sub("", text)
 
 
 @cache
@@ -60,9 +66,8 @@ def _simplifier() -> Any:
     try:
         import opencc
     except ModuleNotFoundError:
-        raise WxbError(
-            "normalization.simplified needs the package opencc; install it: pip install opencc"
-        ) from None
+        fault = "normalization.simplified needs the package opencc"
+        raise WxbError(f"{fault}; install it: pip install opencc") from None
     return opencc.OpenCC("t2s")
 
 
