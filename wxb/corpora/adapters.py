@@ -152,6 +152,38 @@ def _doccano(record: Content) -> Content:
     )
 
 
+def _gliner(record: Content) -> Content:
+    """Replace `tokenized_text` and its spans, whose ends are inclusive, by `tokens` and tags."""
+    tokens, mentions = record.get("tokenized_text"), record.get("ner")
+    if not (isinstance(tokens, list) and isinstance(mentions, list)):
+        return record
+    tags = ["O"] * len(tokens)
+    for first, last, name in dict.fromkeys(map(tuple, mentions)):
+        if {"O"} != {*tags[first : last + 1]}:
+            raise RecordError(
+                "nested spans", f"{name} at tokens {first} to {last} of {len(tokens)}"
+            )
+        tags[first : last + 1] = ["B-" + name, *["I-" + name] * (last - first)]
+    others = {key: value for key, value in record.items() if key not in ("tokenized_text", "ner")}
+    return {**others, "tokens": tokens, "ner_tags": tags}
+
+
+def _cluener(record: Content) -> Content:
+    """Replace `{type: {mention: [[start, inclusive end]]}}` by objects."""
+    types = record.get("label")
+    if "text" not in record or not isinstance(types, Mapping):
+        return record
+    if not all(isinstance(by_mention, Mapping) for by_mention in types.values()):
+        return record
+    mentions = [
+        {"start": start, "end": last + 1, "label": name, "text": mention}
+        for name, by_mention in types.items()
+        for mention, offsets in by_mention.items()
+        for start, last in offsets
+    ]
+    return {**record, "label": mentions}
+
+
 def _datasets_spans(record: Content) -> Content:
     """Convert the spans of `datasets`, objects of equally long lists, to lists of objects."""
     lists = {key: value for key, value in record.items() if _is_object_of_span_columns(value)}
@@ -196,7 +228,17 @@ def _datasets_audio(record: Content) -> Content:
     return {**record, "audio": audio["path"]} if has_path else record
 
 
-ADAPTERS = (_prodigy, _datasets_spans, _datasets_audio, _doccano, _spacy_cats, _opus, _sharegpt)
+ADAPTERS = (
+    _prodigy,
+    _gliner,
+    _cluener,
+    _datasets_spans,
+    _datasets_audio,
+    _doccano,
+    _spacy_cats,
+    _opus,
+    _sharegpt,
+)
 
 
 def _convert_items(

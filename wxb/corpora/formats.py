@@ -25,6 +25,8 @@ from wxb.corpora.records import RecordError
 BATCH = 1000  # rows of Parquet: a repeated value is stored once, and unpacked for each row
 TURN = {"role", "from"}  # keys of messages
 CLASS_NUMBER = re.compile(r"-1|\d{1,9}")
+TEXT = re.compile(r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\"""", re.DOTALL)  # a literal of Python
+LIST = re.compile(rf"\[(?:{TEXT.pattern})(?:[,\s]+(?:{TEXT.pattern}))*\]", re.DOTALL)
 # The first line of tables for Excel.
 SEPARATOR = re.compile(r'"?sep=(.)"?(?=[\r\n])', re.IGNORECASE)
 
@@ -62,8 +64,12 @@ def raw_records(
     """
     names = _find_class_names(file)
     for raw in _unadapted(file, json_column, columns):
+        content = raw.content
         try:
-            yield raw._replace(content=adapt(_names_for_numbers(raw.content, names), annotator))
+            if names and isinstance(content, Mapping):
+                named = {k: _with_names(v, names[k]) for k, v in content.items() if names.get(k)}
+                content = {**content, **named}
+            yield raw._replace(content=adapt(content, annotator))
         except RecordError as error:
             yield raw._replace(content=error)
         except (AttributeError, KeyError, TypeError, ValueError, RecursionError) as error:
@@ -160,9 +166,8 @@ def _table(file: Path, json_column: str | None, columns: Sequence[str] | None) -
     first_cells, last_cells = set[str](), set[str]()
     for number, cells, lines in rows:
         if columns and not first_cells and [*names] == cells:
-            raise WxbError(
-                f"{file}: its first line is a header; leave --columns out, and name it .tsv or .csv"
-            )
+            cure = "leave --columns out, and name it .tsv or .csv"
+            raise WxbError(f"{file}: its first line is a header; {cure}")
         content: Any = with_parsed_cell(dict(zip(names, cells, strict=False)), json_column)
         if len(cells) != len(names):
             detail = f"found {len(cells)} cells, expected {len(names)}"
@@ -180,7 +185,7 @@ def _table(file: Path, json_column: str | None, columns: Sequence[str] | None) -
                 content = RecordError("broken CSV", detail)
         elif len(first_cells) < 10_000:
             first_cells.add(cells[0])
-            last_cells.add(cells[-1])
+            last_cells |= {cells[-1]} - {""}
         yield Raw(f"line {number}", content, repaired)
 
 
@@ -267,14 +272,20 @@ def _json_or_error(text: str) -> Any:
 
 
 def with_parsed_cell(row: dict[str, Any], column: str | None) -> Any:
-    """The row with its cell of JSON or a Python literal parsed (empty: None), or a RecordError."""
+    """The row with its cell parsed (empty: None), or a RecordError.
+
+    It is JSON, a literal of Python, or a list of texts without commas, as numpy writes it.
+    """
     if column in row:
         cell = row[column] or "null"
         row[column] = _json_or_error(cell)
         if isinstance(row[column], RecordError):
             try:  # a Python literal, as pandas writes lists; runs no code
                 with warnings.catch_warnings(action="ignore"):  # of invalid escapes in strings
-                    row[column] = ast.literal_eval(cell)
+                    texts = TEXT.findall(cell) if LIST.fullmatch(cell) else None
+                    row[column] = (
+                        [*map(ast.literal_eval, texts)] if texts else ast.literal_eval(cell)
+                    )
             except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
                 detail = f"neither JSON ({row[column].detail}) nor a Python literal"
                 return RecordError("broken cell", detail)
@@ -308,13 +319,6 @@ def _open_arrow(file: Path) -> pa.RecordBatchReader:
         return pa.ipc.open_stream(pa.memory_map(str(file)))
     except pa.ArrowInvalid:
         return pa.ipc.open_file(pa.memory_map(str(file))).read_all().to_reader()
-
-
-def _names_for_numbers(content: Any, names: Names) -> Any:
-    """A record with class names instead of numbers in the fields of `names`, see `_with_names`."""
-    if not names or not isinstance(content, Mapping):
-        return content
-    return {k: _with_names(v, names[k]) if names.get(k) else v for k, v in content.items()}
 
 
 def _with_names(value: Any, names: Sequence[str]) -> Any:

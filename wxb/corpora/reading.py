@@ -231,10 +231,10 @@ def _record(raw: Any, corpus: Corpus, task: Reading, origin: str) -> Record:
     id_ = raw.get(fields.id) if fields.id else None
     gold, repaired = task.gold_and_repairs(raw, text, corpus)
     record = Record(
-        id=origin if id_ is None else str(id_),
+        id=origin if id_ in (None, "") else str(id_),
         input=text,
         gold=gold,
-        language=None if language is None else sys.intern(str(language)),
+        language=None if language in (None, "") else sys.intern(str(language)),
         group=str(group),
         values=tuple(str(required_field(raw, f)) for f, _ in corpus.split.held_out_fields.values()),
         repaired=repaired,

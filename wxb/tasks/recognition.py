@@ -160,8 +160,10 @@ class FieldNames(Section):
             if flag not in ("input", "gold") and not known.get(flag, [name]):
                 fault = f"found no field {name!r} with values"
                 raise FlagError(f"--{flag}: {fault}{choices(name, fields_of(rows))}")
-        for key in form:
-            only({self.input: "input", self.gold: "gold"}.get(key, key), known[key])
+        for key in (*form, *(() if "group" in flags else self.groups or ())):
+            if known.get(key):
+                flag = "speaker" if key == "speaker" else "gold" if key == self.gold else "input"
+                only(flag, known[key])
         fields: dict[str, Any] = dict.fromkeys(self.unused)
         fields |= {key: names[0] for key, names in known.items() if len(names) == 1}
         for key, usual in (("id", IDS), ("language", LANGUAGES)):

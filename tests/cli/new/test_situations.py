@@ -167,6 +167,45 @@ CASES = [
     refused("tags in cells", {"own.csv": "sentence,tag\n" + "".join(
         f"{x} left,\"['B-A', 'O']\"\n" for x in NAMES)},
         "found the fields.*\n(?s:.*)such values, convert the file"),
+    *(Case(f"lists in cells, joined by {mark!r}", {"own.csv": "tokens,tags\n" + "".join(
+        f"\"['{x}'{mark}'it\\'s'{mark}'up']\",\"['B-A'{mark}'O'{mark}'O']\"\n" for x in NAMES)},
+           f"[{LAST}](A) it's up") for mark in (", ", "\n ")),
+    Case("lists of numpy in the column of spans", {"own.csv": "tokens,spans\n" + "".join(
+        f"\"['{x}' 'C:\\d']\",\"['B-A' 'O']\"\n" for x in NAMES) + "['\\x'],['O']\n"},
+        f"[{LAST}](A) C:\\d", {}, {"missing field": 1}),
+    Case("a broken row of tokens", {"own.csv": "sentence,word,tag\n" + "".join(
+        f"{n},{x},B-A\n{n},left,O\n" for n, x in enumerate(NAMES)) + "77,A\n77,B,B-A\n"},
+        f"[{NAMES[-2]}](A) left", {}, {"too few columns": 1}),  # with the sentence before
+    refused("sentences that each document numbers", {"own.csv": "doc,sentence,word,tag\n" + "".join(
+        f"{x},1,{x},B-A\n{x},1,left,O\n" for x in NAMES)}, "numbers sentences in each 'doc' anew"),
+    Case("a token a row, columns named", {"own.csv": "sentence,lemma,Word,Tag\n" + "".join(
+        f"{n},{x},{x},B-A\n{n},leave,left,O\n" for n, x in enumerate(NAMES))},
+        f"[{LAST}](A) left", {}, {}, {"input": "Word", "tag": "Tag"}),
+    Case("classes called O", {"own.csv": "sentence,label\n" + "".join(
+        f"{x} left.,{'OA'[n % 2]}\n" for n, x in enumerate(NAMES))}, f"{LAST} left. -> A"),
+    Case("a token a row", {"own.csv": "Sentence #,Word,POS,Tag\n" + "".join(
+        f'S{n},{x},NP,B-A\n,left,V,O\n,",",C,O\n' for n, x in enumerate(NAMES))},
+        f"[{LAST}](A) left ,", {"conll": {"token": 1, "tag": 3, "join": " ", "sentence": 0}}),
+    Case("GLiNER", {"own.json": json.dumps([{"tokenized_text": ["Al", x, "left"], "ner": [
+        [0, 1, "a b"]]} for x in NAMES] + [{"tokenized_text": ["Al"], "ner": [
+        [0, 0, "A"], [0, 0, "B"]]}])},
+        f"[Al {LAST}](a b) left", {}, {"nested spans": 1}),
+    Case("CLUENER", {"own.jsonl": as_lines({"text": f"{x} left.", "label": {"A": {x: [
+        [0, len(x) - 1]]}}} for x in NAMES)}, f"[{LAST}](A) left."),
+    Case("named keys beside a sentence", {"own.csv": "sentence,spans\n" + "".join(
+        f"{x} left.,\"[{{'start': 0, 'end': {len(x)}, 'kind': 'A'}}]\"\n" for x in NAMES)},
+        f"[{LAST}](A) left.", {}, {}, {"tag": "kind"}),
+    refused("two speakers", {"own/a.csv": "path,sentence,speaker,client_id\n" + "".join(
+        f"wavs/{x}.wav,{x},{n % 4},{n % 3}\n" for n, x in enumerate(NAMES)), **LJ},
+        "--speaker: found 'speaker' and 'client_id'"),
+    refused("two lists of messages", {"own.jsonl": as_lines({key: [
+        {"role": "user", "content": x}, {"role": "assistant", "content": "So."}]
+        for key in ("messages", "conversation")} for x in NAMES)}, "--input: found 'messages' and"),
+    Case("a comma ends the first line of a text", {"own.csv": classes(",", "odd,", '"So,\nso",b')},
+         f"{LAST} left. -> b"),
+    Case("history in CSV", {"own.csv": "instruction,output,history\n" + "".join(
+        f'{x}?,so {x},"[[""a"", ""b""]]"\n' for x in NAMES)},
+        f"user: a; assistant: b; user: {LAST}?; assistant: so {LAST}"),
     refused("two lists of tags", {"own.jsonl": as_lines({
         "tokens": [x, "left"], "ner_tags": ["B-A", "O"], "nested_ner_tags": ["O", "B-B"]}
         for x in NAMES)}, "--gold: found 'ner_tags' and 'nested_ner_tags'"),

@@ -22,10 +22,14 @@ class Fields(corpora.Fields):
 
 
 class Conll(Section):
-    """How column files, with one token per line, are read."""
+    """How column files, with one token per line, are read.
+
+    `sentence` is the column of a CSV table with the sentence of each token, or only of its first.
+    """
 
     token: int = 0
     tag: int = -1
+    sentence: int | None = None
     join: Literal[" ", ""] = " "
     characters: bool = False
     unit: Literal["sentence", "document"] = "sentence"

@@ -115,7 +115,7 @@ def _split_answer(content: Mapping[str, Any], corpus: Corpus) -> dict[str, Any]:
     return {**content, fields.messages: question, fields.output: last["content"]}
 
 
-def _question_messages(content: Mapping[str, Any], corpus: Corpus) -> list[Message]:
+def _question_messages(content: Any, corpus: Corpus) -> list[Message]:
     """Messages before the answer, without system: history, then instruction and input in one."""
     fields = corpus.fields
     material = None if fields.input == fields.instruction else content.get(fields.input)
@@ -123,6 +123,10 @@ def _question_messages(content: Mapping[str, Any], corpus: Corpus) -> list[Messa
     lines = [part for part in parts if part is not None and part != ""]
     if not lines or not all(isinstance(line, str) for line in lines):
         raise RecordError("wrong type", f"{fields.instruction!r} is {parts[0]!r}, expected text")
+    if isinstance(content.get(fields.history), str):  # a cell of CSV
+        content = formats.with_parsed_cell({**content}, fields.history)
+        if isinstance(content, RecordError):
+            raise content
     history = (content.get(fields.history) if fields.history else None) or []
     if not isinstance(history, list) or not all(_is_pair(turn) for turn in history):
         detail = f"{fields.history!r} is {history!r:.80}, expected pairs of question and answer"

@@ -8,6 +8,8 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
+import regex
+
 from wxb.core.errors import WxbError
 from wxb.core.params.corpora import Split
 from wxb.core.params.section import JOINERS
@@ -18,7 +20,7 @@ from wxb.corpora.layout import decode, decode_legacy
 from wxb.corpora.records import Record, RecordError, required_field, required_text
 from wxb.tasks.classification.params import Corpus
 
-FASTTEXT = re.compile(r"\s*((?:__label__\S+\s+)+)(.*)")
+FASTTEXT = re.compile(r"\s*((?:__label__\S+(?:\s+|$))+)(.*)")
 _NAMES = (
     "a|abbr|b|big|blockquote|br|center|cite|code|div|em|font|h[1-6]|hr|i|img|li|ol|p|pre|q|s|small"
     "|span|strike|strong|sub|sup|table|tbody|td|th|thead|tr|tt|u|ul"
@@ -28,7 +30,7 @@ _TAG = re.compile(rf"</?({_NAMES})(?=[\s/>])[^<>]*>", re.IGNORECASE)
 _LINES = re.compile(r"(br|hr|p|div|li|tr|h[1-6]|blockquote)$", re.IGNORECASE)
 _BLANKS = re.compile(r"(?<![ \t\xa0])[ \t\xa0]*\n\s*")
 _C1 = re.compile("[\x80-\x9f]")
-_MARKS = re.compile(r"[\W_]+")
+_MARKS = regex.compile(r"(?:[^\w\p{M}\p{No}]|_)+")
 _DIGITS = re.compile(r"\d+")
 
 

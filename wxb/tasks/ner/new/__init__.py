@@ -28,6 +28,7 @@ KEYS = {
 FLAGS = {"start": "start", "end": "end", "type": "tag"}  # by the key of `fields`
 SHARE = 0.99  # of lines or records whose tags are those of a known scheme
 NUMBERED = regex.compile(r"\S\d+")  # a character and its place in a word, as in Weibo NER
+SENTENCE = regex.compile(r"sent(?!iment)", regex.IGNORECASE)  # a column of CSV: `Sentence #`
 TAG = regex.compile(rf"O|[{''.join(sorted(conll.PREFIXES))}]-.+")
 
 
@@ -36,10 +37,11 @@ def recognize(files: Files, field_names: FieldNames, flags: Flags) -> Block | No
 
     Raises FlagError if spans, their keys or the column of tags are not known.
     """
-    is_tsv = all(file.suffix.lower() == ".tsv" for file in files.members)
-    if (not files.has_fields or is_tsv) and (content := _conll_block(files, flags)):
+    kinds = {file.suffix.lower() for file in files.members}
+    if (not files.has_fields or kinds == {".tsv"}) and (content := _conll_block(files, flags)):
         return content
-    return _span_block(files, field_names, flags) or _tag_block(files, field_names, flags)
+    content = _span_block(files, field_names, flags) or _tag_block(files, field_names, flags)
+    return content or (_conll_block(files, flags) if kinds == {".csv"} else None)
 
 
 def _span_block(files: Files, field_names: FieldNames, flags: Flags) -> Block | None:
@@ -144,7 +146,8 @@ def _fit(text: str, start: int, end: int, value: Any) -> tuple[int, int]:
 
 def _tag_block(files: Files, field_names: FieldNames, flags: Flags) -> Block | None:
     """The block of records with tokens and tags, or None; FlagError for unknown or unclear tags."""
-    rows = [row for row in files.rows if any(isinstance(row.get(n), list) for n in conll.TOKENS)]
+    rows = [conll.with_lists(row, row) for row in files.rows]
+    rows = [row for row in rows if any(isinstance(row.get(name), list) for name in conll.TOKENS)]
     fields = [n for n in recognition.fields_of(rows) if n not in conll.TOKENS]
     lists = [name for name in fields if isinstance(rows[0].get(name), list)]
     known = [n for n in lists if n in conll.TAGS or n.endswith("ner_tags")] or lists
@@ -173,28 +176,37 @@ def _tag_block(files: Files, field_names: FieldNames, flags: Flags) -> Block | N
 def _conll_block(files: Files, flags: Flags) -> Block | None:
     """The keys `conll` and `split` of files with a token and its tag a line; None for others.
 
-    The cells of the column of tags are tags in nearly all lines. Raises FlagError for several such
-    columns, unknown prefixes of types, and nested tags.
+    The cells of the column of tags are tags in nearly all lines. CSV has a header that names the
+    column of sentences. Raises FlagError for several columns of tags, unknown prefixes of types,
+    and nested tags.
     """
-    if not (rows := [row for file in files.members for row in _conll_rows(file)]):
+    is_csv = files.members[0].suffix.lower() == ".csv"
+    header = recognition.fields_of(files.rows) if is_csv else []
+    sentences = [c for c, name in enumerate(header) if SENTENCE.match(name)]
+    if sentences:
+        rows = [[*map(str, row.values())] for row in files.rows]
+    else:
+        rows = [row for file in files.members if not is_csv for row in _conll_rows(file)]
+    if not rows:
         return None
     cells = {c: Counter(column) for c, column in enumerate(zip_longest(*rows, fillvalue=""))}
     tags = [c for c, counts in cells.items() if _tag_count(counts) >= SHARE * len(rows)]
     if "tag" in flags:
-        tag = _column_index("tag", flags, len(cells))
+        tag = _column_index("tag", flags, header, len(cells))
     elif len(tags) == 1:
         (tag,) = tags
     elif tags:
         shown = [f"{c} ({', '.join(x for x, _ in cells[c].most_common(4))})" for c in tags]
         raise FlagError(f"--tag: found {' and '.join(shown)}; choose one")
     else:
-        _reject_unknown_tags(cells, len(rows))
+        if not sentences:
+            _reject_unknown_tags(cells, len(rows))
         return None
     if nested := next(filter(conll.NESTED.search, cells.get(tag, ())), None):
         raise FlagError(f"--tag: {nested!r} joins the tags of several layers; keep one in the file")
-    others = {column: counts for column, counts in cells.items() if column not in tags}
+    others = {c: counts for c, counts in cells.items() if c not in (*tags, *sentences)}
     token = (
-        _column_index("input", flags, len(cells))
+        _column_index("input", flags, header, len(cells))
         if "input" in flags
         else _token_column(rows, others)
     )
@@ -204,6 +216,13 @@ def _conll_block(files: Files, flags: Flags) -> Block | None:
     block = {"token": token, "tag": tag, "join": conll.separator(tokens)}
     if sum(map(bool, map(NUMBERED.fullmatch, tokens))) >= SHARE * len(tokens):
         block["characters"] = True
+    if sentences:
+        block["sentence"] = sentences[0]
+        for name in recognition.matching_fields(header, recognition.GROUPS):
+            column, number = header.index(name), sentences[0]
+            if any(a[column] != b[column] and a[number] == b[number] for a, b in pairwise(rows)):
+                fault = f"numbers sentences in each {name!r} anew; make its numbers unique"
+                raise FlagError(f"{files.path}: {header[number]!r} {fault}")
     return {"conll": block, "split": {"by": None, **recognition.SHARES}}
 
 
@@ -234,16 +253,17 @@ def _token_column(rows: Sequence[Sequence[str]], cells: Mapping[int, Counter[str
         return None
     token, *others = columns
     for column in others:  # words have more forms than lemmas, or capitals
-        pairs = [
-            (row[token].casefold(), row[column].casefold()) for row in rows if len(row) > column
-        ]
+        full = [row for row in rows if len(row) > column]
+        pairs = [(row[token].casefold(), row[column].casefold()) for row in full]
         lemmas, words = ((len(cells[c]), sum(map(str.istitle, cells[c]))) for c in (token, column))
         if lemmas < words and 4 * sum(a == b for a, b in pairs) > len(rows):
             raise FlagError(f"--input: columns {token} and {column} both have words; choose one")
     return token
 
 
-def _column_index(flag: str, flags: Flags, count: int) -> int:
+def _column_index(flag: str, flags: Flags, header: Sequence[str], count: int) -> int:
+    if flags[flag] in header:
+        return header.index(flags[flag])
     if not flags[flag].isdecimal() or int(flags[flag]) >= count:
         raise FlagError(f"--{flag}: found {flags[flag]!r}; expected a column, 0 to {count - 1}")
     return int(flags[flag])

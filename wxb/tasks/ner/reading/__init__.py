@@ -119,9 +119,8 @@ def _span(raw: Mapping[str, Any], start: int, end: int, text: str, corpus: Corpu
         raise RecordError("reversed offsets", f"start {start}, end {end}")
     mention = text[start:end]
     if fields.value is not None and folded(raw.get(fields.value)) != folded(mention):
-        raise RecordError(
-            "value differs", f"{start}-{end} is {mention!r}, not {raw.get(fields.value)!r}"
-        )
+        detail = f"{start}-{end} is {mention!r}, not {raw.get(fields.value)!r}"
+        raise RecordError("value differs", detail)
     name = required_field(raw, fields.type)
     if not isinstance(name, str | int) or name == "":
         raise RecordError("wrong type", f"{fields.type!r} is {name!r}, expected a name")

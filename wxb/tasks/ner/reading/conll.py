@@ -7,7 +7,7 @@ conlleval (Tjong Kim Sang and Buchholz 2000) cover all of them.
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -15,8 +15,9 @@ from typing import Any, NamedTuple
 import regex
 
 from wxb.core.errors import WxbError
+from wxb.corpora import formats
 from wxb.corpora.formats import Raw
-from wxb.corpora.layout import decode
+from wxb.corpora.layout import TABLES, decode
 from wxb.corpora.records import RecordError
 from wxb.tasks.ner.params import Conll, Fields
 
@@ -38,7 +39,7 @@ UNSPACED = regex.compile(r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khm
 NUMBERS = "tags without names"  # a reason of rejects
 ADVICE = "give the folder with `dataset_info.json`, or use `save_to_disk` or Parquet, with names"
 
-Lines = list[tuple[int, str]]  # (line number, content) of one sentence
+Lines = list[tuple[int, str]]  # (line number, content)
 
 
 class Tag(NamedTuple):
@@ -58,9 +59,10 @@ def raw_records(file: Path, conll: Conll) -> Iterator[Raw]:
 
     Sentences have the number of their document if the file marks several. What cannot be parsed
     is a record with a RecordError as its content. Reads the whole file first. Raises WxbError for a
-    file that is empty or not UTF-8, or whose sentences are not separated.
+    file that is empty or, unless it is a table, not UTF-8, or whose sentences are not separated.
     """
-    units = [*_units(decode(file), conll.unit)]
+    lines, repaired = _lines(file, conll.sentence)
+    units = [*_units(lines, conll.unit)]
     if conll.unit == "sentence" and len(units) == 1 and len(units[0][1][0]) > MAX_TOKENS:
         fault = f"{file.name}: found no blank line in {len(units[0][1][0]):,} lines"
         raise WxbError(f"{fault}; add one after each sentence, or set `conll.unit: document`")
@@ -72,15 +74,43 @@ def raw_records(file: Path, conll: Conll) -> Iterator[Raw]:
         except RecordError as error:
             content = error
         position = f"line {sentences[0][0][0]}"
-        yield Raw(position, content, document=document if in_documents else None)
+        yield Raw(position, content, repaired, document if in_documents else None)
 
 
-def _units(text: str, unit: str) -> Iterator[tuple[int, list[Lines]]]:
+def _lines(file: Path, sentence: int | None) -> tuple[Lines, tuple[str, ...]]:
+    """Numbered lines of a file, and its repairs. Of a table: its cells, joined by tabs.
+
+    A blank line is before each sentence of a table. A broken row, which may begin one, is a line
+    with too few columns. Raises WxbError if a table has no column `sentence`.
+    """
+    if sentence is None:
+        return numbered_lines(decode(file)), ()
+    raws = [*formats.raw_records(file)]
+    width = max((len(raw.content) for raw in raws if isinstance(raw.content, Mapping)), default=0)
+    if file.suffix.lower() not in TABLES or not 0 <= sentence < width:
+        fault = f"{file.name}: found {width} columns; `conll.sentence` is {sentence}"
+        raise WxbError(f"{fault}, of a table ({' or '.join(TABLES)}) with a header, from 0")
+    lines: Lines = []
+    previous: str | None = ""  # None after a broken row
+    for raw in raws:
+        is_row = isinstance(raw.content, Mapping)
+        cells = raw.content.values() if is_row else [raw.content.detail, ""]
+        row = [str(cell).replace("\t", " ") for cell in cells]
+        number = int(raw.place.removeprefix("line "))
+        if is_row and previous is not None and row[sentence] not in ("", previous):
+            lines.append((number, ""))
+        if not is_row or row[sentence]:
+            previous = row[sentence] if is_row else None
+        lines.append((number, "\t".join(row)))
+    return lines, raws[0].repaired if raws else ()
+
+
+def _units(numbered: Lines, unit: str) -> Iterator[tuple[int, list[Lines]]]:
     """Yield for each record the number of its document, 0 before any marker, and its sentences."""
     sentences: list[Lines] = []
     lines: Lines = []
     document = 0
-    for number, line in [*numbered_lines(text), (0, "")]:
+    for number, line in [*numbered, (0, "")]:
         is_marker = line.startswith(DOCUMENT)
         if line and not is_marker:
             lines.append((number, line))
@@ -96,7 +126,7 @@ def _units(text: str, unit: str) -> Iterator[tuple[int, list[Lines]]]:
         yield document, sentences
 
 
-def numbered_lines(text: str) -> list[tuple[int, str]]:
+def numbered_lines(text: str) -> Lines:
     """The numbers and right-stripped contents of lines, also blank ones, without comments.
 
     A comment is before a sentence, begins with #, and assigns a key or has another number of cells
@@ -197,25 +227,36 @@ def with_spans(content: Any, fields: Fields) -> Any:
     """
     if not isinstance(content, Mapping) or fields.input in content:
         return content
-    kinds = {k: {*map(type, v)} for k, v in content.items() if isinstance(v, list)}
+    parsed = with_lists(content, (*TOKENS, fields.spans, *TAGS))
+    kinds = {k: {*map(type, v)} for k, v in parsed.items() if isinstance(v, list)}
     name = next((name for name in TOKENS if kinds.get(name) == {str}), None)
     lists = [n for n in (fields.spans, *TAGS) if kinds.get(n) and kinds[n] <= {str, int}]
     if name is None or not lists:
         return content
-    tokens = content[name]
-    tag_field = next((field for field in lists if len(content[field]) == len(tokens)), None)
+    tokens = parsed[name]
+    tag_field = next((field for field in lists if len(parsed[field]) == len(tokens)), None)
     if tag_field is None:
-        detail = f"found {len(tokens)} {name} and {len(content[lists[0]])} {lists[0]}"
+        detail = f"found {len(tokens)} {name} and {len(parsed[lists[0]])} {lists[0]}"
         return RecordError("unequal lists", detail)
-    tags = content[tag_field]
+    tags = parsed[tag_field]
     if any(isinstance(tag, int) for tag in tags):
         return RecordError(NUMBERS, f"found {tags[:5]}; expected their names: {ADVICE}")
     try:
         text, spans = to_record([(tokens, [*map(parse_tag, tags)])], separator(tokens)).values()
     except RecordError as error:
         return error
-    others = {key: value for key, value in content.items() if key not in (name, tag_field)}
+    others = {key: value for key, value in parsed.items() if key not in (name, tag_field)}
     return {**others, fields.input: text, fields.spans: spans}
+
+
+def with_lists(content: Mapping[str, Any], names: Iterable[str]) -> Mapping[str, Any]:
+    """The content with lists instead of texts of lists, as pandas and numpy write them to CSV."""
+    for name in names:
+        cell = content.get(name)
+        if isinstance(cell, str) and cell.startswith("["):
+            parsed = formats.with_parsed_cell({**content}, name)
+            content = content if isinstance(parsed, RecordError) else parsed
+    return content
 
 
 def separator(tokens: Sequence[str]) -> str:
