@@ -174,15 +174,22 @@ class TestIntervals:
         expected = [low + span * end for end in next(iter(of_shares.values()))]
         assert found == pytest.approx(expected)
 
-    def test_without_a_least_value_is_symmetric(self):
-        groups, free = right_of(9, 2, 5, 8), Metric("own", "own", low=None, high=None)
-        value, low, high = intervals.intervals(
-            groups, lambda sums: {"own": shares(sums)["accuracy"] - 5}, [free]
-        )["own"]
-        assert low < value < 0
-        assert high - value == pytest.approx(value - low)
-        means = np.array([9, 2, 5, 8]) / 10
-        assert high - value == pytest.approx(stats.t.ppf(0.975, 3) * stats.sem(means))
+    @given(counts, st.integers(1, 99))
+    def test_groups_without_the_denominator_do_not_count(self, right, empty):
+        """Two names in a hundred texts are two observations."""
+        metric, systems = (
+            ACCURACY._replace(denominator="records"),
+            (right_of(*right), right_of(*right[::-1])),
+        )
+        padded = []
+        for system in systems:
+            sums = {key: np.pad(sums, ((0, empty), (0, 0))) for key, sums in system.sums.items()}
+            sums["other"] = np.ones((len(right) + empty, 1), int)
+            padded.append(Groups(sums, np.full(len(right) + empty, 10)))
+        found = intervals.intervals(padded[0], shares, [metric])["accuracy"]
+        assert found == pytest.approx(accuracy(systems[0]))
+        found = intervals.paired_difference(*padded, shares, metric)
+        assert found == pytest.approx(difference(*systems))
 
 
 class TestPaired:

@@ -13,7 +13,8 @@ class Metric(NamedTuple):
     key: str  # in JSON
     title: str  # in tables
     lower_is_better: bool = False
-    low: float | None = 0.0  # the least possible value; None: unbounded
+    low: float = 0.0  # the least possible value
     high: float | None = 1.0  # the largest possible value; None: unbounded
     decimals: int = 3
-    fallback_bound: float = 1.0  # if `low` or `high` is None: as many errors as words
+    fallback_bound: float = 1.0  # if `high` is None: as many errors as words
+    denominator: str = ""  # the sum that it divides by, which a group needs to count; empty: any

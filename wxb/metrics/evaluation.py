@@ -106,14 +106,12 @@ def _test_set_comparison(
     headline = scorer.headline(groups.total())
     for name, other in systems.items():
         if other.records != records:
-            raise WxbError(
-                f"{name} and {first} were scored on different records; evaluate both again"
-            )
+            fault = f"{name} and {first} were scored on different records"
+            raise WxbError(f"{fault}; evaluate both again")
     pairs = []
     for a, b in combinations([name for name in systems if name not in baselines], 2):
-        difference = paired_difference(
-            systems[a].groups, systems[b].groups, scorer.scores, headline
-        )
+        both = systems[a].groups, systems[b].groups
+        difference = paired_difference(*both, scorer.scores, headline)
         pairs.append({"a": a, "b": b, "difference": _rounded(difference)})
     return {
         "metrics": {

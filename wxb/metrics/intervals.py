@@ -77,11 +77,11 @@ class Groups(NamedTuple):
 def intervals(groups: Groups, scores: Scores, metrics: Sequence[Metric]) -> dict[str, Interval]:
     """Compute each metric with its confidence interval; a score is the mean over seeds.
 
-    An interval is symmetric on the logit scale of a metric with two bounds, on the log scale of one
-    without a largest value, and on the metric's own scale without a least value. On the log scale
-    a few groups may make most of the errors, so heavy tails lower the degrees of freedom. A score
-    at a bound gets the Clopper-Pearson interval for the share of groups. Without spread, a score
-    above a least value counts groups as all right or all wrong. One group gets the whole scale.
+    An interval is symmetric on the logit scale of a metric with two bounds, and on the log scale of
+    one without a largest value. On the log scale a few groups may make most of the errors, so heavy
+    tails lower the degrees of freedom. A score at a bound gets the Clopper-Pearson interval for the
+    share of groups. Without spread, a score above the least value counts groups as all right or all
+    wrong. Only groups with a `denominator` count; fewer than two get the whole scale.
     """
     values, left_out = scores(groups.total()), _left_out(groups, scores)
     return {m.key: _interval(groups, m, values[m.key], left_out[m.key]) for m in metrics}
@@ -92,24 +92,27 @@ def paired_difference(a: Groups, b: Groups, scores: Scores, metric: Metric) -> D
 
     Their seeds are independent. Without any spread, the margin is that of a score at a bound. The p
     value is at least 2 ** (1 - groups), the smallest of the exact sign-flip test if all groups
-    differ: four groups can show no difference at 0.05. One group gets the whole scale and p = 1.
+    differ: four groups can show no difference at 0.05. Only groups with a `denominator`, in any of
+    the systems, count; fewer than two get the whole scale and p = 1.
     """
+    kept = _with_data(metric, a, b)
+    sizes = a.sizes[kept]
     values = [scores(groups.total())[metric.key] for groups in (a, b)]
     value = float(values[0].mean() - values[1].mean())
     low, high = _bounds(metric, *values)
-    if len(a.sizes) == 1:
+    if len(sizes) < 2:
         return Difference(value, low - high, high - low, 1.0)
-    left_out = [_left_out(groups, scores)[metric.key].mean(axis=1) for groups in (a, b)]
-    error, df = _standard_error(a.sizes, left_out[0] - left_out[1], values)
-    same = (high - low) * (1 - ((1 - LEVEL) / 2) ** (1 / len(a.sizes)))  # as in `_interval`
+    left_out = [_left_out(groups, scores)[metric.key][kept].mean(axis=1) for groups in (a, b)]
+    error, df = _standard_error(sizes, left_out[0] - left_out[1], values)
+    same = (high - low) * (1 - ((1 - LEVEL) / 2) ** (1 / len(sizes)))  # as in `_interval`
     margin = error * float(stdtrit(df, (1 + LEVEL) / 2)) or same
     p_value = 2 * float(stdtr(df, -abs(value) / error)) if error else float(abs(value) <= margin)
-    limit = np.inf if None in (metric.low, metric.high) else high - low
+    limit = np.inf if metric.high is None else high - low
     return Difference(
         value,
         max(-limit, value - margin),
         min(limit, value + margin),
-        max(p_value, 2.0 ** (1 - len(a.sizes))),
+        max(p_value, 2.0 ** (1 - len(sizes))),
     )
 
 
@@ -123,6 +126,13 @@ def holm(p_values: Sequence[float]) -> list[float]:
     steps = np.arange(len(order), 0, -1) * np.array(p_values)[order]
     corrected = np.minimum(1.0, np.maximum.accumulate(steps))[np.argsort(order)]
     return [*map(float, corrected)]
+
+
+def _with_data(metric: Metric, *systems: Groups) -> NDArray[np.bool_]:
+    """Whether a metric counts anything in each group (groups,) for any of the systems."""
+    keys = [metric.denominator] if metric.denominator else systems[0].sums
+    values = [groups.sums[key] for groups in systems for key in keys]
+    return np.any([each.reshape(len(each), -1).any(axis=1) for each in values], axis=0)
 
 
 def _left_out(groups: Groups, scores: Scores) -> dict[str, Floats]:
@@ -165,17 +175,15 @@ def _standard_error(
 def _interval(groups: Groups, metric: Metric, values: Floats, left_out: Floats) -> Interval:
     """One of `intervals`, from scores (seeds,) and scores without each group (groups, seeds)."""
     value, tail, (low, high) = float(values.mean()), (1 - LEVEL) / 2, _bounds(metric, values)
-    if len(groups.sizes) == 1:
+    kept = _with_data(metric, groups)
+    sizes, left_out = groups.sizes[kept], left_out[kept].mean(axis=1)
+    if len(sizes) < 2:
         return Interval(value, low, high)
-    left_out = left_out.mean(axis=1)
-    error, df = _standard_error(groups.sizes, left_out, [values])
+    error, df = _standard_error(sizes, left_out, [values])
     margin = error * float(stdtrit(df, 1 - tail))
     limit = np.inf if metric.high is None else metric.high
-    if metric.low is None:
-        return Interval(value, value - margin, min(limit, value + margin))
-    if margin == 0 and value in (low, metric.high):  # of groups that have anything to score
-        filled = sum(sums.reshape(len(sums), -1).any(axis=1) for sums in groups.sums.values())
-        edge = (high - low) * tail ** (1 / max(1, int(np.count_nonzero(filled))))
+    if margin == 0 and value in (low, metric.high):
+        edge = (high - low) * tail ** (1 / len(sizes))
         return Interval(value, *((low + edge, high) if value > low else (low, high - edge)))
     if margin == 0:  # as if each group were right or wrong as a whole
         variance = (value - low) * (high - value) or (value - low) ** 2
@@ -186,9 +194,8 @@ def _interval(groups: Groups, metric: Metric, values: Floats, left_out: Floats) 
         margin /= value - low
         if error and min(left_out.min(), values.min()) > low:
             logs = np.log(left_out - low)
-            error, df = _standard_error(
-                groups.sizes, logs, [np.log(values - low)], _excess_kurtosis(logs)
-            )
+            by_seed = [np.log(values - low)]
+            error, df = _standard_error(sizes, logs, by_seed, _excess_kurtosis(logs))
             margin = error * float(stdtrit(df, 1 - tail))
         ends = [low + (value - low) * float(np.exp(end)) for end in (-margin, margin)]
     else:
@@ -208,8 +215,6 @@ def _excess_kurtosis(values: Floats) -> float:
 
 
 def _bounds(metric: Metric, *values: Floats) -> tuple[float, float]:
-    """The bounds of a metric; a missing one is ±`fallback_bound`, or a value beyond it."""
-    seen = np.concatenate(values)
-    low = min(-metric.fallback_bound, float(seen.min())) if metric.low is None else metric.low
-    high = max(metric.fallback_bound, float(seen.max())) if metric.high is None else metric.high
-    return low, high
+    """The bounds of a metric; a missing one is `fallback_bound`, or a value beyond it."""
+    largest = max(metric.fallback_bound, float(np.concatenate(values).max()))
+    return metric.low, largest if metric.high is None else metric.high

@@ -111,7 +111,8 @@ def pairs_by_names(pairs: Sequence[Pair]) -> dict[tuple[str, str], Pair]:
 def groups_warning(comparison: Mapping[str, Any]) -> str:
     """A warning of test sets on which no pair can be significant with so few groups, else "".
 
-    With G groups, no p value is below 2 ** (1 - G) before the correction, see `paired_difference`.
+    With G groups, no p value is below 2 ** (1 - G) before the correction, see `paired_difference`,
+    nor with more of which only G have anything to score: of these no warning is given.
     Holm's method multiplies it at least by the number of pairs of sets with as few groups.
     """
     sets, least_values = test_sets(comparison), []

@@ -33,8 +33,8 @@ class Scorer(scorer.Scorer):
     """Exact match, format, chrF and the share of replies that end by themselves."""
 
     METRICS = (
-        Metric("exact", "exact match"),
-        Metric("format", "format match"),
+        Metric("exact", "exact match", denominator="checkable"),
+        Metric("format", "format match", denominator="checkable"),
         Metric("chrf", "chrF", high=100.0, decimals=1),
         Metric("ended", "ended by itself"),
     )

@@ -37,7 +37,11 @@ class PredictionRow(NamedTuple):
 class Scorer(scorer.Scorer):
     """Strict scores of typed character spans."""
 
-    METRICS = (Metric("precision", "precision"), Metric("recall", "recall"), Metric("f1", "F1"))
+    METRICS = (
+        Metric("precision", "precision", denominator="predicted"),
+        Metric("recall", "recall", denominator="gold"),
+        Metric("f1", "F1"),
+    )
     HEADLINE = "f1"
     SIGNATURE = "strict span F1"
     UNIT = "spans"
