@@ -5,6 +5,8 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 
+import numpy as np
+
 from wxb import tasks
 from wxb.core import paths
 from wxb.core.files import publish, read_json, write_json
@@ -31,9 +33,8 @@ def main(params: Params, name: str) -> dict[str, float]:
         test_set: [*clean.read_labelled(clean.split_file(corpus, test_set), labelling)]
         for test_set in clean.test_sets(corpus)
     }
-    vocabulary = scorer.vocabulary(
-        clean.read_labelled(clean.split_file(corpus, "train"), labelling)
-    )
+    training_records = clean.read_labelled(clean.split_file(corpus, "train"), labelling)
+    vocabulary = scorer.vocabulary(training_records)
     # By test set and subfolder of a seed: rows, and metrics that need the model.
     runs: dict[str, dict[str, tuple[evaluation.Run, Mapping[str, float]]]]
     runs = {test_set: {} for test_set in test_sets}
@@ -64,7 +65,9 @@ def main(params: Params, name: str) -> dict[str, float]:
         prefix = "" if test_set == TEST else f"{test_set}_"
         scores = evaluation.metrics(scorer, evaluations[test_set])
         metrics |= {f"{prefix}{key}": value for key, value in scores.items()}
-    metrics |= read_json(model / paths.SETTINGS)["training"]
+    folders = [model / study.seed_subfolder(seed) for seed in study.seeds]
+    counts = [read_json(folder / paths.SETTINGS)["training"] for folder in folders]
+    metrics |= {key: round(np.mean([each[key] for each in counts])) for key in counts[0]}
     metrics |= {"parameters": sizes[0], "trainable_parameters": sizes[1]}
     outputs = (
         paths.HEADLINES / f"{name}.json",

@@ -1,6 +1,7 @@
 """Pretrain a backbone from random weights or a checkpoint; without `pretraining`, copy these."""
 
 import shutil
+from pathlib import Path
 
 from wxb.core import paths
 from wxb.core.files import write_json
@@ -28,7 +29,8 @@ def main(params: Params, name: str) -> None:
         from wxb.training import pretraining  # its imports take seconds
 
         settings = [backbone.model_dump(), params.seed, params.threads, params.portable]
-        checkpoint_folder = checkpoints.folder(caption, settings, [corpus, tokens])
+        start = Path(".wxb/backbones", name)  # a link to a local checkpoint, or an empty file
+        checkpoint_folder = checkpoints.folder(caption, settings, [corpus, tokens, start])
         result = pretraining.pretrain(
             backbone,
             corpus,

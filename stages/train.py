@@ -40,7 +40,7 @@ def main(params: Params, name: str) -> None:
         seed: checkpoints.folder(
             f"train@{name}",
             [settings, seed, params.threads, params.portable],
-            [backbone, features, targets],
+            [corpus, backbone, features, targets],
         )
         for seed in study.seeds
     }

@@ -39,6 +39,7 @@ def test_the_name_depends_on_settings_and_content(inputs):
     head = {"projection": 8}
     plain, edited, renamed = inputs("plain"), inputs("edited", text="b"), inputs("renamed")
     (renamed[0] / "train.arrow").rename(renamed[0] / "valid.arrow")
+    (moved := inputs("moved"))[0].joinpath("nested").rename(moved[0] / "other")  # a class
     names = [
         folder("train@x", [head, 1, 12], plain),
         folder("train@x", [head, 11, 2], plain),  # the same digits
@@ -46,6 +47,7 @@ def test_the_name_depends_on_settings_and_content(inputs):
         folder("train@x", [{"projection": 9}, 1, 12], plain),
         folder("train@x", [head, 1, 12], edited),
         folder("train@x", [head, 1, 12], renamed),
+        folder("train@x", [head, 1, 12], moved),
         folder("train@x", [head, 1, 12], plain[:1]),
         folder("train@y", [head, 1, 12], plain),
     ]

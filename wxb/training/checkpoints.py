@@ -26,12 +26,15 @@ SUMS = "sha256.json"  # the hashes of the other files of a checkpoint; written l
 def folder(stage: str, settings: Sequence[Any], inputs: Iterable[Path]) -> Path:
     """The path of a stage's checkpoint folder, named by a hash of settings, inputs and CODE.
 
-    `settings` are JSON values, `inputs` files or folders. Files are hashed by name and content.
+    `settings` are JSON values, `inputs` files or folders. Files are hashed by their path in these
+    or in CODE, and by content.
     """
-    paths = [path for root in CODE for path in root.rglob("*.py")]
-    for path in inputs:
-        paths += path.rglob("*") if path.is_dir() else [path]
-    files = sorted((path.name, sha256(path)) for path in paths if path.is_file())
+    pairs = [(root, path) for root in CODE for path in root.rglob("*.py")]
+    for root in inputs:
+        is_folder = root.is_dir()
+        parts = root.rglob("*") if is_folder else [root]
+        pairs += [(root if is_folder else root.parent, path) for path in parts]
+    files = sorted((f"{p.relative_to(r)}", sha256(p)) for r, p in pairs if p.is_file())
     digest = hashlib.sha256(json.dumps([settings, files], sort_keys=True).encode()).hexdigest()
     return FOLDER / f"{stage}-{digest[:16]}"
 
