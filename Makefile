@@ -42,7 +42,7 @@ test test-all:
 	mypy
 	snakemake --lint
 	pytest $(if $(filter test,$@),-m "not slow")
-	$(if $(filter test-all,$@),timeout 120 $(MAKE) audit || echo "No audit: it takes the network.")
+	$(if $(filter test-all,$@),timeout 120 $(MAKE) audit || echo "The audit failed: its findings are above, or it had no network.")
 
 bench: .venv/bench ## time the project and its baselines; writes reports/benchmarks/speed.json
 	python benchmarks/speed/speed.py
@@ -75,14 +75,14 @@ audit: .venv-audit ## report known vulnerabilities of the locked packages; needs
 portable: .venv/run ## run the profile tiny in a clone of HEAD, and write the hashes of its files to reports/tiny.sha256
 	clone=$$(mktemp -d) && trap "rm -rf $$clone" EXIT && git clone --quiet . $$clone && cd $$clone && export PYTHONPATH=$$clone && \
 	  rm -r reports/metrics && wxb params tiny && snakemake --cores $(CORES) && \
-	  find models reports/metrics -type f ! -name '.*' ! -path '*-qlora*' | LC_ALL=C sort | xargs sha256sum > $(CURDIR)/reports/tiny.sha256
+	  find models reports/metrics -type f ! -name '.*' ! -path '*-qlora*' | LC_ALL=C sort | xargs sha256sum > "$(CURDIR)/reports/tiny.sha256"
 
 seeds: study .venv/run $(EXTRAS) ## run a study (STUDY=ner) with three seeds in a clone of HEAD, and keep it in reports/seeds/
 	clone=$$(mktemp -d) && trap "rm -rf $$clone" EXIT && git clone --quiet . $$clone && cd $$clone && export PYTHONPATH=$$clone && \
 	  $(if $(PROFILE),{ grep -q '^  $(STUDY):' params.yaml || wxb params $(basename $(notdir $(PROFILE))); } &&) python -m wxb.project.provenance seeds $(STUDY) && \
 	  snakemake --cores $(CORES) $(STUDY) && \
 	  python -m wxb.project.provenance print $(STUDY) > made.json && \
-	  mkdir -p $(CURDIR)/reports/seeds && mv made.json $(CURDIR)/reports/seeds/$(STUDY).json
+	  mkdir -p "$(CURDIR)/reports/seeds" && mv made.json "$(CURDIR)/reports/seeds/$(STUDY).json"
 
 docs: .venv-docs ## render docs/ as a site in site/, and check its links
 	.venv-docs/bin/zensical build --clean --strict

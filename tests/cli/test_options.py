@@ -3,7 +3,8 @@
 import pytest
 import typer
 
-from wxb.cli.options import path_unless_text
+from wxb.cli.options import path_unless_text, visible_files
+from wxb.core.errors import WxbError
 
 
 @pytest.mark.parametrize("text", ["Ann", "Hello.", "我叫王明。", "See a.txt, now", "3.14", "e.g."])
@@ -20,3 +21,11 @@ def test_a_missing_path_is_no_text(path, cwd):
 def test_an_existing_file_is_a_path_whatever_its_name(cwd):
     (cwd / "Ann").touch()
     assert path_unless_text("Ann").name == "Ann"
+
+
+def test_a_linked_folder_is_not_left_out_silently(cwd):
+    (cwd / "old").mkdir()
+    (cwd / "letters").mkdir()
+    (cwd / "letters/2024").symlink_to(cwd / "old")
+    with pytest.raises(WxbError, match="2024 is a linked folder"):
+        visible_files(cwd / "letters")

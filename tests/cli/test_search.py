@@ -79,8 +79,7 @@ def test_missing_inputs_are_errors(arguments, code, message):
     assert message in result.stderr
 
 
-def test_the_texts_of_recordings_are_their_transcripts(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def test_the_texts_of_recordings_are_their_transcripts(cwd, monkeypatch):
     params = SimpleNamespace(corpora={"talks": 0}, block=lambda *_: SimpleNamespace(task="speech"))
     monkeypatch.setattr(search, "load", lambda: params)
     Path("data/clean/talks").mkdir(parents=True)

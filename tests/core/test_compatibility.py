@@ -99,9 +99,8 @@ def test_quantized_and_multimodal_checkpoints_are_refused(copy, change, message)
         require(CHAT, copy("llama", **change))
 
 
-def test_a_checkpoint_of_the_hub_needs_a_commit(tmp_path, monkeypatch):
+def test_a_checkpoint_of_the_hub_needs_a_commit(cwd):
     """Else a mistyped folder is looked for on the hub, and results depend on the day."""
-    monkeypatch.chdir(tmp_path)
     settings = checkpoints.settings(TAGGING, "models/bert")
     with pytest.raises(WxbError, match=r"^models/bert: no such file or folder; correct"):
         compatibility.require_checkpoints(settings)

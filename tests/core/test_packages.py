@@ -151,11 +151,9 @@ def layer_arrays(weights, ours, theirs):
                     values = [weights.get(key, torch.zeros(width)) for key in keys]
                     yield f"{theirs}/{name}/linear_{index}/{leaf}", torch.cat(values)
     for name, own in plain.items():
-        for leaf, key in zip(LEAVES["norm" in name], ("weight", "bias"), strict=True):
+        leaves = ("gamma", "beta") if "norm" in name else ("weight", "bias")
+        for leaf, key in zip(leaves, ("weight", "bias"), strict=True):
             yield f"{theirs}/{name}/{leaf}", weights[f"{ours}.{own}.{key}"]
-
-
-LEAVES = ("weight", "bias"), ("gamma", "beta")
 
 
 def to_ctranslate2(model):

@@ -70,6 +70,7 @@ def test_only_stages_write_their_progress_to_a_file(console, clock, cwd, monkeyp
         "pid": os.getpid(),
         "caption": "train@a",
         "done": 3,
+        "first": 0,
         "total": 200,
         "unit": "step",
         "seconds": 1.4,

@@ -113,6 +113,7 @@ def test_fakes_depend_on_value_type_salt_and_locale():
     options = ({}, {"type_": "CITY"}, {"salt": "x"}, {"locale": "zh_TW"})
     assert len({fake("Bob"), *(fake("Ann", **each) for each in options)}) == 5
     assert fake("12", "AGE") == "<AGE_1>"
+    assert fake("Kent", "STATE", locale="en_GB") == "<STATE_1>"  # its Faker has none
 
 
 @pytest.mark.parametrize("type_", ["ZIPCODE", "GIVENNAME"])

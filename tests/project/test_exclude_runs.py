@@ -106,3 +106,14 @@ def test_the_file_of_a_plain_lock_counts_only_while_a_process_holds_it(project):
     Path(".dvc/tmp/rwlock").write_text("{")
     with repaired(print):
         assert not Path(".dvc/tmp/rwlock.lock").exists()
+
+
+def test_locks_of_other_nodes_are_left_to_an_active_run(project, monkeypatch):
+    """The processes of a Slurm run that DVC's rwlock names do not run here."""
+    content = '{"write": {"/a": {"pid": 99999999, "cmd": "dvc repro"}}}'
+    Path(".dvc/tmp/rwlock").write_text(content)
+    with monkeypatch.context() as patch:
+        patch.setattr("wxb.project.engines._snakemake_pids", lambda: iter([os.getpid()]))
+        with pytest.raises(PlanError), repaired(print):
+            pass
+    assert Path(".dvc/tmp/rwlock").read_text() == content

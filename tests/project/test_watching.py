@@ -110,6 +110,7 @@ def test_progress_is_that_of_the_running_process(run):
     epochs = PARAMS.experiments["ner-encoder"].training.epochs
     assert running == Running(stage, **note, epochs=epochs)
     assert running.seconds_left == 30.0
+    assert running._replace(first=300).seconds_left == 60.0  # 300 of an interrupted run
     assert running._replace(seconds=0.4).seconds_left is None  # too early to say
     assert running._replace(total=None).seconds_left is None
     lock.write_text("1")

@@ -1,20 +1,15 @@
 """`wxb chat`: a conversation with a trained experiment, in a terminal or a pipe."""
 
-from __future__ import annotations
-
 import contextlib
 import sys
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Annotated, cast
+from typing import Annotated, Any
 
 import typer
 
 from wxb.cli.options import Experiment, split_options, usage_error
 from wxb.core.errors import WxbError
 from wxb.project import trained
-
-if TYPE_CHECKING:
-    from wxb.tasks.chat.models.predictor import Replier
 
 HELP = "/reset clears the conversation, /system TEXT also sets the system prompt"
 Message = dict[str, str]
@@ -41,11 +36,11 @@ def chat(
     texts, options = split_options(settings or [])
     if texts:
         usage_error(texts[0], "not expected here; type messages, or send them through a pipe")
-    predictor = trained.load(experiment, **options)
+    predictor: Any = trained.load(experiment, **options)
     if not hasattr(predictor, "reply"):
         raise WxbError(f"{experiment} is no chat model; use `wxb predict -e {experiment}`")
     is_terminal = sys.stdin.isatty() and sys.stdout.isatty()
-    conversation = Conversation(cast("Replier", predictor), is_terminal=is_terminal)
+    conversation = Conversation(predictor, is_terminal=is_terminal)
     if is_terminal:
         conversation.note(f"{experiment}: {HELP}; Ctrl-C stops an answer, Ctrl-D ends")
     conversation.run()
@@ -57,7 +52,7 @@ class Conversation:
     Errors end it in a pipe. The model does not read earlier messages that no longer fit.
     """
 
-    def __init__(self, predictor: Replier, *, is_terminal: bool) -> None:
+    def __init__(self, predictor: Any, *, is_terminal: bool) -> None:
         self.predictor, self.is_terminal = predictor, is_terminal
         self.messages: list[Message] = []
         if is_terminal:

@@ -49,9 +49,8 @@ def overview(
     states = [state(facts) for section in blocks.values() for facts in section.values()]
     yield from (Text(note) for word, note in NOTES.items() if any(word in text for text in states))
     if why_unknown:
-        yield Text(
-            f"Staleness is unknown: {why_unknown}.\n`wxb doctor` repairs what a killed run left."
-        )
+        cure = "`wxb doctor` repairs what a killed run left."
+        yield Text(f"Staleness is unknown: {why_unknown}.\n{cure}")
 
 
 def details(name: str, section: str, facts: Facts, why_unknown: str) -> Iterator[RenderableType]:
@@ -219,7 +218,7 @@ def _split_counts(split: Facts) -> dict[str, int]:
     counts = {
         key: sum(by_name.values())
         for key, by_name in split.items()
-        if isinstance(by_name, Mapping) and key not in ("characters", "languages")  # of texts
+        if isinstance(by_name, Mapping) and "median" not in by_name and key != "languages"
     }
     return {
         "labelled": split["labelled"],

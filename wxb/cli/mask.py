@@ -186,13 +186,8 @@ def _sources(context: typer.Context, option_files: list[Any]) -> list[Source]:
             fault = f"no input has the format {' or '.join(sorted(formats))}; --format?"
             usage_error(f"--{option}", fault)
     inputs = [file for file in (path, *(s.content for s in sources)) if isinstance(file, Path)]
-    _require_separate([Path(name) for name in (output, *option_files) if name], inputs)
-    return sources
-
-
-def _require_separate(written: list[Path], inputs: list[Path]) -> None:
-    """Raise typer's usage error if a path to write equals, contains or is inside another path."""
-    own, others = ([path.resolve() for path in paths] for paths in (written, inputs))
-    for one, other in (*combinations(own, 2), *product(own, others)):
+    own = [Path(name).resolve() for name in (output, *option_files) if name]
+    for one, other in (*combinations(own, 2), *product(own, map(Path.resolve, inputs))):
         if one.is_relative_to(other) or other.is_relative_to(one):
             usage_error(str(one), f"the same as {other}, or one is inside the other")
+    return sources

@@ -88,11 +88,15 @@ def path_unless_text(source: str | None) -> Path | None:
 def visible_files(folder: Path) -> list[Path]:
     """All files below a folder, sorted, without hidden ones and those in hidden folders.
 
-    Raises OSError for an unreadable folder, WxbError if there is no file.
+    Raises OSError for an unreadable folder, WxbError for a linked one, or if there is no file.
     """
     files: list[Path] = []
     for parent, folders, names in os.walk(folder, onerror=_raise):
         folders[:] = [name for name in folders if not name.startswith(".")]
+        if linked := next((name for name in folders if Path(parent, name).is_symlink()), None):
+            raise WxbError(
+                f"{Path(parent, linked)} is a linked folder; copy it, or remove the link"
+            )
         files += [Path(parent, name) for name in names if not name.startswith(".")]
     files = sorted(filter(Path.is_file, files))
     if not files:

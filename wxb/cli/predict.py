@@ -11,9 +11,6 @@ from wxb.core.errors import WxbError
 from wxb.project import trained
 from wxb.tasks.exports import json_line
 
-CHUNK = 512  # inputs that are predicted before the first of them is printed
-FILES = 32  # the same for inputs that are files
-
 
 def predict(
     experiment: Experiment = "",
@@ -52,10 +49,11 @@ def predict(
     if not arguments and sys.stdin.isatty():
         usage_error("INPUT", "missing; expected a text, a file, a folder or -")
     sources = [(source, path_unless_text(source)) for source in arguments or ["-"]]
+    # `size` inputs are predicted before the first of them is printed.
     if suffixes := trained.predictor_class(experiment).file_suffixes:
-        items, size = read_files(sources, suffixes), FILES
+        items, size = read_files(sources, suffixes), 32
     else:
-        items, size = read_texts(sources, TextReader(experiment, field)), CHUNK
+        items, size = read_texts(sources, TextReader(experiment, field)), 512
     chunks = iter(lambda: list(islice(items, size)), [])
     # Read before the model is loaded, as it may be unreadable.
     if not (first := next(chunks, [])):

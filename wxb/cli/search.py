@@ -1,10 +1,8 @@
 """`wxb search`: the texts whose embeddings are nearest to that of a query."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
@@ -18,9 +16,6 @@ from wxb.core.params import load
 from wxb.core.progress import track
 from wxb.reporting.formatting import rounded
 from wxb.reporting.terminal import show, show_json, table
-
-if TYPE_CHECKING:
-    from torch import Tensor
 
 SENTENCE_ENCODER = "minilm"  # the default
 MAX_LENGTH = 512  # tokens of a text, if the model has as many positions
@@ -92,7 +87,7 @@ def search(
         show(table((), [(rounded(hit["cosine"]), hit["text"]) for hit in hits]))
 
 
-def embed(backbone: Any, tokenizer: Any, texts: list[str]) -> Tensor:
+def embed(backbone: Any, tokenizer: Any, texts: list[str]) -> Any:
     """Unit vectors (N, H): means over at most MAX_LENGTH tokens of each text, with special ones.
 
     Reimers and Gurevych 2019 (Sentence-BERT, section 3). Shows progress.

@@ -27,7 +27,6 @@ from wxb.reporting.formatting import duration, words
 REFRESH_SECONDS = 1.0
 IDLE_SECONDS = 30.0  # without a running stage, after which a run is considered ended
 MAX_NAMES = 8  # of waiting or failed stages
-LOG_LINES = 40  # printed of a run that failed without a failed stage
 SILENT = "ended without a message; it may have been killed, such as for lack of memory"
 
 
@@ -95,7 +94,7 @@ def _run(command: list[str], watcher: Watch, console: Console) -> int:
         state = watcher.refresh(has_ended=True)
     if process.returncode and not (state and state.failed):
         output = log.read_text(encoding="utf-8", errors="replace").splitlines()
-        print(*output[-LOG_LINES:], sep="\n")
+        print(*output[-40:], sep="\n")
     print(f"Output of the run: {log}", flush=True)
     if state:
         console.print(render_state(state))

@@ -34,17 +34,18 @@ def publish(*targets: str | Path) -> Iterator[tuple[Path, ...]]:
     with ExitStack() as locks:
         for final in finals:
             if final.exists() and not (final.is_file() or final.is_dir()):
-                raise WxbError(
-                    f"{final} is a device or pipe; expected a file or folder: choose another path"
-                )
+                cure = "expected a file or folder: choose another path"
+                raise WxbError(f"{final} is a device or pipe; {cure}")
             locks.enter_context(write_lock(final))
         try:
             for draft in drafts:
                 remove(draft)
             yield tuple(drafts)
             for draft in drafts:
-                _copy_mode(draft)
+                mode = draft.stat().st_mode & 0o666
                 for path in (*draft.rglob("*"), draft):
+                    if path != draft and path.is_file() and not path.is_symlink():
+                        path.chmod(mode)  # safetensors makes its files private
                     _fsync(path)
             for check in publish_checks:
                 check()
@@ -146,13 +147,6 @@ def sha256(path: Path) -> str:
     """The SHA-256 hash of a file, in hexadecimal."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def _copy_mode(folder: Path) -> None:
-    """Give all files below a folder its mode without execution; safetensors makes them private."""
-    for path in folder.rglob("*"):
-        if path.is_file() and not path.is_symlink():
-            path.chmod(folder.stat().st_mode & 0o666)
 
 
 def _fsync(path: Path) -> None:

@@ -32,8 +32,9 @@ class Progress:
     console: TextIO = sys.stderr
     callback: Callable[[int, int | None], None] | None = None
 
-    def __init__(self, caption: str, total: int | None, unit: str = "step") -> None:
-        self.caption, self.total, self.unit = caption, total, unit
+    def __init__(self, caption: str, total: int | None, unit: str = "step", first: int = 0) -> None:
+        """`first` of the `total` were done by an interrupted run."""
+        self.caption, self.total, self.unit, self.first = caption, total, unit, first
         self.start = self.last_line = time.monotonic()
         self.last_write = self.start - SECONDS_BETWEEN_WRITES
 
@@ -58,6 +59,7 @@ class Progress:
             done,
             self.total,
             now - self.start,
+            initial=self.first,
             prefix=self.caption,
             unit=self.unit,
             postfix=", ".join(f"{key}={value}" for key, value in metrics.items()),
@@ -69,7 +71,8 @@ class Progress:
         """Replace the progress file atomically, as readers poll it; ignores OSError."""
         path = PROGRESS_FOLDER / f"{self.stage}.json"
         content = {"pid": os.getpid(), "caption": self.caption, "unit": self.unit, "done": done}
-        content |= {"total": self.total, "seconds": round(seconds, 1), "metrics": metrics}
+        content |= {"first": self.first, "total": self.total, "seconds": round(seconds, 1)}
+        content["metrics"] = metrics
         draft = path.with_suffix(f".{os.getpid()}")
         with suppress(OSError):  # a progress file that cannot be written must not stop the work
             path.parent.mkdir(parents=True, exist_ok=True)

@@ -81,9 +81,9 @@ class Operator(BaseModel, extra="forbid", frozen=True):
     def _fake_or_placeholder(self, value: str, type_: str, placeholders: Placeholders) -> str:
         """A fake that no other value has, or a placeholder; adds either to `placeholders`."""
         method = FAKER_METHODS.get("".join(filter(str.isalnum, type_)).upper(), "")
-        for attempt in range(ATTEMPTS if method else 0):
+        faker = _faker(self.locale)  # some locales lack methods
+        for attempt in range(ATTEMPTS if method and hasattr(faker, method) else 0):
             key = "\0".join([self.salt.get_secret_value(), type_, value, str(attempt)])
-            faker = _faker(self.locale)
             faker.seed_instance(int.from_bytes(hashlib.sha256(key.encode()).digest()))
             new = " ".join(str(getattr(faker, method)()).split())  # addresses have several lines
             is_new = new.casefold() != value.casefold()

@@ -99,9 +99,8 @@ class ValuePatterns:
             except (OSError, UnicodeDecodeError) as error:
                 raise WxbError(f"{item}: expected a text file in UTF-8 ({error})") from None
             except re.error as error:
-                raise WxbError(
-                    f"no regular expression: {error}; expected values or /.../"
-                ) from None
+                fault = f"no regular expression: {error}"
+                raise WxbError(f"{fault}; expected values or /.../") from None
 
     def __contains__(self, value: str) -> bool:
         known = unicodedata.normalize("NFC", value) in self.exact

@@ -16,7 +16,7 @@ import typer
 from wxb.core.errors import WxbError
 from wxb.core.files import write_json
 from wxb.project import provenance
-from wxb.runtime.costs import process_cost
+from wxb.runtime.command import process_cost
 
 _STARTED = time.monotonic()
 

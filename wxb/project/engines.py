@@ -133,7 +133,7 @@ def repaired(report: Callable[[str], object], consequence: str = "no run started
     and WxbError for a merge conflict, braces in the path, linked folders and broken links.
     """
     require_no_braces_or_conflicts()
-    for sentence in repair.release_rwlock():
+    for sentence in () if any(_snakemake_pids()) else repair.release_rwlock():
         report(sentence)
     with exclude_runs(consequence) as repo:
         if repo is None:

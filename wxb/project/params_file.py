@@ -18,7 +18,6 @@ from wxb.project import engines
 
 PLAIN = re.compile(r"[\w./][\w./+ -]*")  # strings without quotes
 
-
 # The lines `[start, stop)` of a key without the comments below, and those of its blocks.
 KeyLines: TypeAlias = tuple[int, int, dict[str, "KeyLines"]]
 

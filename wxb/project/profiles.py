@@ -4,7 +4,7 @@
 and blocks of their own, which are removed when another profile is set.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -27,11 +27,12 @@ class Switch(NamedTuple):
 
 
 def switch(profile: str) -> Switch:
-    """Write a profile over params.yaml, and the demo's values over those of other profiles.
+    """Write a profile over params.yaml, and the demo's values over those of others in force.
 
-    All else stays, comments included, and blocks of the demo that the user removed stay removed.
-    Blocks of another profile are removed, but all of them stay if one was changed. Raises
-    ParamsError for an unknown profile or invalid result, and PlanError if a run is active.
+    A profile is in force if more than half of its values hold. All else stays, comments included,
+    and blocks of the demo that the user removed stay removed. Blocks of another profile are
+    removed, but all of them stay if one was changed. Raises ParamsError for an unknown profile or
+    invalid result, and PlanError if a run is active.
     """
     content, profiles = read_yaml(PARAMS), contents()
     if profile not in profiles:
@@ -47,13 +48,23 @@ def switch(profile: str) -> Switch:
     kept = [name for name, keys in others.items() if keys - obsolete]
     after = {key: block for key, block in before.items() if key not in obsolete}
     for other in blocks.values():
-        for key in other.keys() & blocks[BASE].keys() & after.keys():
+        shared = other.keys() & blocks[BASE].keys() & after.keys()
+        theirs, demo, now = (
+            {*_values({key: each[key] for key in shared})} for each in (other, blocks[BASE], after)
+        )
+        for key in shared if 2 * len((theirs - demo) & now) > len(theirs - demo) else ():
             after[key] = _replace(after[key], other[key], blocks[BASE][key])
     for key, block in blocks[profile].items():
         if key in after or key in own[profile] or len(key) == 1:
             after[key] = _deep_merge(after.get(key), block)
-    sections: dict[str, Any] = {k: {} for k, value in content.items() if isinstance(value, dict)}
-    params_file.write(sections | _sections(after))  # one without blocks stays
+    # A section without blocks stays.
+    edited: dict[str, Any] = {k: {} for k, value in content.items() if isinstance(value, dict)}
+    for (section, *names), block in after.items():
+        if names:
+            edited.setdefault(section, {})[names[0]] = block
+        else:
+            edited[section] = block
+    params_file.write(edited)
     added = [".".join(key) for key in after if key not in before]
     removed = [".".join(key) for key in before if key not in after]
     changed = [".".join(key) for key in before if after.get(key, before[key]) != before[key]]
@@ -80,22 +91,20 @@ def _blocks(params: Mapping[str, Any]) -> dict[Key, Any]:
     return blocks
 
 
-def _sections(blocks: Mapping[Key, Any]) -> dict[str, Any]:
-    """The content of params.yaml with these blocks and values: the inverse of `_blocks`."""
-    params: dict[str, Any] = {}
-    for (section, *names), block in blocks.items():
-        if names:
-            params.setdefault(section, {})[names[0]] = block
-        else:
-            params[section] = block
-    return params
-
-
 def _replace(value: Any, old: Any, new: Any) -> Any:
     """The value, with those of `new` where it has those of `old`; mappings key by key."""
     if all(isinstance(values, Mapping) for values in (value, old, new)):
         return {k: _replace(v, old[k], new[k]) if k in old else v for k, v in value.items()}
     return new if value == old else value
+
+
+def _values(value: Any, *keys: Any) -> Iterator[str]:
+    """The values in nested mappings, each as text with its keys."""
+    if not isinstance(value, Mapping):
+        yield f"{keys}: {value!r}"
+        return
+    for key, inner in value.items():
+        yield from _values(inner, *keys, key)
 
 
 def _deep_merge(value: Any, overlay: Any) -> Any:

@@ -138,9 +138,8 @@ def _curve_scores(name: str, index: Tree) -> tuple[dict[int, Study], dict[str, d
 def _curve_figure(index: Tree, text: str, rule: str) -> str:
     """The first of CURVES as an SVG with intervals, baselines in grey; SCHEMES has the colours."""
     studies, scores = _curve_scores(CURVES[0], index)
-    place = {
-        size: (log(size) - log(min(studies))) / log(max(studies) / min(studies)) for size in studies
-    }
+    width = log(max(studies) / min(studies))
+    place = {size: (log(size) - log(min(studies))) / width for size in studies}
     grey = {name for name in scores if f"{PRETRAINED}-{name}" in baseline_names(studies[1300])}
     labels: dict[str, float] = {}  # F1 at the labels of the lines, 0.06 apart
     for name, by_size in sorted(scores.items(), key=lambda item: [*item[1].values()][-1]["value"]):
@@ -164,9 +163,6 @@ def _artifacts_table(_: Tree) -> Iterator[str]:
         ]
         yield f"| `{verb}` | {section} | {block['desc']} | {', '.join(files)} |"
     yield ""
-
-
-BOUNDS = {"minimum": "≥", "exclusiveMinimum": ">", "maximum": "≤", "exclusiveMaximum": "<"}
 
 
 def _settings_tables() -> Iterator[str]:
@@ -211,7 +207,8 @@ def _allowed_values(schema: Mapping[str, Any]) -> str:
             return f"a list of: {_allowed_values(items)}"
         case {"type": "object", "additionalProperties": Mapping() as values}:
             return f"by name: {_allowed_values(values)}"
-    bounds = [f"{sign} {schema[bound]}" for bound, sign in BOUNDS.items() if bound in schema]
+    signs = {"minimum": "≥", "exclusiveMinimum": ">", "maximum": "≤", "exclusiveMaximum": "<"}
+    bounds = [f"{sign} {schema[bound]}" for bound, sign in signs.items() if bound in schema]
     return " ".join([schema.get("type", "any"), ", ".join(bounds)]).strip()
 
 

@@ -134,7 +134,5 @@ def _is_valid(content: bytes) -> bool:
         records = lock["stages"].values()
     except (DvcException, Invalid, KeyError):
         return False
-    entries = [
-        entry for record in records for key in ("deps", "outs") for entry in record.get(key, ())
-    ]
+    entries = chain(*(record.get(key, ()) for record in records for key in ("deps", "outs")))
     return all(entry.get("hash", "md5") == "md5" for entry in entries)  # DVC knows no other hash

@@ -1,6 +1,7 @@
 """Share trained experiments: model cards of the Hugging Face hub, and merged adapters."""
 
 import shutil
+from functools import partial
 from pathlib import Path
 
 from wxb import tasks
@@ -100,18 +101,19 @@ def share(params: Params, name: str, folder: Path) -> None:
             # The card is about the model of the first seed.
             others = shutil.ignore_patterns(f"{paths.SEED}*")
             model = trained.find(name)
-            shutil.copytree(model, draft, ignore=others)
+            # Not `copy`: links to DVC's cache are read-only.
+            copy = partial(shutil.copytree, ignore=others, copy_function=shutil.copyfile)
+            copy(model, draft)
             if (base := tuning.base_folder(model)) != model:
-                shutil.copytree(base, draft / base.name, ignore=others)
+                copy(base, draft / base.name)
                 if (base / paths.SETTINGS).exists():
                     _copy_settings(base, draft / base.name)
             prediction = params.experiments[name].prediction.model_dump()
             _copy_settings(model, draft, prediction=prediction)
             (draft / CARD).write_text(text, encoding="utf-8")
     except OSError as error:
-        raise WxbError(
-            f"{folder}: cannot copy the model ({error_line(error)}); nothing was written"
-        ) from error
+        fault = f"{folder}: cannot copy the model ({error_line(error)})"
+        raise WxbError(f"{fault}; nothing was written") from error
 
 
 def merge(experiment: str | Path, output: Path) -> None:

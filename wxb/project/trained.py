@@ -38,8 +38,11 @@ def load(experiment: str | Path, **prediction: Any) -> Predictor:
         settings = read_json(folder / paths.SETTINGS)
         block = experiment_class(settings["task"], settings["method"])
         form: Any = block.model_fields["prediction"].annotation
-        base = _from_params(experiment, form) or settings.get("prediction", {})
-        values = {**base, **form.only_page, **prediction}
+        params = None if isinstance(experiment, Path) else _params()
+        known = params.experiments.get(str(experiment)) if params else None
+        if known and isinstance(known.prediction, form):
+            settings["prediction"] = known.prediction.model_dump()
+        values = {**settings.get("prediction", {}), **form.only_page, **prediction}
         return predictor_class(experiment).load(folder, _validate(form, values))
 
 
@@ -74,15 +77,6 @@ def _load_errors(folder: Path) -> Iterator[None]:
             f"{folder}: cannot load the model ({type(error).__name__}: {error}). Train it again:"
             f" dvc repro --force --single-item train@{name}; copy it again if it was shared"
         ) from error
-
-
-def _from_params(experiment: str | Path, form: type[Prediction]) -> dict[str, Any]:
-    """The block `prediction` of an experiment in params.yaml, if it has this form; else empty."""
-    params = _params()
-    if params is None or isinstance(experiment, Path):
-        return {}
-    block = params.experiments.get(experiment)
-    return block.prediction.model_dump() if block and isinstance(block.prediction, form) else {}
 
 
 def corpus_of(experiment: str) -> Corpus | None:

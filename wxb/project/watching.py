@@ -26,13 +26,14 @@ class Running(NamedTuple):
     seconds: float = 0.0  # since the step named by `caption` began
     metrics: Mapping[str, Any] = {}
     epochs: int | None = None
+    first: int = 0  # done before, by a run that was interrupted
 
     @property
     def seconds_left(self) -> float | None:
         """Seconds for the rest at the speed so far; None if unknown, as in the first second."""
-        if not self.total or not self.done or self.seconds < 1:
+        if not self.total or self.done <= self.first or self.seconds < 1:
             return None
-        return self.seconds * max(0, self.total - self.done) / self.done
+        return self.seconds * max(0, self.total - self.done) / (self.done - self.first)
 
 
 class State(NamedTuple):
@@ -77,7 +78,9 @@ class Watch:
         running = [*locks.running_stages()]
         self.started |= {*running}
         self.seen |= self.due | {*running}
-        left = {name for name in self.due if not self._is_finished(name)} - {*running}
+        # Cost is the last output of a stage: one written since `begun` says that it has finished.
+        times = {name: dag.file_version(paths.cost(*name.split("@")))[0] for name in self.due}
+        left = {name for name in self.due if times[name] < self.begun * 1e9} - {*running}
         return State(
             [_progress(name, self.params) for name in self._in_order(running)],
             self._in_order(left - self.started),
@@ -97,11 +100,6 @@ class Watch:
             if not self.order:
                 raise
         self.planned = time.monotonic()
-
-    def _is_finished(self, stage: str) -> bool:
-        """Whether a stage has written its cost, which is its last output, since `begun`."""
-        modified, _ = dag.file_version(paths.cost(*stage.split("@")))
-        return modified >= self.begun * 1e9
 
     def _in_order(self, names: Collection[str]) -> list[str]:
         return [name for name in self.order if name in names]

@@ -61,18 +61,14 @@ def _results(study: Study, task: Page, sentences: Sequence[str]) -> Section:
     blocks: list[Block] = [Charts({metric.title: chart}, legend), ranking(study)]
     blocks += [text for text in (" ".join(filter(None, notes)), " ".join(sentences)) if text]
     blocks += [f"On {name}: {pairs.conclusion(sets[name])}" for name in comparison["further"]]
-    blocks.append(Fold("Task", [*about(study, task.RULE)]))
+    methods = [f"{name}: {_method_text(study, name)}" for name in study.systems]
+    name = study.params.experiments[pairs.trained_names(comparison)[0]].task
+    description = [f"Task: {name}. {task.RULE}", f"Experiments: {'; '.join(methods)}."]
+    blocks.append(Fold("Task", description))
     if comparison["pairs"]:
         blocks.append(Fold("Differences", _difference_blocks(comparison)))
     blocks += [Fold("Run", _reproduction(study)), downloads_and_docs(study)]
     return Section("results", "Results", blocks)
-
-
-def about(study: Study, rule: str) -> Iterator[str]:
-    """The task with its `rule` of scoring, and the method of each experiment, as two paragraphs."""
-    names = [*study.systems]
-    yield f"Task: {study.params.experiments[names[0]].task}. {rule}"
-    yield f"Experiments: {'; '.join(f'{name}: {_method_text(study, name)}' for name in names)}."
 
 
 def _method_text(study: Study, name: str) -> str:

@@ -81,7 +81,7 @@ class Study(NamedTuple):
     @property
     def chips(self) -> dict[str, Chip]:
         """The character and the colour of each experiment, in study order; baselines are grey."""
-        return chips(self.comparison["systems"], baseline_names(self.comparison))
+        return chips(self.predictions, baseline_names(self.comparison))
 
 
 class Page:

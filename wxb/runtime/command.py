@@ -1,7 +1,9 @@
 """The command line of a stage: `python -m stages.<verb> <name>`."""
 
 import argparse
+import datetime
 import os
+import resource
 import sys
 import time
 import traceback
@@ -18,9 +20,8 @@ from wxb.core.errors import WxbError, error_line, storage_error
 from wxb.core.files import publish, publish_checks, require_valid_links, write_json
 from wxb.core.params import Params, load_for_stage
 from wxb.core.progress import Progress
-from wxb.runtime import costs, engine, gpus, inputs, kernels, locks, signals
+from wxb.runtime import engine, gpus, inputs, kernels, locks, signals
 
-LINES_SHOWN = 12
 ON_GPU = ("lesson", "pretrain", "train", "evaluate")  # verbs of stages that use a GPU
 
 # A stage may return numbers to add to its cost.
@@ -86,9 +87,35 @@ def _run_main(verb: str, name: str, main: Main) -> Mapping[str, object]:
     kernels.require_portable(params)
     with gpus.reserve(params.processes(stage)) if verb in ON_GPU else nullcontext():
         numbers = main(params, name)
-    cost = {**costs.process_cost(time.monotonic() - start), **(numbers or {})}
+    cost = {**process_cost(time.monotonic() - start), **(numbers or {})}
     with publish(paths.cost(verb, name)) as (draft,):
         write_json(draft, cost)
+    return cost
+
+
+def process_cost(seconds: float) -> dict[str, object]:
+    """The cost of this process, which took `seconds`: peak memory, end (UTC), CPU and device.
+
+    It is not reproducible, so it is no part of the results. If torch is imported, also its version
+    and the CPU's capability. If the process used a GPU, `device` is the name of the GPU instead of
+    the CPU's, and its peak memory is added.
+    """
+    model, threads = kernels.cpu_model(), os.environ.get("OMP_NUM_THREADS")
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss  # KiB; on macOS bytes
+    cost = {
+        "seconds": round(seconds, 2),
+        "peak_memory_mib": peak // (2**20 if sys.platform == "darwin" else 2**10),
+        "finished": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        "device": f"{model}, {threads} CPU thread(s)" if threads else model,
+        "cpu": model,
+    }
+    torch = sys.modules.get("torch")
+    if torch is not None:
+        cost["capability"] = torch.backends.cpu.get_cpu_capability()  # such as AVX2 or AVX512
+        cost["torch"] = torch.__version__
+        if torch.cuda.is_initialized():
+            cost["device"] = torch.cuda.get_device_name()
+            cost["peak_gpu_memory_mib"] = torch.cuda.max_memory_allocated() // 2**20
     return cost
 
 
@@ -104,7 +131,7 @@ def _report_failure(stage: str, error: Exception, console: TextIO) -> None:
         return
     lines = log.read_text(encoding="utf-8", errors="replace").splitlines()
     print(f"\n{stage} failed. The last lines of {log}:", file=console)
-    print(*(f"  {line}" for line in lines[-LINES_SHOWN:]), sep="\n", file=console)
+    print(*(f"  {line}" for line in lines[-12:]), sep="\n", file=console)
     print(f"Run it again with: dvc repro --single-item {stage}", file=console)
 
 

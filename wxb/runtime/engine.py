@@ -20,7 +20,6 @@ from wxb.core.errors import WxbError
 LOCKFILE, RWLOCK = Path("dvc.lock"), Path(".dvc/tmp/rwlock")  # DVC rewrites both
 SECONDS_BETWEEN = 0.2  # two looks at the engine
 ENDED = "the engine of {} has ended, so nothing was published; run it again"
-GRACE = 10.0  # seconds until a stage that ignores SIGTERM is ended at once
 
 
 def writer_pids() -> dict[str, int]:
@@ -67,7 +66,7 @@ def terminate_after(engine: psutil.Process) -> None:
             time.sleep(SECONDS_BETWEEN)
         print(f"the engine of this stage (process {engine.pid}) has ended", flush=True)
         os.kill(os.getpid(), signal.SIGTERM)
-        time.sleep(GRACE)
+        time.sleep(10.0)  # then a stage that ignores SIGTERM is ended at once
         os._exit(128 + signal.SIGTERM)
 
     threading.Thread(target=watch, daemon=True).start()

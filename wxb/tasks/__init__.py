@@ -56,6 +56,4 @@ class Task:
         return method_class(self.name, name)
 
 
-def get(name: str) -> Task:
-    """The task of this name; an unknown name fails when a part is first used."""
-    return Task(name)
+get = Task  # the task of a name; an unknown name fails when a part is first used

@@ -380,9 +380,8 @@ class Network(Method):
         for split, items in {"training": train, "validation": valid}.items():
             if not len(items):
                 lengths = self.experiment.encoding.model_dump(include={"window", "max_length"})
-                raise WxbError(
-                    f"all {split} records are too long; raise the lengths of `encoding`: {lengths}"
-                )
+                cure = f"raise the lengths of `encoding`: {lengths}"
+                raise WxbError(f"all {split} records are too long; {cure}")
         set_seed(seed)
         model = self.model(backbone)
         history = fit(

@@ -227,9 +227,8 @@ def pretrain(
     history: list[dict[str, float]] = []
     metrics: dict[str, float] = {}
     if settings:
-        texts = [
-            clean.texts(corpus / f"{split}.parquet", "input") for split in clean.TRAINING_SPLITS
-        ]
+        files = [corpus / f"{split}.parquet" for split in clean.TRAINING_SPLITS]
+        texts = [clean.texts(file, "input") for file in files]
         lengths = settings.steps * settings.batch_size, min(len(texts[1]), VALID_DOCUMENTS)
         options = {"max_length": settings.max_length, "seed": seed}
         train, valid = (

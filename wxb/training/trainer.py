@@ -1,8 +1,9 @@
 """Training with transformers' Trainer, for fine-tuning and pretraining.
 
-Several processes together make the same updates as a single one, and accumulated batches those of
-one batch. Each process reads a part of every batch, and the loss of each part is weighted by its
-number of targets. So the gradient and the logged loss are those of the full batch, up to rounding.
+Several processes together make the same updates as a single one (those of recordings in another
+order), and accumulated batches those of one batch. Each process reads a part of every batch, and
+the loss of each part is weighted by its number of targets. So the gradient and the logged loss are
+those of the full batch, up to rounding.
 """
 
 import ctypes
@@ -314,7 +315,7 @@ class _ProgressCallback(transformers.TrainerCallback):
         self.metrics: dict[str, str] = {}
 
     def on_train_begin(self, args: Any, state: TrainerState, control: Any, **_: Any) -> None:
-        self.progress = Progress(self.caption, state.max_steps)
+        self.progress = Progress(self.caption, state.max_steps, first=state.global_step)
 
     def on_step_begin(
         self, args: Any, state: TrainerState, control: Any, model: Any = None, **_: Any
@@ -342,12 +343,11 @@ class _ProgressCallback(transformers.TrainerCallback):
         listed = ", ".join(f"{key} {value:.4g}" for key, value in metrics.items())
         print(f"step {state.global_step}: {listed}", flush=True)
         # Tensors of other lengths do not fit the gaps of freed ones, which the C library keeps.
-        ctypes.CDLL(None).malloc_trim(0)
+        getattr(ctypes.CDLL(None), "malloc_trim", int)(0)
         for key, name in (("loss", "training loss"), ("grad_norm", "norm of the gradient")):
             if not math.isfinite(value := row.get(key, 0.0)):
-                raise WxbError(
-                    f"the {name} is {value} at step {state.global_step}; try a lower learning_rate"
-                )
+                fault = f"the {name} is {value} at step {state.global_step}"
+                raise WxbError(f"{fault}; try a lower learning_rate")
         self.metrics |= {k: f"{v:.3f}" for k, v in metrics.items() if k in self.shown}
 
 

@@ -36,7 +36,7 @@ LORA = {"lora": {"r": 4, "alpha": 4, "target_modules": ["query"]}}
     [
         ({"ner_encoder": {"backbone": SECOND}}, "starts from itself"),
         ({"ner_encoder": {"backbone": FIRST}}, "starts from itself"),
-        ({"ner_encoder": {"tuning": LORA}}, "'ner-encoder' trains an adapter"),
+        ({"ner_encoder": {"tuning": LORA}}, "'ner-encoder' does not save the full"),
         ({"ner_decoder": {"backbone": "ner-generative"}}, "has task ner and method generation"),
         ({"ner_decoder": {"encoding": {"max_length": 999, "stride": 8}}}, "backbone 'encoder' has"),
         ({"ner_crf": {"backbone": "ner-crf"}}, "an experiment, of which only the tokenizer is"),

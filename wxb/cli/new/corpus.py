@@ -225,11 +225,14 @@ def summary_table(trial: Contents, corpus: Corpus, seed: int) -> RenderableType:
         "files not read": len(unread_files),
     }
     for label, count in counts.items():
-        if count:
-            rows.append((label.replace("_", " "), escaped(_format_counts(count))))
-        if isinstance(count, Mapping):
+        title = label.replace("_", " ")
+        if isinstance(count, Mapping) and count:
+            totals = [f"{name or repr(name)} {n:,}" for name, n in Counter(count).most_common()]
+            rows.append((title, escaped(shortened(totals, most=12))))
             doubts = _doubtful_names([*map(str, count)])
             rows += [(doubt, escaped(", ".join(names))) for doubt, names in doubts.items() if names]
+        elif count:
+            rows.append((title, f"{count:,}"))
     try:
         parts = divide(records, corpus.split, max_records=corpus.max_records, seed=seed)
         require_labelled(*parts, corpus.split)
@@ -250,11 +253,3 @@ def _doubtful_names(names: Sequence[str]) -> dict[str, list[str]]:
         "like missing": [n for n in names if plain[n] in MISSING],
         "several names": [n for n in names if {*re.split("[,;|#] ?", n)} & {*names} - {n}],
     }
-
-
-def _format_counts(count: int | Mapping[str, int]) -> str:
-    """Format a number, or the most frequent names with their counts: "good 12, bad 3"."""
-    if not isinstance(count, Mapping):
-        return f"{count:,}"
-    names = [f"{name or repr(name)} {n:,}" for name, n in Counter(count).most_common()]
-    return shortened(names, most=12)

@@ -189,7 +189,8 @@ def add_experiment(
             template = first_study(first["task"], study, first["corpus"])
             backbones = {**template["backbones"], **backbones}
             blocks += template["experiments"].values()
-        blocks = [block for block in blocks if _trains_model(block, backbones)]
+        models = [n for n, b in backbones.items() if b.get("checkpoint") or b.get("architecture")]
+        blocks = [b for b in blocks if b["backbone"] in models and not b["tuning"].get("frozen")]
         if not blocks:
             raise WxbError(f"--like: {study} trains no model; name the experiment to copy")
     block = {**blocks[0], "study": study, "corpus": first["corpus"], **changes}
@@ -202,12 +203,6 @@ def add_experiment(
             block[group] = {k: v for k, v in block[group].items() if k in known}
     add_block(content, "experiments", name, block)
     members.append(name)
-
-
-def _trains_model(experiment: Mapping[str, Any], backbones: Content) -> bool:
-    base = backbones.get(experiment["backbone"], {})
-    has_model = any(map(base.get, ("checkpoint", "architecture")))
-    return has_model and not experiment["tuning"].get("frozen")
 
 
 def parse_grid(settings: Sequence[str]) -> dict[str, list[Any]]:
@@ -238,18 +233,14 @@ def add_sweep(
         member = "-".join([name, *(re.sub(r"[^\w-]", "_", str(value)) for value in values)])
         block = {**copied, "study": name}
         for path, value in zip(grid, values, strict=True):
-            _set_value(block, path.split("."), value)
+            *parents, last = path.split(".")
+            inner = block
+            for key in parents:  # copies a mapping, replaces another value
+                inner[key] = {**inner[key]} if isinstance(inner.get(key), Mapping) else {}
+                inner = inner[key]
+            inner[last] = value
         study["experiments"].append(member)
         add_block(content, "experiments", member, block)
-
-
-def _set_value(block: Content, keys: Sequence[str], value: Any) -> None:
-    """Set a value at nested keys in place; copies mappings on the way, replaces other values."""
-    for key in keys[:-1]:
-        inner = block.get(key)
-        block[key] = dict(inner) if isinstance(inner, Mapping) else {}
-        block = block[key]
-    block[keys[-1]] = value
 
 
 def add_block(content: Content, section: str, name: str, block: Content) -> Content:
@@ -261,8 +252,7 @@ def add_block(content: Content, section: str, name: str, block: Content) -> Cont
     if name in blocks:
         raise WxbError(f"{section}.{name} already exists: choose another name")
     if section == "studies" and paths.study(name).exists() and name in profiles.studies():
-        raise WxbError(
-            f"{paths.study(name)} has scores of our own study {name!r}: choose another name"
-        )
+        fault = f"{paths.study(name)} has scores of our own study {name!r}"
+        raise WxbError(f"{fault}: choose another name")
     blocks[name] = block
     return block

@@ -285,9 +285,9 @@ def _continuation_errors(name: str, experiment: Experiment, params: Params) -> I
             f"{key}: experiment {experiment.backbone!r} has task {start.task} and method"
             f" {start.method}; expected task {experiment.task} and method {experiment.method}"
         )
-    if start.tuning.lora:
-        problem = f"experiment {experiment.backbone!r} trains an adapter"
-        yield f"{key}: {problem}; expected one that trains the full model"
+    if start.tuning.lora or (start.tuning.frozen and start.weights == "decoder"):
+        problem = f"experiment {experiment.backbone!r} does not save the full model"
+        yield f"{key}: {problem}; expected one without `lora` and `frozen`"
     if not experiment.weights:
         yield f"{key}: found an experiment, of which only the tokenizer is used; name a backbone"
 

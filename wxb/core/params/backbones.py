@@ -74,8 +74,8 @@ class Backbone(Section):
     @model_validator(mode="after")
     def _consistent(self) -> Self:
         """Refuse missing keys, `checkpoint` with `architecture`, too many tokens to pretrain."""
-        is_trained = self.tokenizer is not None and not self.checkpoint
-        if not is_trained and (self.checkpoint is None or self.architecture):
+        has_one = (self.tokenizer is None) != (self.checkpoint is None)
+        if not has_one or (self.checkpoint and self.architecture):
             raise ValueError(
                 "give either `tokenizer` and `architecture`, or `tokenizer` alone if the method has"
                 " its own model, or `checkpoint`"

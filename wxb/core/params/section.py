@@ -17,10 +17,11 @@ JOINERS = dict.fromkeys((0x200C, 0x200D))  # zero-width characters of names, as 
 
 
 def _check_name(name: str) -> str:  # 1 to 100 ASCII letters, digits, - and _, not - first
-    if not re.fullmatch(r"\w[\w-]{0,99}", name, re.ASCII):  # commands read -x as an option
+    # Commands read -x as an option, and folders of further seeds begin with seed-.
+    if not re.fullmatch(r"(?!seed-)\w[\w-]{0,99}", name, re.ASCII):
         raise ValueError(
             "a name is made of 1 to 100 ASCII letters, digits, '-' and '_', and does not start"
-            " with '-'"
+            " with '-' or 'seed-'"
         )
     return name
 

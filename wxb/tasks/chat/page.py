@@ -56,9 +56,8 @@ def examples(predictions: Mapping[str, Sequence[PredictionRow]]) -> Iterator[Fol
     for kind, index in [*indices.items()][:MAX_EXAMPLES]:
         *history, question = deserialize(first[index].input)
         rows = [["answer", "", first[index].gold[:MAX_CHARACTERS]]]
-        rows += [
-            [name, *_correct_and_text(replies[index])] for name, replies in predictions.items()
-        ]
+        for name, replies in predictions.items():
+            rows.append([name, *_correct_and_text(replies[index])])
         turns = [f"{turn['role']}: {turn['content'][:MAX_CHARACTERS]}" for turn in history]
         table = Table(f"Replies to {kind}", ["experiment", "correct", "reply"], rows)
         yield Fold(f"{kind}: {question['content'][:MAX_CHARACTERS]}", [*turns, table])

@@ -1,11 +1,9 @@
 """Fine-tuning on conversations, with the loss on the assistant's tokens or on all."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -17,11 +15,6 @@ from wxb.tasks.chat.models import predictor
 from wxb.tasks.chat.params import Prediction
 from wxb.tasks.chat.record.conversation import with_answer
 from wxb.tasks.methods import Alignment, Chunks, Items, Network, summarize_tokens
-
-if TYPE_CHECKING:
-    from wxb.training.backbones.generator import Generator
-
-TRAIN = "train"  # `loss: all` applies to this split; validation losses stay comparable
 
 
 class Encoding(experiments.Encoding):
@@ -90,10 +83,11 @@ class SftMethod(Network):
     def targets(self, features: Path, chunks: Chunks) -> Alignment:
         """The tokens with loss as labels, the others IGNORED, and counts of conversations.
 
-        `loss: all` is for training only. Prints how many are `shortened` (oldest turns) or `lost`.
+        `loss: all` is for training only: validation losses stay comparable. Prints how many are
+        `shortened` (oldest turns) or `lost`.
         """
         columns, row_splits = read_columns(features, ["ids", "generated"])
-        on_all = self.experiment.encoding.loss == "all" and features.stem == TRAIN
+        on_all = self.experiment.encoding.loss == "all" and features.stem == "train"
         counts = {"gold": 0, "kept": 0, "shortened": 0, "lost": 0}
         records = (record for chunk in chunks for record in chunk)
         for record, (start, end) in zip(records, pairwise(row_splits.tolist()), strict=True):
@@ -121,13 +115,12 @@ class SftMethod(Network):
             if end > start
         ]
 
-    def model(self, backbone: Path) -> Generator:
+    def model(self, backbone: Path) -> Any:
         """The model before training, with random new embeddings; `end_ids` end its generation."""
         from wxb.training.backbones.generator import Generator
 
-        model = Generator.from_backbone(
-            backbone, self.experiment.tuning, tokens=len(self.tokenizer)
-        )
+        tuning, tokens = self.experiment.tuning, len(self.tokenizer)
+        model = Generator.from_backbone(backbone, tuning, tokens=tokens)
         generation, end_ids = model.backbone.generation_config, self.template.end_ids
         generation.eos_token_id = end_ids if len(end_ids) > 1 else end_ids[0]
         generation.pad_token_id = self.tokenizer.pad_token_id

@@ -179,7 +179,6 @@ class EncoderMethod(Network):
         from torch.nn import Identity
 
         encoder = EncoderClassifier(model, self.tokenizer)
-        encoder.prediction = self.experiment.prediction
         inputs = [{"input_ids": item["input_ids"]} for item in items]
         head, model.head = model.head, Identity()
         rows = [output["logits"] for output in encoder.outputs(inputs, caption=caption)]

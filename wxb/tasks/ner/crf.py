@@ -23,7 +23,7 @@ from wxb.corpora.records import Record
 from wxb.corpora.text import tokenizers
 from wxb.corpora.text.encoded import Encoded, read_columns, read_encoded
 from wxb.tasks.methods import Alignment, Chunks, FittedModel, History, LazyItems, Method, Network
-from wxb.tasks.ner.models.bio import align, decode_tags, tag_names
+from wxb.tasks.ner.models.bio import OUTSIDE, align, decode_tags, tag_names
 from wxb.tasks.ner.models.predictor import ScoredSpan, SpanFinder
 from wxb.tasks.ner.models.windowed import count_statuses
 from wxb.tasks.ner.models.words import shape
@@ -247,7 +247,7 @@ class CrfMethod(Method):
         encoded = read_encoded(features)
         gold = [record.gold for records in chunks for record in records]
         targets, statuses = align(encoded, None, gold, self.labels)
-        return {"tags": targets.tags}, encoded.row_splits, count_statuses(statuses)
+        return {"tags": targets.tags.clip(OUTSIDE)}, encoded.row_splits, count_statuses(statuses)
 
     def items(self, features: Path, targets: Path, records: Iterable[Record]) -> LazyItems:
         """One item per text with words: their `features` and `tags`."""

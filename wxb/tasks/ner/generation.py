@@ -141,9 +141,8 @@ class GenerativeRecognizer(GeneratorPredictor, Recognizer):
         """Set `examples` to the first `shots` records with spans; the others set the threshold."""
         examples = [record for record in records if record.gold][: self.settings.get("shots", 0)]
         if examples:
-            self.settings["examples"] = [
-                (r.input, "".join(answers.answer_parts(r.input, sorted(r.gold)))) for r in examples
-            ]
+            pairs = [(r.input, answers.answer_parts(r.input, sorted(r.gold))) for r in examples]
+            self.settings["examples"] = [(text, "".join(parts)) for text, parts in pairs]
         super().calibrate([r for r in records if r not in examples], caption=caption)
 
     def merge_windows(self, inputs: WindowedTexts, outputs: Outputs) -> list[list[ScoredSpan]]:
@@ -171,9 +170,8 @@ class GenerationMethod(WindowedMethod):
         super().__post_init__()
         if self.experiment.encoding.special_tokens:
             markers = [answers.BOUNDARY, answers.SEPARATOR, *map(answers.opening, self.labels)]
-            self.tokenizer.backend_tokenizer.add_special_tokens(
-                [AddedToken(marker, special=True, normalized=False) for marker in markers]
-            )
+            tokens = [AddedToken(text, special=True, normalized=False) for text in markers]
+            self.tokenizer.backend_tokenizer.add_special_tokens(tokens)
 
     def align(self, encoded: Encoded, windows: Windows, records: Sequence[Record]) -> SpanAlignment:
         """The tokens of the windows' answers, where each begins, and the status of gold spans.

@@ -130,9 +130,8 @@ def select_clips(rows: Sequence[PredictionRow]) -> list[PredictionRow]:
 
 def confusions(rows: Sequence[PredictionRow]) -> list[tuple[tuple[str, str], int]]:
     """Pairs of `character_alignment` that differ, with their counts, the most frequent first."""
-    counts = Counter(
-        pair for row in rows for pair in character_alignment(row) if pair[0] != pair[1]
-    )
+    pairs = (pair for row in rows for pair in character_alignment(row))
+    counts = Counter(pair for pair in pairs if pair[0] != pair[1])
     return sorted(counts.items(), key=lambda item: (-item[1], item[0]))
 
 

@@ -1,7 +1,7 @@
 """Sections of speech pages: errors and recordings."""
 
 import base64
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from itertools import groupby
 from operator import itemgetter
 from typing import Any
@@ -46,10 +46,12 @@ class Page(parts.Page):
         edits = [[name, *(f"{system[e]:,}" for e in EDITS)] for name, system in systems.items()]
         by_kind = Table("Character errors by kind", ["experiment", *EDITS], edits)
         by_bin = [_bins(title, systems, key) for key, title in BINS.items()]
-        confusions = [
-            Fold(name, [_confusions_table(system["confusions"][:SHOWN])])
-            for name, system in systems.items()
-        ]
+        confusions = []
+        for name, system in systems.items():
+            counts = system["confusions"][:SHOWN]
+            rows = [[gold or "–", text or "–", f"{n:,}"] for gold, text, n in counts]
+            table = Table("Confusions", ["reference", "transcript", "count"], rows)
+            confusions.append(Fold(name, [table]))
         note = "At equal distances in the test set, not selected by result."
         return [
             Section("errors", "Errors", [by_kind, *by_bin, *confusions]),
@@ -65,11 +67,6 @@ def _bins(title: str, systems: Mapping[str, Any], key: str) -> Table:
         bounds.append(f"{start}–{end} ({row['records']:,})")
     rows = [[name, *(rounded(r["cer"]) for r in system[key])] for name, system in systems.items()]
     return Table(title, [title, *bounds], rows)
-
-
-def _confusions_table(counts: Iterable[tuple[str, str, int]]) -> Table:
-    cells = [[reference or "–", hypothesis or "–", f"{n:,}"] for reference, hypothesis, n in counts]
-    return Table("Confusions", ["reference", "transcript", "count"], cells)
 
 
 def clips(study: Study) -> Iterator[Example]:

@@ -12,7 +12,6 @@ POSITIONS = 50  # of Whisper's encoder, per second
 TABLES = ("", ".csv", ".tsv", ".txt", ".list")  # suffixes of tables without a header
 ENGLISH = 51864  # tokens of the English Whispers; the others have more
 
-
 # The bounds of a uniform distribution, the lower one first.
 Range = Annotated[tuple[float, float], Field(strict=False)]
 

@@ -7,8 +7,6 @@ from wxb.corpora.records import Record
 from wxb.tasks import baselines
 from wxb.tasks.translation.models.predictor import Translation, TranslationPredictor
 
-SCORE = 4  # digits of a score
-
 
 class NearestTranslator(baselines.Baseline, TranslationPredictor):
     """Copies a training translation; blank if the text shares no word with training."""
@@ -16,7 +14,7 @@ class NearestTranslator(baselines.Baseline, TranslationPredictor):
     def predictions(self, texts: Sequence[str], /, *, caption: str) -> list[Translation]:
         """The translation of the nearest source of each text; its score is the cosine of both."""
         nearest = [match or ("", 0.0) for match in self.nearest(texts, caption)]
-        return [Translation(gold, round(cosine, SCORE)) for gold, cosine in nearest]
+        return [Translation(gold, round(cosine, 4)) for gold, cosine in nearest]
 
 
 class NearestMethod(baselines.BaselineMethod):

@@ -59,9 +59,8 @@ def words(text: str) -> list[str]:
 
 def unseen(record: Record, vocabulary: Words) -> bool:
     """Whether the source of a record, or each of its references, has an unknown word."""
-    return not {*words(record.input)} <= vocabulary.source or all(
-        not {*words(reference)} <= vocabulary.target for reference in record.gold
-    )
+    is_known = {*words(record.input)} <= vocabulary.source
+    return not (is_known and any({*words(text)} <= vocabulary.target for text in record.gold))
 
 
 def _signature() -> str:

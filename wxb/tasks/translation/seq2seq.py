@@ -1,11 +1,9 @@
 """Translation by a model that reads the source and then generates the target token by token."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,9 +19,6 @@ from wxb.corpora.text.tokenizers import special_tokens, token_ids
 from wxb.tasks.methods import Alignment, Chunks, Items, Network
 from wxb.tasks.translation.models.predictor import Translator, special_ids_and_size
 from wxb.tasks.translation.params import Prediction
-
-if TYPE_CHECKING:
-    from wxb.tasks.translation.models.seq2seq import Seq2SeqModel
 
 
 class Recurrent(Section):
@@ -152,7 +147,7 @@ class Seq2SeqMethod(Network):
         # Validation batches keep this order: items of similar length need little padding.
         return sorted(items, key=lambda item: (len(item["labels"]), len(item["input_ids"])))
 
-    def model(self, backbone: Path) -> Seq2SeqModel:
+    def model(self, backbone: Path) -> Any:
         """A model with random weights; seed torch first. The backbone is not used."""
         from wxb.tasks.translation.models.seq2seq import Seq2SeqModel
 

@@ -1,11 +1,9 @@
 """A causal language model that is trained to generate the answer to a prompt."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import Any, Self
 
 import torch
 from torch import Tensor
@@ -18,9 +16,6 @@ from wxb.corpora.text.tokenizers import SavedTokenizer
 from wxb.models.decoding import Continuation, complete
 from wxb.training.backbones import tuning
 from wxb.training.backbones.native import load_trained
-
-if TYPE_CHECKING:
-    from transformers import PreTrainedModel  # this import takes seconds
 
 
 class Generator(tuning.BackboneModel):
@@ -41,7 +36,7 @@ class Generator(tuning.BackboneModel):
         return cls(adapted, tuning=settings)
 
     @classmethod
-    def from_pretrained(cls, folder: Path, *, tokens: int, four_bit: bool = False) -> Generator:
+    def from_pretrained(cls, folder: Path, *, tokens: int, four_bit: bool = False) -> Self:
         """Load what `save_pretrained` wrote, for prediction, with the same logits.
 
         `tokens` is the size of the vocabulary, which may be larger than that of the backbone. The
@@ -100,13 +95,13 @@ class Generator(tuning.BackboneModel):
         )
 
 
-def language_model(folder: Path, *, tokens: int, four_bit: bool = False) -> PreTrainedModel:
-    """Load a language model with at least `tokens` embeddings and default generation settings."""
+def language_model(folder: Path, *, tokens: int, four_bit: bool = False) -> Any:
+    """A model of transformers with at least `tokens` embeddings and default generation settings."""
     from transformers import GenerationConfig
 
     from wxb.training.backbones.weights import load_backbone
 
-    model: PreTrainedModel = load_backbone(folder, generative=True, four_bit=four_bit)
+    model = load_backbone(folder, generative=True, four_bit=four_bit)
     if tokens > model.config.vocab_size:
         model.resize_token_embeddings(tokens)
     # Remove penalties and forbidden words of a checkpoint, so that transformers' `generate` on the

@@ -1,11 +1,9 @@
 """Backbones with a native architecture instead of that of transformers."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection
 from pathlib import Path
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import Any, Self
 
 import torch
 from safetensors.torch import save_file
@@ -16,9 +14,6 @@ from wxb.core.files import read_json, write_json
 from wxb.core.pretrained import ADAPTER, CONFIG, WEIGHTS
 from wxb.models import bert, gpt2, llama, whisper
 from wxb.training.backbones import tuning
-
-if TYPE_CHECKING:
-    from transformers import PreTrainedModel  # this import takes seconds
 
 # The prefix of a backbone's weights in a model with heads, by model type.
 PREFIXES = {"bert": "bert.", "llama": "model."}
@@ -39,7 +34,7 @@ class Native(nn.Module):
             self.backbone = _build(config, generative=generative)
 
     @classmethod
-    def from_transformers(cls, backbone: PreTrainedModel, *, generative: bool = False) -> Native:
+    def from_transformers(cls, backbone: Any, *, generative: bool = False) -> Self:
         """Copy the weights of a backbone of transformers; `generative` as for the class.
 
         Sets `architectures` in its configuration, which both share; ValueError if unsupported.
@@ -50,7 +45,7 @@ class Native(nn.Module):
         return native
 
     @classmethod
-    def from_folder(cls, folder: Path, *, generative: bool = False) -> Native | None:
+    def from_folder(cls, folder: Path, *, generative: bool = False) -> Self | None:
         """Load what `tuning.save` or transformers wrote, to predict.
 
         `generative` keeps the head of a language model. Returns None if the architecture is not
@@ -102,7 +97,7 @@ class Native(nn.Module):
 
 
 def load_trained(
-    folder: Path, load_backbone: Callable[[Path], PreTrainedModel], *, generative: bool = False
+    folder: Path, load_backbone: Callable[[Path], Any], *, generative: bool = False
 ) -> Any:
     """Load what `tuning.save` wrote, to predict: natively, else as `tuning.load` does.
 

@@ -1,10 +1,8 @@
 """Full fine-tuning, LoRA, QLoRA and NEFTune of a backbone, and how tuned backbones are stored."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -15,16 +13,10 @@ from wxb.core.files import read_json, sha256, write_json
 from wxb.core.params.experiments import Tuning
 from wxb.core.pretrained import ADAPTER
 
-if TYPE_CHECKING:
-    # These imports take seconds.
-    from peft import PeftModel
-    from transformers import PreTrainedModel
-
 BASE = "base_model.json"  # the folder of a backbone that is stored elsewhere, and its hashes
-
 GENERATION = "generation_config.json"
 
-Model: TypeAlias = "PreTrainedModel | PeftModel"
+Model = Any  # a PreTrainedModel of transformers, or peft's PeftModel: their imports take seconds
 
 
 class BackboneModel(nn.Module):
@@ -49,7 +41,7 @@ class BackboneModel(nn.Module):
 
 
 def adapt(
-    backbone: PreTrainedModel,
+    backbone: Model,
     tuning: Tuning,
     *,
     task_type: str | None,
@@ -78,6 +70,11 @@ def adapt(
     lora = tuning.lora
     if fault := pretrained.target_fault(backbone, lora.target_modules):  # peft accepts a part
         raise WxbError(fault)
+    new_rows: Any = new_tokens or None  # of the shared table, or by the name of each untied table
+    if new_tokens and not backbone.config.tie_word_embeddings:
+        tables = backbone.get_input_embeddings(), backbone.get_output_embeddings()
+        modules = [name for name, module in backbone.named_modules() if module in tables]
+        new_rows = {name.split(".")[-1]: new_tokens for name in modules}
     return get_peft_model(
         backbone,
         LoraConfig(
@@ -85,18 +82,10 @@ def adapt(
             lora_alpha=lora.alpha,
             lora_dropout=lora.dropout,
             target_modules=list(lora.target_modules),
-            trainable_token_indices=_new_rows(backbone, new_tokens) if new_tokens else None,
+            trainable_token_indices=new_rows,
             task_type=task_type,
         ),
     )
-
-
-def _new_rows(backbone: PreTrainedModel, tokens: list[int]) -> list[int] | dict[str, list[int]]:
-    """Rows of new tokens to train: of the shared table, or by the name of each untied table."""
-    if backbone.config.tie_word_embeddings:
-        return tokens
-    tables = backbone.get_input_embeddings(), backbone.get_output_embeddings()
-    return {name.split(".")[-1]: tokens for name, m in backbone.named_modules() if m in tables}
 
 
 def save(backbone: Model, folder: Path) -> None:
@@ -127,7 +116,7 @@ def _weight_hashes(folder: Path) -> dict[str, str]:
     return {file.name: sha256(file) for file in sorted(folder.glob("*.safetensors"))}
 
 
-def load(folder: Path, load_backbone: Callable[[Path], PreTrainedModel]) -> Model:
+def load(folder: Path, load_backbone: Callable[[Path], Model]) -> Model:
     """Load what `save` wrote: a backbone, or an adapter onto that of `base_folder`."""
     backbone = load_backbone(base_folder(folder))
     return pretrained.adapter(backbone, folder) if (folder / ADAPTER).exists() else backbone
@@ -165,13 +154,13 @@ def merge_adapter(adapter: Any, folder: Path) -> Any:
     """
     from transformers import GenerationConfig
 
-    backbone: PreTrainedModel = adapter.unload()
+    backbone = adapter.unload()
     if getattr(backbone, "is_quantized", False):
         if backbone.config.model_type in ("gpt2", "openai-gpt"):  # transposed by bitsandbytes
             raise WxbError("merge: cannot merge QLoRA on GPT-2; share the adapter, or train LoRA")
         # The sum does not fit into 4 bits.
         backbone = backbone.dequantize()
-    merged: PreTrainedModel = pretrained.adapter(backbone, folder).merge_and_unload()
+    merged: Any = pretrained.adapter(backbone, folder).merge_and_unload()
     if (folder / GENERATION).is_file():
         merged.generation_config = GenerationConfig.from_dict(read_json(folder / GENERATION))
     return merged

@@ -226,6 +226,5 @@ def _conversation(source: str | Sequence[Message]) -> list[Message]:
     try:
         return deserialize(source) if isinstance(source, str) else validate_question([*source])
     except RecordError as error:
-        raise WxbError(
-            f"{error.reason}: {error.detail}; expected a question or messages"
-        ) from error
+        fault = f"{error.reason}: {error.detail}"
+        raise WxbError(f"{fault}; expected a question or messages") from error

@@ -50,9 +50,8 @@ class Translator(TranslationPredictor):
         """Load the model that `save` wrote to a folder, still in training mode."""
         from wxb.tasks.translation.models.seq2seq import Seq2SeqModel
 
-        model = Seq2SeqModel(
-            tokenizer, settings["shape"], settings["special"], settings["max_length"]
-        )
+        arguments = (settings[name] for name in ("shape", "special", "max_length"))
+        model = Seq2SeqModel(tokenizer, *arguments)
         model.load_weights(folder)
         return model
 

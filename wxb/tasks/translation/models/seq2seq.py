@@ -35,9 +35,8 @@ def build_network(shape: Mapping[str, Any], special: Mapping[str, int], max_leng
             del options["teacher_forcing_decay"]
             return seq2seq.Seq2Seq(seq2seq.Config(**sizes, **options))
         case "transformer":
-            return transformer.Translator(
-                transformer.Config(**sizes, **options, max_length=max_length + 1)
-            )
+            options["max_length"] = max_length + 1
+            return transformer.Translator(transformer.Config(**sizes, **options))
         case _:  # gpt2
             smoothing, dropout = options.pop("label_smoothing"), options.pop("dropout")
             config = gpt2.Config(

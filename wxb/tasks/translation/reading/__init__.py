@@ -119,9 +119,8 @@ def check_pair(raw: Mapping[str, Any], corpus: Corpus) -> tuple[str, str]:
         raise RecordError("same text", f"source and target are {source!r}")
     ratio = max(len(source), len(target)) / min(len(source), len(target))
     if ratio > corpus.pairs.length_ratio:
-        raise RecordError(
-            "length ratio", f"{len(source)} and {len(target)} characters: {ratio:.1f} to 1"
-        )
+        detail = f"{len(source)} and {len(target)} characters: {ratio:.1f} to 1"
+        raise RecordError("length ratio", detail)
     for text, script in zip((source, target), corpus.pairs.scripts or (), strict=False):
         if regex.search(r"\p{L}", text) and not regex.search(rf"\p{{Script={script}}}", text):
             raise RecordError("wrong script", f"no letter of {text!r} is {script}")
