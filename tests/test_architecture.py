@@ -121,14 +121,6 @@ TASKS = [path.parent.name for path in ROOT.glob("wxb/tasks/*/params.py")]
 TASK_NAME = re.compile(rf"""tasks[./]({"|".join(TASKS)})\b|\btask (==|!=|in) ["'({{\[]""")
 
 
-def shared_files():
-    """The files that serve all tasks."""
-    files = [path for folder in ("wxb", "stages") for path in (ROOT / folder).rglob("*.*")]
-    own = tuple(ROOT / folder for folder in TASK_FOLDERS)
-    shared = [path for path in files if path.suffix in SUFFIXES and not {*path.parents} & {*own}]
-    return [ROOT / "dvc.yaml", ROOT / "Snakefile", *sorted(shared)]
-
-
 def identifiers(path):
     """The names in a module."""
     for node in ast.walk(tree(path)):
@@ -139,7 +131,10 @@ def identifiers(path):
 
 def test_shared_files_name_no_task():
     """Tasks are looked up by name: tasks.get(task).metrics, wxb/tasks/${item.task}."""
-    files = shared_files()
+    paths = [path for folder in ("wxb", "stages") for path in (ROOT / folder).rglob("*.*")]
+    own = {ROOT / folder for folder in TASK_FOLDERS}
+    shared = [path for path in paths if path.suffix in SUFFIXES and not {*path.parents} & own]
+    files = [ROOT / "dvc.yaml", ROOT / "Snakefile", *sorted(shared)]
     lines = [
         f"{path}:{number}: {line}"
         for path in files

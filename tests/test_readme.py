@@ -102,12 +102,11 @@ def test_the_curve_has_all_sizes_of_its_experiments():
     assert readme._curve_figure(index, "#000", "#eee").count("<circle") == 4
 
 
-def test_the_section_on_own_data_works(tmp_path, monkeypatch):
+def test_the_section_on_own_data_works(cwd):
     """Runs `wxb new` on the JSON file, and a CSV file and recordings with headers of the README."""
-    page = READMES[0].read_text(encoding="utf-8").partition("\n## Your own data\n")[2]
-    demo.write(tmp_path)
-    shutil.copy("dvc.yaml", tmp_path)
-    monkeypatch.chdir(tmp_path)
+    page = (ROOT / READMES[0]).read_text(encoding="utf-8").partition("\n## Your own data\n")[2]
+    demo.write(cwd)
+    shutil.copy(ROOT / "dvc.yaml", cwd)
     (header,) = re.findall(r"a header such as `([^`]+)`", page)
     mails = [f"From {name}.,{'praise' if name > 'L' else 'complaint'}" for name in NAMES]
     Path("mails.csv").write_text("\n".join([header, *mails]) + "\n")

@@ -17,13 +17,6 @@ def random_tensors(*shapes, dtype=torch.float64):
     return [torch.randn(*shape, dtype=dtype, requires_grad=True) for shape in shapes]
 
 
-def some_mask(*shape):
-    """A random mask with at least one key in every row."""
-    mask = torch.rand(*shape) < 0.6
-    mask[..., 0] |= ~mask.any(dim=-1)
-    return mask
-
-
 def gradients(result, inputs):
     weights = torch.arange(result.numel()).view_as(result) / result.numel()
     return torch.autograd.grad((result * weights).sum(), inputs)
@@ -39,7 +32,10 @@ def test_multi_head_attention_equals_torch(heads, size, queries, keys, masked, s
     ours = MultiHeadAttention(width, heads).double()
     ours.load_state_dict(theirs.state_dict(), strict=True)
     inputs, memory = random_tensors((2, queries, width), (2, keys, width))
-    mask = some_mask(2, 1, 1, keys) if masked else None
+    mask = None
+    if masked:
+        mask = torch.rand(2, 1, 1, keys) < 0.6
+        mask[..., 0] |= ~mask.any(dim=-1)  # at least one key in every row
     actual = ours(inputs, *ours.keys_values(memory), mask)
     hidden = None if mask is None else ~mask[:, 0, 0]  # torch marks padding
     expected, _ = theirs(inputs, memory, memory, key_padding_mask=hidden, need_weights=False)

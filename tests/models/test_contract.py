@@ -27,9 +27,6 @@ from wxb.models.decoding import complete, decoder_forward
 
 each = pytest.mark.parametrize("kind", ALL, ids=str)
 each_decoder = pytest.mark.parametrize("kind", DECODERS, ids=str)
-each_class = pytest.mark.parametrize(
-    ("kind", "name"), [(kind, name) for kind in ALL for name in (kind.body, kind.head)], ids=str
-)
 
 
 def generate(kind, model, inputs, *, use_cache=True, **options):
@@ -102,7 +99,9 @@ def test_the_backbone_equals_transformers(kind):
             assert_equal(ours(**embedded), theirs(**embedded), SINGLE)
 
 
-@each_class
+@pytest.mark.parametrize(
+    ("kind", "name"), [(kind, name) for kind in ALL for name in (kind.body, kind.head)], ids=str
+)
 def test_saved_weights_load_in_transformers(kind, name, tmp_path):
     for index, settings_ in enumerate(kind.saved):
         folder = tmp_path / str(index)

@@ -60,12 +60,6 @@ class Chain:
         return total / len(tokens) ** length_penalty
 
 
-def all_sequences(longest):
-    """All sequences that end, or are truncated at the longest."""
-    texts = [[*t, EOS] for n in range(longest) for t in product(range(2, WORDS), repeat=n)]
-    return texts + [list(t) for t in product(range(2, WORDS), repeat=longest)]
-
-
 def without_padding(tokens):
     return [token for token in tokens if token != PAD]
 
@@ -85,7 +79,9 @@ def greedy(chain, rows, longest, **options):
 @given(seeds, st.integers(1, 4), st.integers(1, 3), st.sampled_from([0.0, 0.6, 1.0, 2.0]))
 @settings(deadline=None, max_examples=25)
 def test_a_wide_beam_ranks_all_sequences(seed, longest, rows, penalty):
-    chain, texts = Chain(seed), all_sequences(longest)
+    chain = Chain(seed)
+    texts = [[*t, EOS] for n in range(longest) for t in product(range(2, WORDS), repeat=n)]
+    texts += [list(t) for t in product(range(2, WORDS), repeat=longest)]  # truncated
     limits = {"beams": len(texts), "max_new_tokens": longest, "length_penalty": penalty}
     result = beam(chain, rows, **limits)
     for row in range(rows):

@@ -9,17 +9,6 @@ from wxb.models.perceptron import train_by_descent, train_by_steps
 EPSILON = np.finfo(float).eps
 
 
-def separable(seed, points, dimensions, margin):
-    """Random points in a unit ball and their classes by a random plane, at least a margin away."""
-    rng = np.random.default_rng(seed)
-    normal = rng.normal(size=dimensions)
-    normal /= np.linalg.norm(normal)
-    offset = rng.uniform(-0.2, 0.2)
-    x = rng.uniform(-1, 1, size=(points, dimensions)) / np.sqrt(dimensions)
-    x = x[np.abs(x @ normal + offset) > margin]
-    return x, (x @ normal + offset > 0).astype(np.int64), normal, offset
-
-
 @given(
     seed=st.integers(0, 10_000),
     points=st.integers(2, 60),
@@ -28,7 +17,14 @@ def separable(seed, points, dimensions, margin):
     rate=st.sampled_from([0.01, 1.0, 7.0]),
 )
 def test_steps_converge_within_novikoffs_bound(seed, points, dimensions, margin, rate):
-    x, y, normal, offset = separable(seed, points, dimensions, margin)
+    rng = np.random.default_rng(seed)
+    normal = rng.normal(size=dimensions)
+    normal /= np.linalg.norm(normal)
+    offset = rng.uniform(-0.2, 0.2)
+    # Points in a unit ball, and their classes by a random plane that is at least a margin away.
+    x = rng.uniform(-1, 1, size=(points, dimensions)) / np.sqrt(dimensions)
+    x = x[np.abs(x @ normal + offset) > margin]
+    y = (x @ normal + offset > 0).astype(np.int64)
     assume(len(x) > 0)
     unit, mistakes = train_by_steps(x, y, epochs=10_000, rate=rate)
     assert unit.predict(x).tolist() == y.tolist()

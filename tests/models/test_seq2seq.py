@@ -16,7 +16,6 @@ from wxb.models.transformer import Translator
 errata = script("errata_models")  # it has a small model that learns to reverse texts
 reversals, SIZE = errata.reversals, errata.VOCABULARY
 seeds = st.integers(0, 999)
-each_kind = pytest.mark.parametrize("attention", [False, True], ids=["plain", "attention"])
 
 
 def build(attention=True, seed=0):
@@ -33,10 +32,9 @@ def transformer(seed=0):
 
 MODELS = {"plain": partial(build, False), "attention": partial(build, True)}
 MODELS["transformer"] = transformer
-each_model = pytest.mark.parametrize("make", MODELS.values(), ids=MODELS)
 
 
-@each_model
+@pytest.mark.parametrize("make", MODELS.values(), ids=MODELS)
 def test_every_weight_has_a_gradient_even_with_a_source_of_padding(make):
     model = make()
     ids, mask, labels = reversals(3)
@@ -59,7 +57,7 @@ def test_additive_attention_equals_a_computation_by_hand(hidden, is_token, seed)
     torch.testing.assert_close(weights, powers / max(powers.sum(), 1e-300))
 
 
-@each_kind
+@pytest.mark.parametrize("attention", [False, True], ids=["plain", "attention"])
 def test_the_decoder_reads_the_source_at_every_step(attention):
     """Not in its first state only, from which a long target loses it."""
     model = build(attention)

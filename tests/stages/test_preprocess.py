@@ -30,7 +30,7 @@ def raw(index, text=None, **changes):
 def run(folder, contents, **changes):
     """The clean folder of some records."""
     changes = {"split": {"test": 0.2, "valid": 0.2}, **changes}
-    (folder / "raw").mkdir()
+    (folder / "raw").mkdir(parents=True)
     file = folder / "raw/records.jsonl"
     file.write_text("\n".join(map(json.dumps, contents)), encoding="utf-8")
     return clean_folder(folder, corpus(**changes))
@@ -131,7 +131,6 @@ def test_every_raw_record_ends_in_a_split_or_in_the_rejects(
 def test_the_same_bytes_every_time(tmp_path):
     contents = []
     for name in ("a", "b"):
-        (tmp_path / name).mkdir()
         out = run(tmp_path / name, GOOD)
         contents.append({p.name: p.read_bytes() for p in out.rglob("*") if p.is_file()})
     assert contents[0] == contents[1]
@@ -141,8 +140,6 @@ def test_the_same_bytes_every_time(tmp_path):
 
 
 def test_a_corrected_test_record_changes_no_training_data(tmp_path):
-    (tmp_path / "a").mkdir()
-    (tmp_path / "b").mkdir()
     first = run(tmp_path / "a", GOOD)
     tested = {record.id for record in read_splits(first)["test"]}
     spans = [{"start": 0, "end": 3, "type": "CITY"}]

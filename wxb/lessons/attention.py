@@ -87,9 +87,8 @@ def attention_weights(folder: Path, sentence: str) -> tuple[list[str], Floats]:
 def attention_by_target(weights: Floats) -> dict[str, float]:  # "first": two or more away
     """Shares of a head's attention (T, T): `before`, `itself`, `after`, `first` and `others`."""
     length = len(weights)
-    shares = {
-        name: float(np.trace(weights, offset=offset)) / length for name, offset in OFFSETS.items()
-    }
+    traces = {name: np.trace(weights, offset=offset) for name, offset in OFFSETS.items()}
+    shares = {name: float(trace) / length for name, trace in traces.items()}
     near = np.abs(np.subtract.outer(np.arange(length), np.arange(length))) <= 1
     first = float(weights[:, 0][~near[:, 0]].sum()) / length
     return {**shares, "first": first, "others": max(0.0, 1 - sum(shares.values()) - first)}

@@ -4,20 +4,16 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 
 from wxb.core.errors import counted
 from wxb.core.params import Params
 from wxb.core.params.lessons import GatesLesson
 from wxb.lessons import Lesson, shares_table
 from wxb.models.mlp import MLP, TorchMLP
-from wxb.models.perceptron import train_by_descent, train_by_steps
+from wxb.models.perceptron import Classes, Floats, train_by_descent, train_by_steps
 from wxb.reporting.figures import regions
 from wxb.reporting.formatting import listed
 from wxb.reporting.parts import Charts, Section
-
-Floats = NDArray[np.float64]
-Classes = NDArray[np.int64]
 
 INPUTS = np.array([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]])
 GATES = {"OR": (0, 1, 1, 1), "AND": (0, 0, 0, 1), "XOR": (0, 1, 1, 0), "XNOR": (1, 0, 0, 1)}
@@ -73,9 +69,8 @@ def run(params: Params, name: str) -> Lesson:
         " start with the same weights. After training, the largest difference between their"
         f" outputs is {difference:.1g}."
     )
-    accuracy_table = shares_table(
-        "Accuracy", ["gate", *trained["OR"]], {g: [*row.values()] for g, row in accuracy.items()}
-    )
+    rows = {gate: [*by_model.values()] for gate, by_model in accuracy.items()}
+    accuracy_table = shares_table("Accuracy", ["gate", *trained["OR"]], rows)
     success_table = shares_table(
         "Random initial weights that learn XOR",
         ["hidden units", f"share of {settings.starts} that learn XOR"],

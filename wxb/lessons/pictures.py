@@ -77,8 +77,14 @@ def folder(path: Path) -> Images:
             f"{path}: found pictures of {len(classes)} class(es); expected two or more, as"
             f" <class>/<file> with {', '.join(SUFFIXES)}"
         )
-    pictures = [_read_picture(file) for file in files]
-    for file, picture in zip(files, pictures, strict=True):
+    pictures: list[NDArray[np.uint8]] = []  # (H, W, 3) each
+    for file in files:
+        try:
+            with Image.open(file) as image:
+                picture = np.asarray(image.convert("RGB"))
+        except (UnidentifiedImageError, OSError) as error:
+            raise WxbError(f"{file}: not a readable picture: {error}") from None
+        pictures.append(picture)
         if picture.shape != pictures[0].shape:
             raise WxbError(
                 f"{file}: found {picture.shape[1]} x {picture.shape[0]} pixels; resize all pictures"
@@ -98,11 +104,3 @@ def split(images: Images, share: float, *, seed: int) -> tuple[Images, Images]:
     except ValueError as error:
         raise WxbError(f"{len(images)} pictures cannot be split: {error}") from None
     return images.select(np.sort(rest)), images.select(np.sort(held_out))
-
-
-def _read_picture(file: Path) -> NDArray[np.uint8]:  # (H, W, 3)
-    try:
-        with Image.open(file) as picture:
-            return np.asarray(picture.convert("RGB"))
-    except (UnidentifiedImageError, OSError) as error:
-        raise WxbError(f"{file}: not a readable picture: {error}") from None

@@ -27,9 +27,6 @@ def attention_weights(queries: Tensor, keys: Tensor, mask: Tensor | None = None)
     return softmax(queries @ keys.mT * queries.shape[-1] ** -0.5, mask)
 
 
-BYTES = 8  # in one random int64
-
-
 class Dropout(nn.Dropout):
     """Dropout (Srivastava et al. 2014) with cheap random numbers on a CPU.
 
@@ -43,7 +40,7 @@ class Dropout(nn.Dropout):
         threshold = round(self.p * 256)
         if not self.training or inputs.device.type != "cpu" or not 0 < threshold < 256:
             return super().forward(inputs)
-        numbers = torch.empty(-(-inputs.numel() // BYTES), dtype=torch.int64)
+        numbers = torch.empty(-(-inputs.numel() // 8), dtype=torch.int64)  # of 8 bytes each
         random_bytes = numbers.random_(torch.iinfo(torch.int64).min, None).view(torch.uint8)
         keep = (random_bytes[: inputs.numel()] >= threshold).view(inputs.shape)
         return inputs * (keep * (256 / (256 - threshold))).to(inputs.dtype)

@@ -5,7 +5,7 @@ of T tokens, width C, H heads of D = C / H, vocabulary V.
 """
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Self
+from typing import ClassVar, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -16,7 +16,7 @@ from wxb.models.configuration import ACTIVATIONS
 
 
 @dataclass(frozen=True)
-class Config:
+class Config(configuration.Config):
     """The shape of a BERT; names and values as in Hugging Face's `BertConfig`."""
 
     vocab_size: int = 30522
@@ -32,21 +32,13 @@ class Config:
     layer_norm_eps: float = 1e-12
     pad_token_id: int | None = 0
 
-    @classmethod
-    def from_hf(cls, config: Any) -> Self:
-        """The shape of a `transformers.BertConfig`.
-
-        Raises ValueError for unsupported settings, such as relative positions or an untied head.
-        """
-        return configuration.from_hf(
-            cls,
-            config,
-            hidden_act=tuple(ACTIVATIONS),
-            position_embedding_type=("absolute",),
-            is_decoder=(False,),
-            add_cross_attention=(False,),
-            tie_word_embeddings=(True,),
-        )
+    supported: ClassVar = {
+        "hidden_act": tuple(ACTIVATIONS),
+        "position_embedding_type": ("absolute",),
+        "is_decoder": (False,),
+        "add_cross_attention": (False,),
+        "tie_word_embeddings": (True,),
+    }
 
 
 class _Embeddings(nn.Module):
@@ -136,10 +128,9 @@ class _Layer(nn.Module):
     def __init__(self, config: Config) -> None:
         super().__init__()
         self.attention = _Attention(config)
-        self.intermediate = _Activated(
-            config.hidden_size, config.intermediate_size, config.hidden_act
-        )
-        self.output = _Residual(config.intermediate_size, config)
+        inner = config.intermediate_size
+        self.intermediate = _Activated(config.hidden_size, inner, config.hidden_act)
+        self.output = _Residual(inner, config)
 
     def forward(self, hidden: Tensor, mask: Tensor | None) -> Tensor:  # (B, T, C)
         attended = self.attention(hidden, mask)  # (B, T, C)

@@ -46,9 +46,13 @@ class CNN(nn.Module):
                 f"{len(widths)} blocks need pictures of {halvings} x {halvings} at least; found"
                 f" {height} x {width}"
             )
-        self.convolutions = nn.ModuleList(
-            _he_convolution(inputs, outputs) for inputs, outputs in pairwise([channels, *widths])
-        )
+        self.convolutions = nn.ModuleList()
+        for inputs, outputs in pairwise([channels, *widths]):
+            convolution = nn.Conv2d(inputs, outputs, kernel_size=3, padding=1)
+            nn.init.kaiming_normal_(convolution.weight, nonlinearity="relu")
+            assert convolution.bias is not None
+            nn.init.zeros_(convolution.bias)
+            self.convolutions.append(convolution)
         self.dropout = nn.Dropout(dropout)
         features = widths[-1] * (height // halvings) * (width // halvings)
         self.classifier = nn.Linear(features, classes)
@@ -72,12 +76,3 @@ class CNN(nn.Module):
         """Index of the most likely class of each picture; switches to evaluation mode."""
         self.eval()
         return torch.cat([self(part)["logits"].argmax(1) for part in pixels.split(batch_size)])
-
-
-def _he_convolution(inputs: int, outputs: int) -> nn.Conv2d:
-    """A 3 x 3 convolution that keeps height and width, with He initialization and zero bias."""
-    convolution = nn.Conv2d(inputs, outputs, kernel_size=3, padding=1)
-    nn.init.kaiming_normal_(convolution.weight, nonlinearity="relu")
-    assert convolution.bias is not None
-    nn.init.zeros_(convolution.bias)
-    return convolution

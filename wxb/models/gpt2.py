@@ -6,7 +6,7 @@ of T new tokens after S - T cached ones, width C, H heads of D = C / H, vocabula
 
 import math
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import ClassVar
 
 import torch
 from torch import Tensor, nn
@@ -19,7 +19,7 @@ from wxb.models.decoding import Cache, CausalLM, DecoderOutput, KeysValues, exte
 
 
 @dataclass(frozen=True)
-class Config:
+class Config(configuration.Config):
     """The shape of a GPT-2; names and values as in Hugging Face's `GPT2Config`."""
 
     vocab_size: int = 50257
@@ -35,22 +35,14 @@ class Config:
     layer_norm_epsilon: float = 1e-5
     initializer_range: float = 0.02
 
-    @classmethod
-    def from_hf(cls, config: Any) -> Self:
-        """The shape of a `transformers.GPT2Config`.
-
-        Raises ValueError for unsupported settings, such as cross-attention and an untied head.
-        """
-        return configuration.from_hf(
-            cls,
-            config,
-            activation_function=("gelu_new", *ACTIVATIONS),
-            scale_attn_weights=(True,),
-            scale_attn_by_inverse_layer_idx=(False,),
-            reorder_and_upcast_attn=(False,),
-            add_cross_attention=(False,),
-            tie_word_embeddings=(True,),
-        )
+    supported: ClassVar = {
+        "activation_function": ("gelu_new", *ACTIVATIONS),
+        "scale_attn_weights": (True,),
+        "scale_attn_by_inverse_layer_idx": (False,),
+        "reorder_and_upcast_attn": (False,),
+        "add_cross_attention": (False,),
+        "tie_word_embeddings": (True,),
+    }
 
 
 class _Conv1D(nn.Module):

@@ -8,7 +8,7 @@ inner width I, vocabulary V.
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import torch
 from torch import Tensor, nn
@@ -21,7 +21,7 @@ ROPE = ("default", "llama3")  # supported types
 
 
 @dataclass(frozen=True)
-class Config:
+class Config(configuration.Config):
     """The shape of a LLaMA; names and values as in Hugging Face's `LlamaConfig`."""
 
     vocab_size: int = 32000
@@ -40,6 +40,12 @@ class Config:
     tie_word_embeddings: bool = False
     is_causal: bool = True  # False: bidirectional attention
 
+    supported: ClassVar = {
+        "hidden_act": ("silu",),
+        "attention_bias": (False,),
+        "mlp_bias": (False,),
+    }
+
     def __post_init__(self) -> None:
         kind = self.rope_parameters.get("rope_type")
         if kind not in ROPE:
@@ -49,15 +55,10 @@ class Config:
 
     @classmethod
     def from_hf(cls, config: Any) -> Self:
-        """The shape of a `transformers.LlamaConfig`.
-
-        Raises ValueError for unsupported settings, such as biases and RoPE in an older format.
-        """
+        """As for other architectures; raises ValueError also for RoPE in an older format."""
         if not hasattr(config, "rope_parameters"):
             raise ValueError("rope_parameters: found none; expected the format of transformers 5")
-        return configuration.from_hf(
-            cls, config, hidden_act=("silu",), attention_bias=(False,), mlp_bias=(False,)
-        )
+        return super().from_hf(config)
 
 
 class RMSNorm(nn.Module):

@@ -12,11 +12,10 @@ from itertools import pairwise
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor, nn
 
-Floats = NDArray[np.float64]
-Classes = NDArray[np.int64]
+from wxb.models.perceptron import Classes, Floats
+
 Layer = tuple[Floats, Floats]  # W (out, in) and b (out,), or their gradients
 
 

@@ -6,7 +6,7 @@ S - T cached ones; width C, H heads of D = C / H, inner width I, vocabulary V.
 """
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -18,7 +18,7 @@ from wxb.models.decoding import Cache, KeysValues, extend
 
 
 @dataclass(frozen=True)
-class Config:
+class Config(configuration.Config):
     """The shape of a Whisper; names and values as in Hugging Face's `WhisperConfig`."""
 
     vocab_size: int = 51865
@@ -38,22 +38,14 @@ class Config:
     activation_dropout: float = 0.0
     pad_token_id: int = 50256
 
-    @classmethod
-    def from_hf(cls, config: Any) -> Self:
-        """The shape of a `transformers.WhisperConfig`.
-
-        Raises ValueError for unsupported settings, such as LayerDrop and SpecAugment.
-        """
-        return configuration.from_hf(
-            cls,
-            config,
-            activation_function=tuple(ACTIVATIONS),
-            scale_embedding=(False,),
-            encoder_layerdrop=(0.0,),
-            decoder_layerdrop=(0.0,),
-            apply_spec_augment=(False,),
-            tie_word_embeddings=(True,),
-        )
+    supported: ClassVar = {
+        "activation_function": tuple(ACTIVATIONS),
+        "scale_embedding": (False,),
+        "encoder_layerdrop": (0.0,),
+        "decoder_layerdrop": (0.0,),
+        "apply_spec_augment": (False,),
+        "tie_word_embeddings": (True,),
+    }
 
 
 def sinusoids(length: int, width: int) -> Tensor:
@@ -289,6 +281,5 @@ class WhisperForConditionalGeneration(nn.Module):
         loss = None
         if labels is not None:
             loss = F.cross_entropy(logits.flatten(0, 1), labels.flatten())
-        return Seq2SeqLMOutput(
-            loss, logits, output.past_key_values, output.encoder_last_hidden_state
-        )
+        cache, encoded = output.past_key_values, output.encoder_last_hidden_state
+        return Seq2SeqLMOutput(loss, logits, cache, encoded)

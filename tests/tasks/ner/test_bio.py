@@ -145,11 +145,8 @@ def test_flags_mark_the_edges_of_tags_and_blank_tokens_are_ignored(rows):
     np.testing.assert_array_equal(targets.ends == 1, last_flags)
 
 
-tags = st.lists(st.integers(0, 2 * len(TYPES)), max_size=12)
-
-
 @settings(deadline=None)
-@given(tags)
+@given(st.lists(st.integers(0, 2 * len(TYPES)), max_size=12))
 def test_decoded_spans_are_the_entities_of_strict_iob2(sequence):
     names = tag_names(TYPES)
     entities = Entities([[names[tag] for tag in sequence]], scheme=IOB2).entities[0]

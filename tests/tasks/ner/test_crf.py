@@ -16,7 +16,7 @@ NAMES = ["Ann", "Bob", "Zoë Müller", "李明"]
 
 
 def records():
-    rows = [("", ()), ("no one is here.", ())]
+    rows = [("", ()), ("no one is here.", ()), ("no \x1f one", ())]  # a token of white space
     for name in NAMES:
         for before, after in (("", " is here."), ("We saw ", " today."), ("It was ", ", not me.")):
             span = Span(len(before), len(before) + len(name), "NAME")

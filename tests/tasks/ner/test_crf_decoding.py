@@ -13,15 +13,6 @@ from wxb.tasks.ner.crf import CRF, CrfModel, word_features
 from wxb.tasks.ner.models.bio import decode_tags, tag_names
 
 
-def random_crf(types, seed):
-    random = np.random.default_rng(seed)
-    tags = len(tag_names(types))
-    features = [f"f{index}" for index in range(4)]
-    states = {key: random.normal() for key in np.ndindex(len(features), tags)}
-    transitions = {key: random.normal() for key in np.ndindex(tags, tags)}
-    return CRF.from_weights(features, states, transitions, tags), random
-
-
 def log_scores(crf, scores):
     """The log-score of each valid sequence of tags."""
     result = {}
@@ -39,7 +30,12 @@ def log_scores(crf, scores):
     st.integers(0, 1000), st.integers(1, 4), st.sampled_from([["A"], ["A", "B"]]), st.floats(0.1, 9)
 )
 def test_decoding_agrees_with_all_sequences(seed, length, types, spread):
-    crf, random = random_crf(types, seed)
+    random = np.random.default_rng(seed)
+    size = len(tag_names(types))
+    features = [f"f{index}" for index in range(4)]
+    states = {key: random.normal() for key in np.ndindex(len(features), size)}
+    transitions = {key: random.normal() for key in np.ndindex(size, size)}
+    crf = CRF.from_weights(features, states, transitions, size)
     scores = random.normal(size=(length, len(crf.first))) * spread
     by_tags = log_scores(crf, scores)
     tags = crf.best_tags(scores)

@@ -72,22 +72,17 @@ def backbone(tmp_path_factory):
     return tiny.llama(folder, tokenizer, max_position_embeddings=128, initializer_range=0.02)
 
 
-def vocabulary(backbone, special):
-    return GenerationMethod(experiment(special), TYPES, load(backbone)).tokenizer
-
-
 def write_targets(backbone, special, records, folder):
     """Write features and targets as the stages do; the tokenizer, and statuses by record."""
     encoded, windows = read(backbone, records)
     write_encoded(folder / "features.arrow", [encoded])
-    tokenizer = vocabulary(backbone, special)
-    method = GenerationMethod(experiment(special), TYPES, tokenizer)
+    method = GenerationMethod(experiment(special), TYPES, load(backbone))
     columns, splits, statuses = method.align(encoded, windows, records)
     write_columns(folder / "targets.arrow", columns, splits)
     remaining = iter(map(Status, statuses))
     by_record = [[next(remaining) for _ in record.gold] for record in records]
     assert next(remaining, None) is None
-    return tokenizer, by_record
+    return method.tokenizer, by_record
 
 
 def read(backbone, records):
@@ -282,7 +277,8 @@ def trained(backbone, tmp_path_factory):
         folder = tmp_path_factory.mktemp("features")
         tokenizer, _ = write_targets(backbone, special, RECORDS, folder)
         set_seed(2)
-        model = GenerationMethod(experiment(special), TYPES, tokenizer).model(backbone)
+        method = GenerationMethod(experiment(special), TYPES, tokenizer)
+        model = method.model(backbone)
         batch = collate(items_of(folder, tokenizer, RECORDS), tokenizer.pad_token_id)
         optimizer = torch.optim.AdamW(model.parameters(), lr=5e-3)
         for _ in range(70):
@@ -290,9 +286,7 @@ def trained(backbone, tmp_path_factory):
             model(**batch)["loss"].backward()
             torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
             optimizer.step()
-        predictor = GenerationMethod(experiment(special), TYPES, tokenizer).predictor(
-            model, folder / "targets.arrow", updates=3, examples=20
-        )
+        predictor = method.predictor(model, folder / "targets.arrow", updates=3, examples=20)
         predictor.threshold = 0.5
         folder = backbone.parent / f"special-{special}"
         predictor.save(folder)

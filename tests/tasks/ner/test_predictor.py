@@ -16,12 +16,10 @@ from wxb.tasks.ner.record import Span, f1
 
 TEXTS = ["one", "", "one two three four", "two", " ", "one two", "three"] * 3
 TOKENIZER = train("byte-level-bpe", 300, TEXTS)
-
-
 SETTINGS = {"types": ["A"], "threshold": 0.0, "max_length": 3, "stride": 1}
 
 
-class Counting(Recognizer):
+class FirstCharacter(Recognizer):
     """Finds the first character of every text, with a score proportional to the text's length."""
 
     prediction = Prediction(batch_size=4)
@@ -29,7 +27,6 @@ class Counting(Recognizer):
 
     def predict_windows(self, inputs, indices):
         texts, _, windows = inputs
-        self.lengths.append([int(windows.reads_to[i] - windows.reads_from[i]) for i in indices])
         return [texts[windows.rows[i]] for i in indices]
 
     def merge_windows(self, inputs, outputs):
@@ -43,9 +40,7 @@ class Counting(Recognizer):
 
 @pytest.fixture
 def recognizer():
-    recognizer = Counting(torch.nn.Linear(1, 1), TOKENIZER, **SETTINGS)
-    recognizer.lengths = []
-    return recognizer
+    return FirstCharacter(torch.nn.Linear(1, 1), TOKENIZER, **SETTINGS)
 
 
 def test_predict_drops_candidates_below_the_threshold(recognizer):
@@ -108,7 +103,7 @@ def test_the_threshold_is_the_lowest_of_the_best(rows, gold_starts):
         [ScoredSpan(Span(start, start + 1, "AGE"), score) for start, score in row] for row in rows
     ]
     gold = [[Span(start, start + 1, "AGE") for start in sorted(gold_starts)] for _ in rows]
-    recognizer = Counting(torch.nn.Linear(1, 1), TOKENIZER, **SETTINGS)
+    recognizer = FirstCharacter(torch.nn.Linear(1, 1), TOKENIZER, **SETTINGS)
     recognizer.candidates = lambda texts, caption: candidates
     texts = [""] * len(rows)
     records = [Record("", "", tuple(spans), None, "") for spans in gold]

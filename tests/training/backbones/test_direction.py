@@ -24,8 +24,6 @@ BATCHES = {
     "full and alone": (IDS[1:], MASK[1:]),
 }
 
-each_direction = pytest.mark.parametrize("bidirectional", [False, True], ids=["causal", "both"])
-
 
 @pytest.fixture(scope="module")
 def models(tmp_path_factory):
@@ -55,7 +53,7 @@ def depends_on_last(model, batch):
     return torch.cat([row[:end] for row, end in zip(changed, last, strict=True)])
 
 
-@each_direction
+@pytest.mark.parametrize("bidirectional", [False, True], ids=["causal", "both"])
 @pytest.mark.parametrize("batch", BATCHES)
 @pytest.mark.parametrize("lora", [None, LORA], ids=["full", "lora"])
 @pytest.mark.parametrize("mode", ["evaluation", "training", "checkpointing"])

@@ -22,10 +22,6 @@ TENSORS = [
 ]
 
 
-def remove(tensors, name):
-    del tensors[name]
-
-
 def add(tensors, name):
     tensors[name.replace("1.", "7.") if "1." in name else f"more.{name}"] = tensors[name].clone()
 
@@ -35,7 +31,7 @@ def set_value(value, tensors, name):
 
 
 CHANGES = {
-    "missing": remove,
+    "missing": dict.pop,
     "unexpected": add,
     "nan": partial(set_value, torch.nan),
     "infinite": partial(set_value, torch.inf),

@@ -27,13 +27,9 @@ def folder(request, tmp_path):
     return getattr(tiny, request.param)(tmp_path / "backbone", vocab_size=40)
 
 
-def tagger(folder, *, native):
-    torch.manual_seed(3)
-    return Tagger(load_backbone(folder, native=native), 3, HEAD).eval()
-
-
 def test_saved_folders_load_in_wxb_and_transformers(folder, tmp_path):
-    model = tagger(folder, native=True).eval()
+    torch.manual_seed(3)
+    model = Tagger(load_backbone(folder, native=True), 3, HEAD).eval()
     (tmp_path / "model").mkdir()
     model.save_pretrained(tmp_path / "model")
     options = {"add_pooling_layer": False} if model.backbone.config.model_type == "bert" else {}

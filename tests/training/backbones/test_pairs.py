@@ -22,28 +22,23 @@ CLASSES = {
 }
 
 
-def twin(kind, folder):
-    """Save a random model of four layers, one of which has global attention."""
-    set_seed(0)
-    config, cls = CLASSES[kind]
-    shape = {"hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 4}
-    tokens = {f"{name}_token_id": i for i, name in enumerate(("pad", "bos", "eos", "cls", "sep"))}
-    heads = {"num_attention_heads": 2, "local_attention": 8, "max_position_embeddings": 64}
-    cls(config(vocab_size=99, **shape, **heads, **tokens)).save_pretrained(folder)
-    return folder
-
-
 @pytest.mark.parametrize("name", PROFILE["experiments"])
 def test_taggers_of_the_pairs_see_what_their_settings_say(name, tmp_path):
     experiment = PROFILE["experiments"][name]
     checkpoint = PROFILE["backbones"][experiment["backbone"]]["checkpoint"]
-    folder = twin(checkpoint.split("-")[2], tmp_path / "twin")
+    set_seed(0)
+    config, cls = CLASSES[checkpoint.split("-")[2]]
+    # Of four layers, one has global attention.
+    shape = {"hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 4}
+    tokens = {f"{name}_token_id": i for i, name in enumerate(("pad", "bos", "eos", "cls", "sep"))}
+    heads = {"num_attention_heads": 2, "local_attention": 8, "max_position_embeddings": 64}
+    cls(config(vocab_size=99, **shape, **heads, **tokens)).save_pretrained(tmp_path)
     bidirectional = experiment["model"].get("bidirectional", False)
     sees_later = bidirectional or "encoder" in name
     ids = torch.randint(5, 99, (2, 20))
     mask = torch.ones_like(ids)
     mask[1, 17:] = 0
-    model = load_backbone(folder, bidirectional=bidirectional).eval()
+    model = load_backbone(tmp_path, bidirectional=bidirectional).eval()
     states = model(input_ids=ids, attention_mask=mask).last_hidden_state
     for position in (1, 9, 16):
         changed = ids.clone()

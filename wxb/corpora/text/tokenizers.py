@@ -131,9 +131,8 @@ def _byte_level_bpe(vocabulary: int, texts: Sequence[str], special: list[str]) -
     )
     tokenizer.train_from_iterator(texts, trainer)
     tokenizer.decoder = decoders.ByteLevel()
-    tokenizer.post_processor = processors.TemplateProcessing(
-        single="<s> $A", special_tokens=[("<s>", tokenizer.token_to_id("<s>"))]
-    )
+    begin = [("<s>", tokenizer.token_to_id("<s>"))]
+    tokenizer.post_processor = processors.TemplateProcessing(single="<s> $A", special_tokens=begin)
     return tokenizer
 
 

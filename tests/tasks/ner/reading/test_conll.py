@@ -20,10 +20,6 @@ def read(folder, content, name="train.txt", **options):
     return list(reading.read_folder(raw, corpus(conll=options), Reading()))
 
 
-def tags(names):
-    return [Tag(*name.split("-", 1)) if name != "O" else conll.OUTSIDE for name in names]
-
-
 def text_and_mentions(record):
     return record.input, [(record.input[s.start : s.end], s.type) for s in record.gold]
 
@@ -180,7 +176,8 @@ names = st.just("O") | st.builds("{}-{}".format, prefixes, st.sampled_from(["A",
 
 @given(st.lists(names, max_size=12))
 def test_spans_of_any_tags_are_those_of_seqeval(names):
-    spans = [(type_, first, end - 1) for first, end, type_ in conll.token_spans(tags(names))]
+    tags = [Tag(*name.split("-", 1)) if name != "O" else conll.OUTSIDE for name in names]
+    spans = [(type_, first, end - 1) for first, end, type_ in conll.token_spans(tags)]
     assert spans == get_entities(names)
 
 
