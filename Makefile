@@ -42,7 +42,7 @@ test test-all:
 	mypy
 	snakemake --lint
 	pytest $(if $(filter test,$@),-m "not slow")
-	$(if $(filter test-all,$@),timeout 120 $(MAKE) audit || echo "The audit failed: its findings are above, or it had no network.")
+	$(if $(filter test-all,$@),timeout 120 $(MAKE) audit || echo "The audit failed: it lists faults above or had no network.")
 
 bench: .venv/bench ## time the project and its baselines; writes reports/benchmarks/speed.json
 	python benchmarks/speed/speed.py
