@@ -25,8 +25,8 @@ from wxb.corpora.records import RecordError
 BATCH = 1000  # rows of Parquet: a repeated value is stored once, and unpacked for each row
 TURN = {"role", "from"}  # keys of messages
 CLASS_NUMBER = re.compile(r"-1|\d{1,9}")
-TEXT = re.compile(r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\"""", re.DOTALL)  # a literal of Python
-LIST = re.compile(rf"\[(?:{TEXT.pattern})(?:[,\s]+(?:{TEXT.pattern}))*\]", re.DOTALL)
+LITERAL = re.compile(r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\"""", re.DOTALL)  # a literal of Python
+LITERALS = re.compile(rf"\[(?:{LITERAL.pattern})(?:[,\s]+(?:{LITERAL.pattern}))*\]", re.DOTALL)
 # The first line of tables for Excel.
 SEPARATOR = re.compile(r'"?sep=(.)"?(?=[\r\n])', re.IGNORECASE)
 
@@ -282,7 +282,7 @@ def with_parsed_cell(row: dict[str, Any], column: str | None) -> Any:
         if isinstance(row[column], RecordError):
             try:  # a Python literal, as pandas writes lists; runs no code
                 with warnings.catch_warnings(action="ignore"):  # of invalid escapes in strings
-                    texts = TEXT.findall(cell) if LIST.fullmatch(cell) else None
+                    texts = LITERAL.findall(cell) if LITERALS.fullmatch(cell) else None
                     row[column] = (
                         [*map(ast.literal_eval, texts)] if texts else ast.literal_eval(cell)
                     )

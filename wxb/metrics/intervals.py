@@ -129,7 +129,7 @@ def holm(p_values: Sequence[float]) -> list[float]:
 
 
 def _with_data(metric: Metric, *systems: Groups) -> NDArray[np.bool_]:
-    """Whether a metric counts anything in each group (groups,) for any of the systems."""
+    """Whether the denominator of a metric is not 0 in each group (groups,) for any system."""
     keys = [metric.denominator] if metric.denominator else systems[0].sums
     values = [groups.sums[key] for groups in systems for key in keys]
     return np.any([each.reshape(len(each), -1).any(axis=1) for each in values], axis=0)

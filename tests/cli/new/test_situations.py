@@ -177,7 +177,7 @@ CASES = [
         f"{n},{x},B-A\n{n},left,O\n" for n, x in enumerate(NAMES)) + "77,A\n77,B,B-A\n"},
         f"[{NAMES[-2]}](A) left", {}, {"too few columns": 1}),  # with the sentence before
     refused("sentences that each document numbers", {"own.csv": "doc,sentence,word,tag\n" + "".join(
-        f"{x},1,{x},B-A\n{x},1,left,O\n" for x in NAMES)}, "numbers sentences in each 'doc' anew"),
+        f"{x},1,{x},B-A\n{x},1,left,O\n" for x in NAMES)}, "'sentence' has the same value"),
     Case("a token a row, columns named", {"own.csv": "sentence,lemma,Word,Tag\n" + "".join(
         f"{n},{x},{x},B-A\n{n},leave,left,O\n" for n, x in enumerate(NAMES))},
         f"[{LAST}](A) left", {}, {}, {"input": "Word", "tag": "Tag"}),

@@ -221,7 +221,7 @@ def _conll_block(files: Files, flags: Flags) -> Block | None:
         for name in recognition.matching_fields(header, recognition.GROUPS):
             column, number = header.index(name), sentences[0]
             if any(a[column] != b[column] and a[number] == b[number] for a, b in pairwise(rows)):
-                fault = f"numbers sentences in each {name!r} anew; make its numbers unique"
+                fault = f"has the same value for sentences of two {name!r}; make its values unique"
                 raise FlagError(f"{files.path}: {header[number]!r} {fault}")
     return {"conll": block, "split": {"by": None, **recognition.SHARES}}
 
