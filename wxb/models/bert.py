@@ -81,7 +81,7 @@ class _SelfAttention(nn.Module):
         key = masks.split_heads(self.key(hidden), self.size)
         value = masks.split_heads(self.value(hidden), self.size)
         dropout = self.dropout if self.training else 0.0
-        attended = masks.attend(query, key, value, mask, dropout=dropout)  # (B, H, T, D)
+        attended = F.scaled_dot_product_attention(query, key, value, mask, dropout)  # (B, H, T, D)
         return attended.transpose(1, 2).flatten(2)  # (B, T, C)
 
 

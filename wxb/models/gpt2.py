@@ -77,14 +77,14 @@ class _Attention(nn.Module):
 
     def forward(
         self, hidden: Tensor, mask: Tensor | None, past: KeysValues | None
-    ) -> tuple[Tensor, KeysValues]:  # (B, T, C) and `past` with new tokens; mask: `masks.attend`
+    ) -> tuple[Tensor, KeysValues]:  # (B, T, C) and `past` with new tokens; mask: `masks.decoder`
         query, key, value = (
             masks.split_heads(part, self.size)  # (B, H, T, D)
             for part in self.c_attn(hidden).chunk(3, dim=-1)  # (B, T, C)
         )
         key, value = past = extend(past, key, value)  # (B, H, S, D)
         dropout = self.dropout if self.training else 0.0
-        attended = masks.attend(query, key, value, mask, dropout=dropout)  # (B, H, T, D)
+        attended = F.scaled_dot_product_attention(query, key, value, mask, dropout)  # (B, H, T, D)
         attended = attended.transpose(1, 2).flatten(2)  # (B, T, C)
         return self.resid_dropout(self.c_proj(attended)), past
 

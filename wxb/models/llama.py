@@ -150,7 +150,9 @@ class _Attention(nn.Module):
         value = masks.split_heads(self.v_proj(hidden), self.size)  # (B, G, T, D)
         key, value = past = extend(past, key, value)  # (B, G, S, D)
         dropout = self.dropout if self.training else 0.0
-        attended = masks.attend(query, key, value, mask, dropout=dropout)  # (B, H, T, D)
+        attended = F.scaled_dot_product_attention(  # H / G neighbouring query heads share a key
+            query, key, value, mask, dropout, enable_gqa=query.shape[1] != key.shape[1]
+        )  # (B, H, T, D)
         return self.o_proj(attended.transpose(1, 2).flatten(2)), past  # (B, T, C)
 
 

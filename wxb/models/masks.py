@@ -1,12 +1,15 @@
 """Attention masks: True means that a query may attend to a key.
 
 A mask is boolean and broadcasts to (B, heads, T, S), for T queries and S keys; None masks nothing.
-Masks are joined with `&`. A query with every key masked gets zeros.
+Masks are joined with `&`. Models pass them to torch's `scaled_dot_product_attention`:
+
+    softmax(Q Kᵀ / √D) V, with the softmax over the unmasked keys
+
+(Vaswani et al. 2017, equation 1). A query with every key masked gets zeros and no gradient.
 """
 
 import torch
 from torch import Tensor
-from torch.nn import functional as F  # noqa: N812
 
 
 def tokens(attention_mask: Tensor) -> Tensor:  # (B, S), 1 = token, 0 = padding
@@ -42,29 +45,3 @@ def split_heads(vectors: Tensor, size: int) -> Tensor:  # (B, T, heads · D)
     """The vectors of heads of `size` entries each: (B, heads, T, D)."""
     heads: Tensor = vectors.unflatten(-1, (-1, size))  # (B, T, heads, D)
     return heads.transpose(1, 2)
-
-
-def attend(
-    query: Tensor,  # (B, H, T, D)
-    key: Tensor,  # (B, G, S, D), where G divides H
-    value: Tensor,  # (B, G, S, D)
-    mask: Tensor | None = None,  # broadcasts to (B, H, T, S), True: may attend; None: to all
-    *,
-    dropout: float = 0.0,
-) -> Tensor:
-    """Scaled dot-product attention (Vaswani et al. 2017, equation 1): (B, H, T, D).
-
-        softmax(Q Kᵀ / √D) V, with the softmax over the unmasked keys
-
-    `dropout` is the share of weights dropped. A query with every key masked gets zeros and no
-    gradient. If keys have fewer heads than queries, H / G neighbouring query heads share one
-    (Ainslie et al. 2023).
-    """
-    return F.scaled_dot_product_attention(
-        query,
-        key,
-        value,
-        attn_mask=mask,
-        dropout_p=dropout,
-        enable_gqa=query.shape[1] != key.shape[1],
-    )

@@ -81,8 +81,8 @@ class _Attention(nn.Module):
     ) -> Tensor:  # (B, T, C), as `hidden`; mask None: all queries attend to all keys
         query = masks.split_heads(self.q_proj(hidden), self.size)  # (B, H, T, D)
         dropout = self.dropout if self.training else 0.0
-        attended = masks.attend(query, *keys_values, mask, dropout=dropout)  # (B, H, T, D)
-        return self.out_proj(attended.transpose(1, 2).flatten(2))  # (B, T, C)
+        context = F.scaled_dot_product_attention(query, *keys_values, mask, dropout)  # (B, H, T, D)
+        return self.out_proj(context.transpose(1, 2).flatten(2))  # (B, T, C)
 
 
 class _Layer(nn.Module):
@@ -281,5 +281,4 @@ class WhisperForConditionalGeneration(nn.Module):
         loss = None
         if labels is not None:
             loss = F.cross_entropy(logits.flatten(0, 1), labels.flatten())
-        cache, encoded = output.past_key_values, output.encoder_last_hidden_state
-        return Seq2SeqLMOutput(loss, logits, cache, encoded)
+        return Seq2SeqLMOutput(loss, logits, *output[1:])
