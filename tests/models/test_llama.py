@@ -23,8 +23,8 @@ def test_scaled_frequencies_equal_transformers(original):
 def test_far_positions_are_exact_in_half_precision():
     far = torch.tensor([[100_000]])
     model = llama.LlamaModel(Config.from_hf(LLAMA.config()))
-    exact = model.rotary_emb(far, torch.float32)
-    half = model.to(torch.bfloat16).rotary_emb(far, torch.bfloat16)
+    exact = llama.cosines_sines(model.frequencies, far, torch.float32)
+    half = llama.cosines_sines(model.to(torch.bfloat16).frequencies, far, torch.bfloat16)
     for actual, expected in zip(half, exact, strict=True):
         assert actual.equal(expected.bfloat16())
 
@@ -32,13 +32,13 @@ def test_far_positions_are_exact_in_half_precision():
 @given(st.integers(0, 5000), st.integers(0, 5000), st.integers(0, 1000))
 @settings(deadline=None, max_examples=20)
 def test_rotated_products_depend_on_distance_alone(position, distance, shift):
-    rotary = llama.RotaryEmbedding(Config.from_hf(LLAMA.config(head_dim=16)))
-    rotary.inv_freq = rotary.inv_freq.double()
+    frequency = frequencies(Config.from_hf(LLAMA.config(head_dim=16))).double()
     query, key = torch.randn(2, 1, 1, 1, 16, generator=torch.Generator().manual_seed(position))
 
     def product(start):
         rotations = (
-            rotary(torch.tensor([[place]]), torch.float64) for place in (start + distance, start)
+            llama.cosines_sines(frequency, torch.tensor([[place]]), torch.float64)
+            for place in (start + distance, start)
         )
         first, second = (
             llama.rotate(vector.double(), *rotation)

@@ -99,19 +99,12 @@ def frequencies(config: Config) -> Tensor:
     return (1 - share) * frequency / rope["factor"] + share * frequency
 
 
-class RotaryEmbedding(nn.Module):
-    """RoPE's cosines and sines at given positions, computed once for all layers."""
-
-    def __init__(self, config: Config) -> None:
-        super().__init__()
-        # Not a buffer: in half precision, the angles of far positions would be wrong.
-        self.inv_freq = frequencies(config)
-
-    @torch.no_grad()
-    def forward(self, position_ids: Tensor, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
-        """Cosines and sines (B, 1, T, D / 2) of positions (B, T), of the given type."""
-        angles = position_ids[:, None, :, None].float() * self.inv_freq.to(position_ids.device)
-        return angles.cos().to(dtype), angles.sin().to(dtype)
+def cosines_sines(
+    frequency: Tensor, position_ids: Tensor, dtype: torch.dtype
+) -> tuple[Tensor, Tensor]:
+    """RoPE's cosines and sines (B, 1, T, D / 2) of `frequencies` (D / 2,) at positions (B, T)."""
+    angles = position_ids[:, None, :, None].float() * frequency.to(position_ids.device)
+    return angles.cos().to(dtype), angles.sin().to(dtype)
 
 
 def rotate(vectors: Tensor, cos: Tensor, sin: Tensor) -> Tensor:  # (B, H, T, D), (B, 1, T, D / 2)
@@ -202,7 +195,8 @@ class LlamaModel(nn.Module):
         self.embed_tokens = nn.Embedding(config.vocab_size, config.hidden_size, config.pad_token_id)
         self.layers = nn.ModuleList(_Layer(config) for _ in range(config.num_hidden_layers))
         self.norm = RMSNorm(config.hidden_size, config.rms_norm_eps)
-        self.rotary_emb = RotaryEmbedding(config)
+        # Not a buffer: in half precision, the angles of far positions would be wrong.
+        self.frequencies = frequencies(config)
         self.is_causal = config.is_causal
 
     def forward(
@@ -222,7 +216,7 @@ class LlamaModel(nn.Module):
         total = cached + length
         if position_ids is None:
             position_ids = torch.arange(cached, total, device=device)[None]
-        rotation = self.rotary_emb(position_ids, hidden.dtype)
+        rotation = cosines_sines(self.frequencies, position_ids, hidden.dtype)
         mask = masks.decoder(attention_mask, length, total, device, is_causal=self.is_causal)
         cache = []
         for index, layer in enumerate(self.layers):
