@@ -1,7 +1,7 @@
 """BERT (Devlin et al. 2019), a bidirectional encoder.
 
 Modules are named as in Hugging Face's checkpoints, which load without conversion. Shapes: B texts
-of T tokens, width C, H heads of D = C / H, vocabulary V.
+of T tokens, width C, H heads of D = C / H, inner width I, vocabulary V.
 """
 
 from dataclasses import dataclass
@@ -98,65 +98,24 @@ class _Residual(nn.Module):
         return self.LayerNorm(hidden + self.dropout(self.dense(output)))  # (B, T, C)
 
 
-class _Attention(nn.Module):
-    """Self-attention with its residual: the first half of a layer."""
-
-    def __init__(self, config: Config) -> None:
-        super().__init__()
-        self.self = _SelfAttention(config)
-        self.output = _Residual(config.hidden_size, config)
-
-    def forward(self, hidden: Tensor, mask: Tensor | None) -> Tensor:  # (B, T, C)
-        return self.output(self.self(hidden, mask), hidden)  # (B, T, C)
-
-
-class _Activated(nn.Module):
-    """A linear layer and its activation."""
-
-    def __init__(self, inputs: int, outputs: int, activation: str) -> None:
-        super().__init__()
-        self.dense = nn.Linear(inputs, outputs)
-        self.activation = ACTIVATIONS[activation]
-
-    def forward(self, hidden: Tensor) -> Tensor:  # (..., inputs)
-        return self.activation(self.dense(hidden))  # (..., outputs)
-
-
 class _Layer(nn.Module):
     """Attention, then two linear layers for each token separately; each half with its residual."""
 
     def __init__(self, config: Config) -> None:
         super().__init__()
-        self.attention = _Attention(config)
-        inner = config.intermediate_size
-        self.intermediate = _Activated(config.hidden_size, inner, config.hidden_act)
+        width, inner = config.hidden_size, config.intermediate_size
+        self.attention = nn.ModuleDict(
+            {"self": _SelfAttention(config), "output": _Residual(width, config)}
+        )
+        self.intermediate = nn.ModuleDict({"dense": nn.Linear(width, inner)})
+        self.activation = ACTIVATIONS[config.hidden_act]
         self.output = _Residual(inner, config)
 
     def forward(self, hidden: Tensor, mask: Tensor | None) -> Tensor:  # (B, T, C)
-        attended = self.attention(hidden, mask)  # (B, T, C)
-        return self.output(self.intermediate(attended), attended)  # (B, T, C)
-
-
-class _Encoder(nn.Module):
-    def __init__(self, config: Config) -> None:
-        super().__init__()
-        self.layer = nn.ModuleList(_Layer(config) for _ in range(config.num_hidden_layers))
-
-    def forward(self, hidden: Tensor, mask: Tensor | None) -> Tensor:  # (B, T, C)
-        for layer in self.layer:
-            hidden = layer(hidden, mask)
-        return hidden
-
-
-class _Pooler(nn.Module):
-    """One vector for each text, computed from its first token."""
-
-    def __init__(self, config: Config) -> None:
-        super().__init__()
-        self.dense = nn.Linear(config.hidden_size, config.hidden_size)
-
-    def forward(self, hidden: Tensor) -> Tensor:  # (B, T, C)
-        return torch.tanh(self.dense(hidden[:, 0]))  # (B, C)
+        context = self.attention["self"](hidden, mask)  # (B, T, C)
+        attended = self.attention["output"](context, hidden)  # (B, T, C)
+        inner = self.activation(self.intermediate["dense"](attended))  # (B, T, I)
+        return self.output(inner, attended)  # (B, T, C)
 
 
 class EncoderOutput(NamedTuple):
@@ -175,14 +134,16 @@ class PreTrainingOutput(NamedTuple):
 
 
 class BertModel(nn.Module):
-    """The encoder without heads."""
+    """The encoder without heads. Its pooler computes a vector of each text from the first token."""
 
     def __init__(self, config: Config, add_pooling_layer: bool = True) -> None:
         super().__init__()
-        self.config = config
         self.embeddings = _Embeddings(config)
-        self.encoder = _Encoder(config)
-        self.pooler = _Pooler(config) if add_pooling_layer else None
+        layers = nn.ModuleList(_Layer(config) for _ in range(config.num_hidden_layers))
+        self.encoder = nn.ModuleDict({"layer": layers})
+        self.pooler = nn.ModuleDict()
+        if add_pooling_layer:
+            self.pooler["dense"] = nn.Linear(config.hidden_size, config.hidden_size)
 
     def forward(
         self,
@@ -195,34 +156,29 @@ class BertModel(nn.Module):
         if inputs_embeds is None:
             inputs_embeds = self.embeddings.word_embeddings(input_ids)
         mask = None if attention_mask is None else masks.tokens(attention_mask)
-        hidden = self.embeddings(inputs_embeds, token_type_ids)
-        hidden = self.encoder(hidden, mask)  # (B, T, C)
-        return EncoderOutput(hidden, self.pooler(hidden) if self.pooler else None)
-
-
-class _Transform(_Activated):
-    """The hidden layer of the head for masked words."""
-
-    def __init__(self, config: Config) -> None:
-        super().__init__(config.hidden_size, config.hidden_size, config.hidden_act)
-        self.LayerNorm = nn.LayerNorm(config.hidden_size, eps=config.layer_norm_eps)
-
-    def forward(self, hidden: Tensor) -> Tensor:  # (B, T, C)
-        return self.LayerNorm(super().forward(hidden))  # (B, T, C)
+        hidden = self.embeddings(inputs_embeds, token_type_ids)  # (B, T, C)
+        for layer in self.encoder["layer"].children():
+            hidden = layer(hidden, mask)  # (B, T, C)
+        pooled = torch.tanh(self.pooler["dense"](hidden[:, 0])) if self.pooler else None  # (B, C)
+        return EncoderOutput(hidden, pooled)
 
 
 class _WordPrediction(nn.Module):
-    """The head for masked words: shares the weights of the word embeddings, and adds a bias."""
+    """The head for masked words: a hidden layer, then the word embeddings' weights and a bias."""
 
     def __init__(self, config: Config, words: nn.Embedding) -> None:
         super().__init__()
-        self.transform = _Transform(config)
-        self.decoder = nn.Linear(config.hidden_size, config.vocab_size)
+        width = config.hidden_size
+        norm = nn.LayerNorm(width, eps=config.layer_norm_eps)
+        self.transform = nn.ModuleDict({"dense": nn.Linear(width, width), "LayerNorm": norm})
+        self.activation = ACTIVATIONS[config.hidden_act]
+        self.decoder = nn.Linear(width, config.vocab_size)
         self.decoder.weight = words.weight
         self.bias = self.decoder.bias  # checkpoints have it under both names
 
     def forward(self, hidden: Tensor) -> Tensor:  # (B, T, C)
-        return self.decoder(self.transform(hidden))  # (B, T, V)
+        hidden = self.activation(self.transform["dense"](hidden))  # (B, T, C)
+        return self.decoder(self.transform["LayerNorm"](hidden))  # (B, T, V)
 
 
 class BertForPreTraining(nn.Module):
@@ -248,9 +204,6 @@ class BertForPreTraining(nn.Module):
         pairs = self.cls["seq_relationship"](encoded.pooler_output)  # (B, 2)
         loss = None
         if labels is not None and next_sentence_label is not None:
-            loss = _cross_entropy(words, labels) + _cross_entropy(pairs, next_sentence_label)
+            word_loss = F.cross_entropy(words.flatten(0, 1), labels.flatten())
+            loss = word_loss + F.cross_entropy(pairs, next_sentence_label)
         return PreTrainingOutput(loss, words, pairs)
-
-
-def _cross_entropy(logits: Tensor, labels: Tensor) -> Tensor:  # (..., K), (...)
-    return F.cross_entropy(logits.flatten(0, -2), labels.flatten())
