@@ -6,6 +6,7 @@ source tokens, with other weights at each step (Bahdanau et al. 2015).
 """
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -118,16 +119,18 @@ class Seq2Seq(nn.Module):
         self, input_ids: Tensor, attention_mask: Tensor, labels: Tensor
     ) -> Tensor:
         """Weights (B, T, S) of source tokens for each target token; 0 without attention."""
-        state = self.encode(input_ids, attention_mask)
-        weights = []
-        for tokens in self._shift_right(labels).unbind(dim=1):
-            _, state = self.advance(self.target_embedding(tokens), state)
-            weights.append(state.weights)
-        return torch.stack(weights, dim=1)
+        steps = self._advance_forced(input_ids, attention_mask, labels)
+        return torch.stack([state.weights for _, state in steps], dim=1)
 
-    def _shift_right(self, labels: Tensor) -> Tensor:
-        """Bos, then all labels but the last (B, T)."""
-        return F.pad(labels[:, :-1], (1, 0), value=self.config.bos)
+    def _advance_forced(
+        self, input_ids: Tensor, attention_mask: Tensor, labels: Tensor
+    ) -> Iterator[tuple[Tensor, State]]:
+        """What `advance` returns for each label (B, T), after bos and the labels before it."""
+        state = self.encode(input_ids, attention_mask)
+        previous = F.pad(labels[:, :-1], (1, 0), value=self.config.bos)
+        for embedded in self.target_embedding(previous).unbind(dim=1):  # (B, E)
+            outputs, state = self.advance(embedded, state)
+            yield outputs, state
 
     def forward(
         self,
@@ -135,7 +138,7 @@ class Seq2Seq(nn.Module):
         attention_mask: Tensor,  # (B, S), 1 where there is a token
         labels: Tensor,  # (B, T), with eos at the end, padded with pad
         *,
-        teacher_forcing: float = 1.0,
+        teacher_forcing: float,
         generator: torch.Generator | None = None,
     ) -> dict[str, Tensor]:
         """The `loss`, a mean over labels without padding, and the `logits` (B, T, V).
@@ -143,9 +146,6 @@ class Seq2Seq(nn.Module):
         With the probability `teacher_forcing`, the decoder reads the previous label, else its own
         most likely token. This is drawn for every token from `generator`, on the CPU.
         """
-        if teacher_forcing >= 1:
-            logits = self.output(self.hidden(input_ids, attention_mask, labels))
-            return {"loss": self._cross_entropy(logits, labels), "logits": logits}
         coins = torch.rand(labels.shape, generator=generator).to(labels.device)
         is_forced = coins < teacher_forcing  # (B, T)
         state = self.encode(input_ids, attention_mask)
@@ -167,12 +167,8 @@ class Seq2Seq(nn.Module):
 
     def hidden(self, input_ids: Tensor, attention_mask: Tensor, labels: Tensor) -> Tensor:
         """Inputs (B, T, 3 * H) of the output layer for labels (B, T), with teacher forcing."""
-        state = self.encode(input_ids, attention_mask)
-        outputs = []
-        for embedded in self.target_embedding(self._shift_right(labels)).unbind(dim=1):  # (B, E)
-            output, state = self.advance(embedded, state)
-            outputs.append(output)
-        return self.dropout(torch.stack(outputs, dim=1))
+        steps = self._advance_forced(input_ids, attention_mask, labels)
+        return self.dropout(torch.stack([outputs for outputs, _ in steps], dim=1))
 
     def _cross_entropy(self, logits: Tensor, labels: Tensor) -> Tensor:
         """Mean cross-entropy of logits (..., V) with the labels (...) without padding."""
