@@ -249,13 +249,10 @@ class Translator(nn.Module):
         """
         last = cast(DecoderLayer, self.transformer.decoder.layers[-1]).multihead_attn
         weights: list[Tensor] = []
-        hook = last.register_forward_hook(
+        with last.register_forward_hook(
             lambda _, inputs, __: weights.append(last.weights(inputs[0], inputs[1], inputs[3]))
-        )
-        try:
+        ):
             self.hidden(input_ids, attention_mask, labels)
-        finally:
-            hook.remove()
         return weights[0].mean(dim=1)
 
     def logits(self, hidden: Tensor) -> Tensor:
