@@ -17,7 +17,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812
-from torch.utils.data import Dataset
+from torch.utils.data import DataLoader, Dataset
 from transformers import PreTrainedModel, PreTrainedTokenizerBase, set_seed
 
 from wxb.core.params.backbones import Backbone
@@ -184,10 +184,8 @@ def measure(
 ) -> dict[str, float]:  # the model stays in evaluation mode
     """Held-out `loss` of tokens in nats, `perplexity`, `accuracy`, and for NSP `nsp_accuracy`."""
     objective = Objective(model).eval()
-    nll, hits, tokens, pairs_right, pairs = 0.0, 0, 0, 0, 0
-    everything = [items[index] for index in range(len(items))]
-    for start in range(0, len(everything), batch_size):
-        batch = collate(everything[start : start + batch_size], pad)
+    nll, hits, tokens, pairs_right = 0.0, 0, 0, 0
+    for batch in DataLoader(items, batch_size, collate_fn=partial(collate, pad=pad)):
         batch = {name: values.to(model.device) for name, values in batch.items()}
         output = objective(**batch)
         logits, labels = output["logits"], output["labels"]
@@ -195,12 +193,10 @@ def measure(
         hits += int((logits.argmax(-1) == labels).sum())
         tokens += len(labels)
         if "pairs" in output:
-            pair_labels = batch["next_sentence_label"]
-            pairs_right += int((output["pairs"].argmax(-1) == pair_labels).sum())
-            pairs += len(pair_labels)
+            pairs_right += int((output["pairs"].argmax(-1) == batch["next_sentence_label"]).sum())
     loss = nll / tokens
     metrics = {"loss": loss, "perplexity": math.exp(loss), "accuracy": hits / tokens}
-    return {**metrics, "nsp_accuracy": pairs_right / pairs} if pairs else metrics
+    return {**metrics, "nsp_accuracy": pairs_right / len(items)} if "pairs" in output else metrics
 
 
 def pretrain(
