@@ -63,7 +63,8 @@ def models(tmp_path_factory):
     write_json(folder / "encoder" / paths.SETTINGS, settings)
     low = LowRank(r=2, alpha=4, target_modules=["query", "value"])
     backbone = weights.load_backbone(folder / "encoder")
-    tuning.save(tuning.adapt(backbone, Tuning(lora=low), task_type=None), folder / "adapter")
+    adapted = tuning.adapt(backbone, Tuning(lora=low), task_type=None)
+    tuning.BackboneModel(adapted).save_pretrained(folder / "adapter")
     return folder
 
 

@@ -3,13 +3,16 @@
 import contextlib
 import sys
 from collections.abc import Iterator, Sequence
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from wxb.cli.options import Experiment, split_options, usage_error
 from wxb.core.errors import WxbError
 from wxb.project import trained
+
+if TYPE_CHECKING:
+    from wxb.tasks.chat.models.predictor import Replier
 
 HELP = "/reset clears the conversation, /system TEXT also sets the system prompt"
 Message = dict[str, str]
@@ -52,7 +55,7 @@ class Conversation:
     Errors end it in a pipe. The model does not read earlier messages that no longer fit.
     """
 
-    def __init__(self, predictor: Any, *, is_terminal: bool) -> None:
+    def __init__(self, predictor: "Replier", *, is_terminal: bool) -> None:
         self.predictor, self.is_terminal = predictor, is_terminal
         self.messages: list[Message] = []
         if is_terminal:
@@ -147,5 +150,4 @@ class Conversation:
                 self.messages = [{"role": "system", "content": argument}]
                 self.note("(conversation cleared, system prompt set)")
             case _:
-                fault = "no such command, or its text is missing"
-                self.report_error(f"{name}: {fault}; {HELP}")
+                self.report_error(f"{name}: no such command, or its text is missing; {HELP}")

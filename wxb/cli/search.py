@@ -2,7 +2,7 @@
 
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -16,6 +16,12 @@ from wxb.core.params import load
 from wxb.core.progress import track
 from wxb.reporting.formatting import rounded
 from wxb.reporting.terminal import show, show_json, table
+
+if TYPE_CHECKING:
+    from torch import Tensor
+    from transformers import PreTrainedTokenizerBase
+
+    from wxb.training.backbones.tuning import Model
 
 SENTENCE_ENCODER = "minilm"  # the default
 MAX_LENGTH = 512  # tokens of a text, if the model has as many positions
@@ -87,7 +93,7 @@ def search(
         show(table((), [(rounded(hit["cosine"]), hit["text"]) for hit in hits]))
 
 
-def embed(backbone: Any, tokenizer: Any, texts: list[str]) -> Any:
+def embed(backbone: "Model", tokenizer: "PreTrainedTokenizerBase", texts: list[str]) -> "Tensor":
     """Unit vectors (N, H): means over at most MAX_LENGTH tokens of each text, with special ones.
 
     Reimers and Gurevych 2019 (Sentence-BERT, section 3). Shows progress.

@@ -120,7 +120,7 @@ class SftMethod(Network):
         from wxb.training.backbones.generator import Generator
 
         tuning, tokens = self.experiment.tuning, len(self.tokenizer)
-        model = Generator.from_backbone(backbone, tuning, tokens=tokens)
+        model: Any = Generator.from_backbone(backbone, tuning, tokens=tokens)
         generation, end_ids = model.backbone.generation_config, self.template.end_ids
         generation.eos_token_id = end_ids if len(end_ids) > 1 else end_ids[0]
         generation.pad_token_id = self.tokenizer.pad_token_id

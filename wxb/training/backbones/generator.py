@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
 import torch
 from torch import Tensor
@@ -95,7 +95,7 @@ class Generator(tuning.BackboneModel):
         )
 
 
-def language_model(folder: Path, *, tokens: int, four_bit: bool = False) -> Any:
+def language_model(folder: Path, *, tokens: int, four_bit: bool = False) -> tuning.Model:
     """A model of transformers with at least `tokens` embeddings and default generation settings."""
     from transformers import GenerationConfig
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Collection
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, Self
+from typing import Any, Self, cast
 
 import torch
 from safetensors.torch import save_file
@@ -34,7 +34,7 @@ class Native(nn.Module):
             self.backbone = _build(config, generative=generative)
 
     @classmethod
-    def from_transformers(cls, backbone: Any, *, generative: bool = False) -> Self:
+    def from_transformers(cls, backbone: tuning.Model, *, generative: bool = False) -> Self:
         """Copy the weights of a backbone of transformers; `generative` as for the class.
 
         Sets `architectures` in its configuration, which both share; ValueError if unsupported.
@@ -46,7 +46,7 @@ class Native(nn.Module):
 
     @classmethod
     def from_folder(cls, folder: Path, *, generative: bool = False) -> Self | None:
-        """Load what `tuning.save` or transformers wrote, to predict.
+        """Load what a `BackboneModel` or transformers wrote, to predict.
 
         `generative` keeps the head of a language model. Returns None if the architecture is not
         supported, if there is no file WEIGHTS, or if an `lm_head` differs from shared embeddings.
@@ -73,13 +73,13 @@ class Native(nn.Module):
         """The first embeddings, of tokens except in a Whisper; named as in transformers."""
         return next(m for m in self.backbone.modules() if isinstance(m, nn.Embedding))
 
-    def get_output_embeddings(self) -> Any:
+    def get_output_embeddings(self) -> nn.Linear:
         """The `lm_head`, or AttributeError, as for a Whisper; named as in transformers."""
-        return self.backbone.lm_head
+        return cast(nn.Linear, self.backbone.get_submodule("lm_head"))
 
-    def get_encoder(self) -> Any:
+    def get_encoder(self) -> nn.Module:
         """The encoder of a Whisper; this method is named as in transformers."""
-        return self.backbone.model.encoder
+        return self.backbone.get_submodule("model.encoder")
 
     def forward(self, *inputs: Any, **options: Any) -> Any:
         """Output of the backbone; arguments and output are named as in transformers."""
@@ -97,16 +97,15 @@ class Native(nn.Module):
 
 
 def load_trained(
-    folder: Path, load_backbone: Callable[[Path], Any], *, generative: bool = False
-) -> Any:
-    """Load what `tuning.save` wrote, to predict: natively, else as `tuning.load` does.
+    folder: Path, load_backbone: Callable[[Path], tuning.Model], *, generative: bool = False
+) -> tuning.Model:
+    """Load what a `BackboneModel` saved, to predict: natively, else as `tuning.load` does.
 
     `load_backbone` loads the backbones of adapters, which are never native, and unsupported ones.
     """
     is_adapter = (folder / ADAPTER).exists()
     base = folder if is_adapter else tuning.base_folder(folder)
-    native = Native.from_folder(base, generative=generative)
-    return tuning.load(folder, load_backbone) if native is None else native
+    return Native.from_folder(base, generative=generative) or tuning.load(folder, load_backbone)
 
 
 def _backbone_weights(
@@ -123,7 +122,7 @@ def _backbone_weights(
     return {n: w for n, w in own.items() if n in expected or not n.startswith(heads)}
 
 
-def _build(config: Any, *, generative: bool) -> Any:
+def _build(config: Any, *, generative: bool) -> nn.Module:
     """An untrained BERT or LLaMA or, if `generative`, LLaMA, GPT-2 or Whisper; else ValueError."""
     match config.model_type:
         case "bert" if not generative:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, TypeAlias, cast
 
 import torch
 from torch import Tensor, nn
@@ -13,10 +13,16 @@ from wxb.core.files import read_json, sha256, write_json
 from wxb.core.params.experiments import Tuning
 from wxb.core.pretrained import ADAPTER
 
+if TYPE_CHECKING:  # these imports take seconds
+    from peft import PeftModel
+    from transformers import PreTrainedModel
+
+    from wxb.training.backbones.native import Native
+
 BASE = "base_model.json"  # the folder of a backbone that is stored elsewhere, and its hashes
 GENERATION = "generation_config.json"
 
-Model = Any  # a PreTrainedModel of transformers, or peft's PeftModel: their imports take seconds
+Model: TypeAlias = "PreTrainedModel | PeftModel | Native"
 
 
 class BackboneModel(nn.Module):
@@ -27,8 +33,21 @@ class BackboneModel(nn.Module):
         self.backbone, self.tuning = backbone, tuning or Tuning()
 
     def save_pretrained(self, folder: Path) -> None:
-        """Write the backbone as a plain Hugging Face or peft folder."""
-        save(self.backbone, folder)
+        """Write a full backbone, or only its adapter with the name and hashes of its backbone."""
+        if not hasattr(self.backbone, "peft_config"):
+            self.backbone.save_pretrained(str(folder))
+            return
+        adapter = cast("PeftModel", self.backbone)
+        # By default, peft writes full tables of an extended vocabulary. All new rows are trained.
+        adapter.save_pretrained(str(folder), save_embedding_layers=False)
+        (folder / "README.md").unlink()  # peft's template of a model card
+        config = read_json(folder / ADAPTER)
+        config["target_modules"].sort()  # a set: peft writes it in any order
+        write_json(folder / ADAPTER, config)
+        model = adapter.get_base_model()
+        if generation := getattr(model, "generation_config", None):  # of training, not of the base
+            generation.save_pretrained(str(folder))
+        save_reference(Path(config["base_model_name_or_path"]), folder)
 
     def backbone_inputs(self, input_ids: Tensor, attention_mask: Tensor) -> dict[str, Tensor]:
         """Arguments of the backbone: the mask, and the ids or, in training, noisy embeddings."""
@@ -60,7 +79,7 @@ def adapt(
         backbone = prepare_model_for_kbit_training(backbone, use_gradient_checkpointing=False)
     if tuning.gradient_checkpointing:
         # With re-entrant checkpoints, blocks behind frozen embeddings would get no gradient.
-        backbone.activation_checkpointing_enable({"use_reentrant": False})
+        cast("PreTrainedModel", backbone).activation_checkpointing_enable({"use_reentrant": False})
     if tuning.frozen:
         backbone.requires_grad_(False)
     if tuning.lora is None:
@@ -70,7 +89,7 @@ def adapt(
     lora = tuning.lora
     if fault := pretrained.target_fault(backbone, lora.target_modules):  # peft accepts a part
         raise WxbError(fault)
-    new_rows: Any = new_tokens or None  # of the shared table, or by the name of each untied table
+    new_rows: list[int] | dict[str, list[int]] | None = new_tokens or None  # dict: untied tables
     if new_tokens and not backbone.config.tie_word_embeddings:
         tables = backbone.get_input_embeddings(), backbone.get_output_embeddings()
         modules = [name for name, module in backbone.named_modules() if module in tables]
@@ -88,24 +107,6 @@ def adapt(
     )
 
 
-def save(backbone: Model, folder: Path) -> None:
-    """Write a full backbone, or only its adapter with the name and hashes of its backbone."""
-    if not hasattr(backbone, "peft_config"):
-        backbone.save_pretrained(str(folder))
-        return
-    adapter: Any = backbone
-    # By default, peft writes the full tables of an extended vocabulary. All new rows are trained.
-    adapter.save_pretrained(str(folder), save_embedding_layers=False)
-    (folder / "README.md").unlink()  # peft's template of a model card
-    config = read_json(folder / ADAPTER)
-    config["target_modules"].sort()  # a set: peft writes it in any order
-    write_json(folder / ADAPTER, config)
-    model = adapter.get_base_model()
-    if generation := getattr(model, "generation_config", None):  # of training, not of the base
-        generation.save_pretrained(str(folder))
-    save_reference(Path(config["base_model_name_or_path"]), folder)
-
-
 def save_reference(backbone: Path, folder: Path) -> None:
     """Write the name of a backbone's folder and the hashes of its weights, not the weights."""
     content = {"folder": backbone.name, "sha256": _weight_hashes(backbone)}
@@ -117,8 +118,8 @@ def _weight_hashes(folder: Path) -> dict[str, str]:
 
 
 def load(folder: Path, load_backbone: Callable[[Path], Model]) -> Model:
-    """Load what `save` wrote: a backbone, or an adapter onto that of `base_folder`."""
-    backbone = load_backbone(base_folder(folder))
+    """Load what `BackboneModel` saved: a backbone, or an adapter onto that of `base_folder`."""
+    backbone = cast("PreTrainedModel", load_backbone(base_folder(folder)))  # never a Native
     return pretrained.adapter(backbone, folder) if (folder / ADAPTER).exists() else backbone
 
 
@@ -147,7 +148,7 @@ def base_folder(folder: Path) -> Path:
     return backbone
 
 
-def merge_adapter(adapter: Any, folder: Path) -> Any:
+def merge_adapter(adapter: "PeftModel", folder: Path) -> "PreTrainedModel":
     """Merge an adapter into the weights of its backbone, in float32.
 
     `adapter`, from `folder`, cannot be used afterwards. Raises WxbError for QLoRA on GPT-2.
@@ -160,7 +161,7 @@ def merge_adapter(adapter: Any, folder: Path) -> Any:
             raise WxbError("merge: cannot merge QLoRA on GPT-2; share the adapter, or train LoRA")
         # The sum does not fit into 4 bits.
         backbone = backbone.dequantize()
-    merged: Any = pretrained.adapter(backbone, folder).merge_and_unload()
+    merged: PreTrainedModel = pretrained.adapter(backbone, folder).merge_and_unload()
     if (folder / GENERATION).is_file():
         merged.generation_config = GenerationConfig.from_dict(read_json(folder / GENERATION))
     return merged
@@ -183,7 +184,7 @@ def add_noise(
     return embeddings + noise * scale[:, None, None] * attention_mask[:, :, None]
 
 
-def parameter_count(model: Any, *, trainable: bool = False) -> int:
+def parameter_count(model: nn.Module, *, trainable: bool = False) -> int:
     """Number of parameters; only trainable ones if `trainable`. Shared ones count once.
 
     Trainable rows of new tokens replace rows of a frozen table, and count only as trainable.
