@@ -1,15 +1,14 @@
 """Build backbones from a configuration, or load them from a folder or the hub."""
 
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
 from inspect import signature
 from pathlib import Path
 from typing import Any
 
 import torch
 import transformers
-from torch import Tensor, nn
+from torch import Tensor
+from torch.utils.hooks import RemovableHandle
 from transformers import AutoModel, AutoModelForCausalLM, PreTrainedModel, PreTrainedTokenizerBase
 from transformers.utils import logging
 
@@ -27,8 +26,6 @@ CLASSES: dict[str, Any] = {
     "causal-lm": AutoModelForCausalLM,
     "llama": AutoModelForCausalLM,
 }
-# Classes of language models that are not causal, by model type.
-SEQ2SEQ: dict[str, Any] = {"whisper": transformers.AutoModelForSpeechSeq2Seq}
 
 
 def initial_model(backbone: Backbone, tokenizer: PreTrainedTokenizerBase) -> PreTrainedModel:
@@ -114,8 +111,10 @@ def load_backbone(
             # On a CPU, bfloat16 takes about twice the time of float32.
             bnb_4bit_compute_dtype=torch.bfloat16 if on_gpu else torch.float32,
         )
-    own_class = transformers.MODEL_FOR_TEXT_ENCODING_MAPPING.get(type(config), AutoModel)
-    cls = SEQ2SEQ.get(config.model_type, AutoModelForCausalLM) if generative else own_class
+    cls: Any = transformers.MODEL_FOR_TEXT_ENCODING_MAPPING.get(type(config), AutoModel)
+    if generative:
+        is_whisper = config.model_type == "whisper"
+        cls = transformers.AutoModelForSpeechSeq2Seq if is_whisper else AutoModelForCausalLM
     logging.disable_progress_bar()  # not earlier: downloads show theirs
     model = pretrained.model(cls, folder, **options)
     if four_bit:
@@ -143,18 +142,10 @@ def load_backbone(
     return Native.from_transformers(model) if native else model
 
 
-@contextmanager
-def logits_only_at(model: Any, mask: Tensor) -> Iterator[None]:
-    """Within this context, a language model computes logits (N, V) only where a mask (B, T) is set.
+def logits_only_at(model: Any, mask: Tensor) -> RemovableHandle:
+    """A context in which a language model computes logits (N, V) only where a mask (B, T) is set.
 
     The output layer is its widest, so this saves most of the work for positions without loss.
     """
-
-    def select(_: nn.Module, inputs: tuple[Tensor]) -> tuple[Tensor]:
-        return (inputs[0][mask],)
-
-    hook = model.get_output_embeddings().register_forward_pre_hook(select)
-    try:
-        yield
-    finally:
-        hook.remove()
+    head = model.get_output_embeddings()
+    return head.register_forward_pre_hook(lambda _, inputs: (inputs[0][mask],))
