@@ -13,6 +13,7 @@ from torch.nn import functional as F  # noqa: N812
 
 from wxb.models import masks
 from wxb.models.attention import Dropout, MultiHeadAttention, sinusoids
+from wxb.models.decoding import extend
 
 
 @dataclass(frozen=True)
@@ -120,12 +121,10 @@ class DecoderLayer(FeedForward):
         The masks are of the source (B, 1, 1, S) and target (B, 1, T, cached + T; None: no mask).
         """
         inputs = self.pre_norm(self.norm1, hidden)
-        keys, values = self.self_attn.keys_values(inputs)
-        cache = cache._replace(
-            keys=torch.cat([cache.keys, keys], dim=2),
-            values=torch.cat([cache.values, values], dim=2),
-        )
-        attended = self.self_attn(inputs, cache.keys, cache.values, target_mask)
+        past = cache.keys, cache.values
+        keys, values = extend(past, *self.self_attn.keys_values(inputs))
+        cache = cache._replace(keys=keys, values=values)
+        attended = self.self_attn(inputs, keys, values, target_mask)
         hidden = self.post_norm(self.norm1, hidden + self.dropout(attended))
         inputs = self.pre_norm(self.norm2, hidden)
         attended = self.multihead_attn(inputs, cache.source_keys, cache.source_values, source_mask)
