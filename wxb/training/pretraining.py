@@ -26,7 +26,7 @@ from wxb.corpora.text.encoded import IGNORED
 from wxb.corpora.text.tokenizers import load, token_ids
 from wxb.training import processes
 from wxb.training.backbones import weights
-from wxb.training.backbones.tuning import parameter_count
+from wxb.training.backbones.tuning import logits_only_at, parameter_count
 from wxb.training.batches import collate
 from wxb.training.curves import write_curves
 from wxb.training.trainer import fit
@@ -167,7 +167,7 @@ class Objective(nn.Module):
             labels = F.pad(labels[:, 1:], (0, 1), value=IGNORED)  # each token predicts the next
         segments = {} if token_type_ids is None else {"token_type_ids": token_type_ids}
         has_label = labels != IGNORED
-        with weights.logits_only_at(self.model, has_label):
+        with logits_only_at(self.model, has_label):
             output = self.model(input_ids=input_ids, attention_mask=attention_mask, **segments)
         labels = labels[has_label]
         if next_sentence_label is None:

@@ -60,12 +60,10 @@ class Generator(tuning.BackboneModel):
         labels: Tensor,  # (B, T), IGNORED for tokens without loss
     ) -> dict[str, Tensor]:
         """The loss over the labels, and the logits (N, V) that predict them, row after row."""
-        from wxb.training.backbones.weights import logits_only_at
-
         inputs = self.backbone_inputs(input_ids, attention_mask)
         targets = F.pad(labels[:, 1:], (0, 1), value=IGNORED)  # each token predicts the next one
         has_target = targets != IGNORED
-        with logits_only_at(self.backbone, has_target):
+        with tuning.logits_only_at(self.backbone, has_target):
             output = self.backbone(**inputs, use_cache=False)
         logits = output.logits.float()
         return {"loss": F.cross_entropy(logits, targets[has_target]), "logits": logits}

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, TypeAlias, cast
 
 import torch
 from torch import Tensor, nn
+from torch.utils.hooks import RemovableHandle
 
 from wxb.core import paths, pretrained
 from wxb.core.errors import WxbError
@@ -182,6 +183,15 @@ def add_noise(
     scale = alpha * (lengths * embeddings.shape[-1]).rsqrt()
     noise = torch.empty_like(embeddings).uniform_(-1, 1)
     return embeddings + noise * scale[:, None, None] * attention_mask[:, :, None]
+
+
+def logits_only_at(model: Model, mask: Tensor) -> RemovableHandle:
+    """A context in which a language model computes logits (N, V) only where a mask (B, T) is set.
+
+    The output layer is its widest, so this saves most of the work for positions without loss.
+    """
+    head = model.get_output_embeddings()
+    return head.register_forward_pre_hook(lambda _, inputs: (inputs[0][mask],))
 
 
 def parameter_count(model: nn.Module, *, trainable: bool = False) -> int:

@@ -7,8 +7,6 @@ from typing import Any
 
 import torch
 import transformers
-from torch import Tensor
-from torch.utils.hooks import RemovableHandle
 from transformers import AutoModel, AutoModelForCausalLM, PreTrainedModel, PreTrainedTokenizerBase
 from transformers.utils import logging
 
@@ -140,12 +138,3 @@ def load_backbone(
                 " removed; leave it out"
             )
     return Native.from_transformers(model) if native else model
-
-
-def logits_only_at(model: Any, mask: Tensor) -> RemovableHandle:
-    """A context in which a language model computes logits (N, V) only where a mask (B, T) is set.
-
-    The output layer is its widest, so this saves most of the work for positions without loss.
-    """
-    head = model.get_output_embeddings()
-    return head.register_forward_pre_hook(lambda _, inputs: (inputs[0][mask],))

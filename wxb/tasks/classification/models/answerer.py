@@ -7,7 +7,7 @@ from torch.nn import functional as F  # noqa: N812
 
 from wxb.corpora.text.encoded import IGNORED
 from wxb.training.backbones.generator import Generator
-from wxb.training.backbones.weights import logits_only_at
+from wxb.training.backbones.tuning import logits_only_at
 
 
 class Answerer(Generator):
