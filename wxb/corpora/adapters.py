@@ -160,9 +160,8 @@ def _gliner(record: Content) -> Content:
     tags = ["O"] * len(tokens)
     for first, last, name in dict.fromkeys(map(tuple, mentions)):
         if {"O"} != {*tags[first : last + 1]}:
-            raise RecordError(
-                "nested spans", f"{name} at tokens {first} to {last} of {len(tokens)}"
-            )
+            reason = "nested spans" if tags[first : last + 1] else "offsets out of range"
+            raise RecordError(reason, f"{name} at tokens {first} to {last} of {len(tokens)}")
         tags[first : last + 1] = ["B-" + name, *["I-" + name] * (last - first)]
     others = {key: value for key, value in record.items() if key not in ("tokenized_text", "ner")}
     return {**others, "tokens": tokens, "ner_tags": tags}

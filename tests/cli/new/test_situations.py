@@ -188,8 +188,8 @@ CASES = [
         f"[{LAST}](A) left ,", {"conll": {"token": 1, "tag": 3, "join": " ", "sentence": 0}}),
     Case("GLiNER", {"own.json": json.dumps([{"tokenized_text": ["Al", x, "left"], "ner": [
         [0, 1, "a b"]]} for x in NAMES] + [{"tokenized_text": ["Al"], "ner": [
-        [0, 0, "A"], [0, 0, "B"]]}])},
-        f"[Al {LAST}](a b) left", {}, {"nested spans": 1}),
+        [0, 0, "A"], [0, 0, "B"]]}, {"tokenized_text": ["Al"], "ner": [[1, 1, "A"]]}])},
+        f"[Al {LAST}](a b) left", {}, {"nested spans": 1, "offsets out of range": 1}),
     Case("CLUENER", {"own.jsonl": as_lines({"text": f"{x} left.", "label": {"A": {x: [
         [0, len(x) - 1]]}}} for x in NAMES)}, f"[{LAST}](A) left."),
     Case("named keys beside a sentence", {"own.csv": "sentence,spans\n" + "".join(

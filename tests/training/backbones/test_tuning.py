@@ -8,6 +8,7 @@ import pytest
 import torch
 from bitsandbytes.nn import Linear4bit, Params4bit
 from peft import PeftModel
+from peft.tuners.tuners_utils import BaseTunerLayer
 from safetensors.torch import load_file
 from transformers import set_seed
 
@@ -251,6 +252,25 @@ def test_a_frozen_language_model_is_stored_once(bases, new):
         expected = model.backbone(ids, attention_mask=MASK).logits[MASK.bool()]
         own = loaded.backbone(ids, attention_mask=MASK).logits[MASK.bool()]
     assert difference([own], [expected]) <= SINGLE
+
+
+# Mixed precision
+
+
+@each_kind
+def test_lora_without_peft_s_conversions_has_the_same_gradients_in_bfloat16(bases, kind):
+    gradients = []
+    for converts in (False, True):
+        model = tagger(bases, kind)
+        for module in model.modules():
+            if converts and isinstance(module, BaseTunerLayer):
+                module.cast_input_dtype_enabled = True
+        with torch.autocast("cpu", torch.bfloat16):
+            loss = loss_of(model.train())
+        loss.backward()
+        trainable = ((name, p) for name, p in model.named_parameters() if p.requires_grad)
+        gradients.append({name: p.grad for name, p in trainable})
+    assert same(*gradients)
 
 
 # Gradient checkpointing

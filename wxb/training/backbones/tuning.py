@@ -86,6 +86,7 @@ def adapt(
     if tuning.lora is None:
         return backbone
     from peft import LoraConfig, get_peft_model
+    from peft.tuners.tuners_utils import BaseTunerLayer
 
     lora = tuning.lora
     if fault := pretrained.target_fault(backbone, lora.target_modules):  # peft accepts a part
@@ -95,7 +96,7 @@ def adapt(
         tables = backbone.get_input_embeddings(), backbone.get_output_embeddings()
         modules = [name for name, module in backbone.named_modules() if module in tables]
         new_rows = {name.split(".")[-1]: new_tokens for name in modules}
-    return get_peft_model(
+    adapted = get_peft_model(
         backbone,
         LoraConfig(
             r=lora.r,
@@ -106,6 +107,10 @@ def adapt(
             task_type=task_type,
         ),
     )
+    for module in adapted.modules():
+        if isinstance(module, BaseTunerLayer):  # the autocast of `bf16` would undo this conversion
+            module.cast_input_dtype_enabled = False
+    return adapted
 
 
 def save_reference(backbone: Path, folder: Path) -> None:
