@@ -23,9 +23,8 @@ def gather(params: Params, name: str) -> Study:
     study = params.block("studies", name)
     scorer = tasks.get(study.task).metrics
     stages = [s for member in study.experiments for s in costs.experiment_stages(params, member)]
-    files = {stage: paths.cost(*stage.split("@")) for stage in stages}
     alignments = {m: paths.TARGETS / m / paths.ALIGNMENT for m in study.experiments}
-    pretrained = [s.removeprefix("pretrain@") for s in files if s.startswith("pretrain@")]
+    pretrained = [s.removeprefix("pretrain@") for s in stages if s.startswith("pretrain@")]
     return Study(
         params=params,
         scorer=scorer,
@@ -35,7 +34,7 @@ def gather(params: Params, name: str) -> Study:
         },
         curves={m: _curves_by_metric(paths.TRAINING / name / m) for m in study.experiments},
         pretraining={b: _curves_by_metric(paths.TRAINING / paths.PRETRAIN / b) for b in pretrained},
-        costs={stage: read_json(path) for stage, path in files.items() if path.exists()},
+        costs=costs.read(stages),
         alignments={m: read_json(path)["train"] for m, path in alignments.items() if path.exists()},
     )
 

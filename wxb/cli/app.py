@@ -169,7 +169,7 @@ def table(
         if is_lesson:
             console.print(listing.metrics_table(params.lessons[name].title, content))
         elif everything:
-            print(tables.markdown(content, costs.read_training_seconds(content)), end="")
+            print(tables.markdown(content, costs.training_seconds(content)), end="")
         else:
             console.print(Text(content["title"], style="bold"))
             _, header, rows = tables.headline_table(content)

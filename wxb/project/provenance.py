@@ -20,7 +20,7 @@ from wxb.core.files import publish, write_json
 from wxb.core.params import PARAMS, Params, load, read_yaml
 from wxb.project import params_file
 from wxb.project.revisions import Tree, WorkingTree, read_json
-from wxb.reporting.costs import experiment_stages, read_training_seconds
+from wxb.reporting.costs import experiment_stages, training_seconds
 
 MACHINE = ("device", "cpu", "capability", "torch")  # optional keys of files in reports/cost
 
@@ -65,7 +65,7 @@ def write(params: Params, index: Tree) -> None:
             run, sha256 = from_costs(params, study), _table_sha256(study, index)
             if not run or _table_sha256(study, WorkingTree()) != sha256:
                 raise
-            seconds = read_training_seconds(read_json(index, paths.study(study)))
+            seconds = training_seconds(read_json(index, paths.study(study)))
             provenances[study] = {"sha256": sha256, **run, "seconds": seconds}
     with publish(paths.PROVENANCE) as (draft,):
         write_json(draft, provenances)

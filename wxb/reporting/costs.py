@@ -1,6 +1,6 @@
 """Time, memory and parameters of a study's stages, as far as they were measured on this machine."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from wxb.core import paths
@@ -27,14 +27,12 @@ def cost_table(params: Params, systems: Mapping[str, Any], costs: Costs) -> Tabl
     """
     rows = []
     for name, system in systems.items():
-        measured = [costs.get(stage) for stage in experiment_stages(params, name)]
-        known = [cost for cost in measured if cost]
-        seconds = [cost["seconds"] if cost else None for cost in measured]
-        total = sum(cost["seconds"] for cost in known) if len(known) == len(measured) else None
-        memory = [max((cost.get(k, 0) for cost in known), default=0) * 2**20 for k in MEMORY]
-        evaluation, trained = measured[-1] or {}, system["trainable_parameters"]
-        predicting = evaluation.get("predicting")
-        speed = evaluation["inputs"] / predicting if predicting else None
+        measured = [costs.get(stage, {}) for stage in experiment_stages(params, name)]
+        seconds = [cost.get("seconds") for cost in measured]
+        total = None if None in seconds else sum(seconds)
+        memory = [max(cost.get(key, 0) for cost in measured) * 2**20 for key in MEMORY]
+        predicting, trained = measured[-1].get("predicting"), system["trainable_parameters"]
+        speed = measured[-1]["inputs"] / predicting if predicting else None
         row = [name, Cell(amount(trained), trained), params.experiments[name].backbone]
         row += [Cell("–" if s is None else duration(s), s) for s in [*seconds, total]]
         row += [Cell(size(peak) if peak else "–", peak) for peak in memory]
@@ -55,15 +53,15 @@ def measured_on(costs: Costs) -> str:
     return f"Measured on {machines}, {' to '.join(dict.fromkeys([days[0], days[-1]]))}."
 
 
-def training_seconds(comparison: Mapping[str, Any], costs: Costs) -> dict[str, float]:
-    """Seconds of training per seed by experiment; those not measured are left out."""
-    by_name = {name: costs.get(f"train@{name}") for name in comparison["systems"]}
+def read(stages: Iterable[str]) -> Costs:
+    """The content of the stages' cost files in reports/, as far as they exist."""
+    files = {stage: paths.cost(*stage.split("@")) for stage in stages}
+    return {stage: read_json(path) for stage, path in files.items() if path.is_file()}
+
+
+def training_seconds(comparison: Mapping[str, Any], costs: Costs | None = None) -> dict[str, float]:
+    """Seconds of training per seed by measured experiment; default: with `costs` from reports/."""
+    stages = {name: f"train@{name}" for name in comparison["systems"]}
+    costs = read(stages.values()) if costs is None else costs
     seeds = len(comparison["seeds"])
-    return {name: cost["seconds"] / seeds for name, cost in by_name.items() if cost}
-
-
-def read_training_seconds(comparison: Mapping[str, Any]) -> dict[str, float]:
-    """`training_seconds` from the cost files in reports/."""
-    files = {f"train@{name}": paths.cost("train", name) for name in comparison["systems"]}
-    costs = {stage: read_json(path) for stage, path in files.items() if path.is_file()}
-    return training_seconds(comparison, costs)
+    return {name: costs[s]["seconds"] / seeds for name, s in stages.items() if s in costs}
