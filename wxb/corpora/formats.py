@@ -276,20 +276,19 @@ def with_parsed_cell(row: dict[str, Any], column: str | None) -> Any:
 
     It is JSON, a literal of Python, or a list of texts without commas, as numpy writes it.
     """
-    if column in row:
-        cell = row[column] or "null"
-        row[column] = _json_or_error(cell)
-        if isinstance(row[column], RecordError):
-            try:  # a Python literal, as pandas writes lists; runs no code
-                with warnings.catch_warnings(action="ignore"):  # of invalid escapes in strings
-                    texts = LITERAL.findall(cell) if LITERALS.fullmatch(cell) else None
-                    row[column] = (
-                        [*map(ast.literal_eval, texts)] if texts else ast.literal_eval(cell)
-                    )
-            except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
-                detail = f"neither JSON ({row[column].detail}) nor a Python literal"
-                return RecordError("broken cell", detail)
-    return row
+    if column not in row:
+        return row
+    cell = row[column] or "null"
+    value = _json_or_error(cell)
+    if isinstance(value, RecordError):
+        literal = f"[{', '.join(LITERAL.findall(cell))}]" if LITERALS.fullmatch(cell) else cell
+        try:  # a Python literal, as pandas writes lists; runs no code
+            with warnings.catch_warnings(action="ignore"):  # of invalid escapes in strings
+                value = ast.literal_eval(literal)
+        except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
+            detail = f"neither JSON ({value.detail}) nor a Python literal"
+            return RecordError("broken cell", detail)
+    return {**row, column: value}
 
 
 def _find_class_names(file: Path) -> Names:

@@ -81,13 +81,11 @@ def write_chunks(path: Path, chunks: Iterable[RaggedColumns]) -> None:
                     file = stack.enter_context(TemporaryFile(dir=path.parent))
                     files[name] = file, values.dtype
                 files[name][0].write(np.ascontiguousarray(values).data)
-        arrays = {name: _memory_map(*file) for name, file in files.items()}
+        arrays: dict[str, NDArray[Any]] = {}
+        for name, (file, dtype) in files.items():
+            file.flush()
+            arrays[name] = np.memmap(file, dtype, "r") if file.tell() else np.zeros(0, dtype)
         write_columns(path, arrays, np.cumsum(np.concatenate([[0], *lengths])))
-
-
-def _memory_map(file: IO[bytes], dtype: np.dtype[Any]) -> NDArray[Any]:
-    file.flush()
-    return np.memmap(file, dtype, mode="r") if file.tell() else np.zeros(0, dtype)
 
 
 def write_columns(

@@ -50,8 +50,6 @@ _PLAIN = """\
 """
 TEMPLATES = {"roles": _ROLES, "plain": _PLAIN}
 OWN = "own"  # the template that a tokenizer came with
-# What a model that was not trained on the template writes instead of an end.
-NEXT_QUESTION = {"plain": "\nQuestion:"}
 # Before a template that reads the date, as Llama 3's: today's would change its prompts each day.
 _DATE = "{% macro strftime_now(_) %}26 Jul 2024{% endmacro %}\n"
 _HIDDEN = 0xF0000  # private use: the first code point that hides a special token in a message
@@ -94,7 +92,8 @@ class Template:
     def __init__(self, tokenizer: Any, name: str) -> None:
         self.tokenizer, self.name = tokenizer, name
         self.backend = tokenizer.backend_tokenizer
-        self.next_question = NEXT_QUESTION.get(name, "")  # empty: none ends a reply
+        # What a model that was not trained on the template writes instead of an end, if any.
+        self.next_question = "\nQuestion:" if name == "plain" else ""
 
     @classmethod
     def add(cls, tokenizer: Any, name: str | None) -> Self:

@@ -164,15 +164,12 @@ class SavedTokenizer:
             for key, value in config.items()
             if key.endswith("_token") and value and isinstance(value, (dict, str))
         }
-        self.unk_token_id, self.eos_token_id = self._id("unk_token"), self._id("eos_token")
-        self.pad_token_id = self._id("pad_token", self.eos_token_id)
+        tokens = self.special_tokens_map.items()
+        ids = {key: self.backend_tokenizer.token_to_id(token) for key, token in tokens}
+        self.unk_token_id, self.eos_token_id = ids.get("unk_token"), ids.get("eos_token")
+        self.pad_token_id = ids.get("pad_token", self.eos_token_id)
         template = folder / CHAT_TEMPLATE
         self.chat_template = template.read_text(encoding="utf-8") if template.is_file() else None
-
-    def _id(self, key: str, default: int | None = None) -> int | None:
-        """The id of the special token with a key such as `pad_token`."""
-        content = self.special_tokens_map.get(key)
-        return default if content is None else self.backend_tokenizer.token_to_id(content)
 
     def save_pretrained(self, folder: Path) -> None:
         """Copy tokenizer.json, its configuration and any chat template to another folder."""
