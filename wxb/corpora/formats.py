@@ -62,8 +62,19 @@ def raw_records(
     Raises WxbError if the file is empty, not in its format, or in an unsupported encoding: JSON
     must be UTF-8, CSV may also be in one of `layout.LEGACY`.
     """
+    suffix = file.suffix.lower()
+    if columns or suffix in TABLES:
+        raws = _table(file, json_column, columns)
+    elif suffix in (".jsonl", ".ndjson"):
+        raws = _jsonl(file)
+    elif suffix == ".parquet":
+        raws = _batch_rows(file, lambda: pq.ParquetFile(file).iter_batches(BATCH))
+    elif suffix == ".arrow":
+        raws = _batch_rows(file, lambda: _open_arrow(file))
+    else:
+        raws = _json(file)
     names = _find_class_names(file)
-    for raw in _unadapted(file, json_column, columns):
+    for raw in raws:
         content = raw.content
         try:
             if names and isinstance(content, Mapping):
@@ -75,21 +86,6 @@ def raw_records(
         except (AttributeError, KeyError, TypeError, ValueError, RecursionError) as error:
             detail = f"not as its annotation tool writes it: {type(error).__name__} {error}"
             yield raw._replace(content=RecordError("wrong type", detail[:200]))
-
-
-def _unadapted(file: Path, json_column: str | None, columns: Sequence[str] | None) -> Iterator[Raw]:
-    """The raw records by the format of the suffix, else JSON; a table if `columns` are given."""
-    if columns or file.suffix.lower() in TABLES:
-        return _table(file, json_column, columns)
-    match file.suffix.lower():
-        case ".jsonl" | ".ndjson":
-            return _jsonl(file)
-        case ".parquet":
-            return _batch_rows(file, lambda: pq.ParquetFile(file).iter_batches(BATCH))
-        case ".arrow":
-            return _batch_rows(file, lambda: _open_arrow(file))
-        case _:
-            return _json(file)
 
 
 def _json(file: Path) -> Iterator[Raw]:

@@ -285,13 +285,15 @@ def _lines(curves: Curves, keys: Sequence[str] = (LOSS, VALID_LOSS)) -> list[Lin
 def write_index(params: Params) -> Path:
     """Write reports/index.html, and return its path. Raises WxbError if no block has a page."""
     link = Markup('<a href="{}.html">{}</a>')
+    description = re.compile('<meta name="description" content="([^"]*)">')
     sections = []
     for title, blocks in (("Studies", params.studies), ("Lessons", params.lessons)):
-        rows = [
-            [link.format(quote(name), block.title), _meta_description(paths.page(name))]
-            for name, block in blocks.items()
-            if paths.page(name).exists()
-        ]
+        rows = []
+        for name, block in blocks.items():
+            if (path := paths.page(name)).exists():
+                match = description.search(path.read_text("utf-8"))
+                answer = html.unescape(match[1]) if match else ""
+                rows.append([link.format(quote(name), block.title), answer])
         if rows:
             table = Table(title, ["question", "answer"], rows)
             sections.append(Section(title.lower(), title, [table]))
@@ -301,8 +303,3 @@ def write_index(params: Params) -> Path:
         page = render("Reports", "Results of the studies and lessons of this project.", sections)
         draft.write_text(page, encoding="utf-8")
     return paths.INDEX
-
-
-def _meta_description(page: Path) -> str:
-    match = re.search('<meta name="description" content="([^"]*)">', page.read_text("utf-8"))
-    return html.unescape(match[1]) if match else ""

@@ -3,10 +3,9 @@
 from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
-from inspect import get_annotations
 from pathlib import Path
 from types import ModuleType
-from typing import Any, Literal
+from typing import Any, Literal, get_type_hints
 
 from pydantic import create_model
 
@@ -48,8 +47,7 @@ def method_class(task: str, name: str) -> type[Any]:
 @cache
 def experiment_class(task: str, method: str) -> type[Experiment]:
     """The annotation `experiment` of a method's class, as a subclass for this task and method."""
-    annotations = (get_annotations(c, eval_str=True) for c in method_class(task, method).__mro__)
-    cls = next(types["experiment"] for types in annotations if "experiment" in types)
+    cls = get_type_hints(method_class(task, method))["experiment"]
     return _with_values(f"{task} {method}", cls, task=task, method=method)
 
 
