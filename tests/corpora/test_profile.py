@@ -81,10 +81,8 @@ def test_leakage_is_measured_on_the_test_input_of_each_task(task, make):
     """Of three labelled test records one is in training, and one differs from it in one word."""
     reading = tasks.get(task).reading
     texts = ["where does the tall woman live", "where does the tall person live"]
-    unlabelled = Record("bare", "nobody answers here at all", None, None, "")
     test = [Record(text, *make(text), None, "") for text in [*texts, "nobody answers here at all"]]
-    train = [Record("1", *make(texts[0]), None, ""), unlabelled]
-    assert nearness([*test, unlabelled], train, reading) == {
+    assert nearness(test, [Record("1", *make(texts[0]), None, "")], reading) == {
         "records": 3,
         "within_one_word": 0.6667,
         "within_two_words": 0.6667,
@@ -96,5 +94,10 @@ def test_sentences_and_runs_of_five_words_in_training_are_counted():
     train = [record(1, "It is so. A b c d e f."), record(2, "C. Unlabelled.", None)]
     test = [record(3, "It is so! it IS so. X b c d e f."), record(4, "Unlabelled.")]
     # "it is so." is one of four sentences; "b c d e f" and "c d e f ." are two of eleven runs.
-    assert verbatim(test, train, reading) == {"sentences": 0.25, "five_words": 0.1818}
+    content = profile({"train": train, "test": test}, [], reading)
+    assert content["verbatim"]["test"] == {"sentences": 0.25, "five_words": 0.1818}
+    unlabelled = record(5, "C. Unlabelled.", None)
+    repeated = profile({"train": train, "test": [*test, unlabelled]}, [], reading)
+    assert repeated["verbatim"] == content["verbatim"]
+    assert repeated["nearness"] == content["nearness"]
     assert verbatim([], train, reading) == {"sentences": None, "five_words": None}

@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -22,7 +22,8 @@ def profile(
 ) -> dict[str, Any]:
     """Count rejects and repairs, list train labels, describe splits and leakage of test sets."""
     records = [record for members in splits.values() for record in members]
-    test_sets = [name for name in splits if name not in ("train", "valid")]
+    labelled = {n: [r for r in members if r.gold is not None] for n, members in splits.items()}
+    train, test_sets = labelled["train"], [n for n in splits if n not in ("train", "valid")]
     return {
         "records": {
             "raw": len(records) + len(rejects),
@@ -32,9 +33,9 @@ def profile(
         "rejects": _alphabetical_counts(reject.reason for reject in rejects),
         "repaired": _alphabetical_counts(repair for r in records for repair in r.repaired),
         "labels": task.labels(splits["train"]),
-        "nearness": {name: nearness(splits[name], splits["train"], task) for name in test_sets},
-        "verbatim": {name: verbatim(splits[name], splits["train"], task) for name in test_sets},
-        "splits": {name: _describe(members, task) for name, members in splits.items()},
+        "nearness": {name: nearness(labelled[name], train, task) for name in test_sets},
+        "verbatim": {name: verbatim(labelled[name], train, task) for name in test_sets},
+        "splits": {n: _describe(members, labelled[n], task) for n, members in splits.items()},
     }
 
 
@@ -44,7 +45,8 @@ def nearness(test: Sequence[Record], train: Sequence[Record], task: Reading) -> 
     `records` is the number of those with a `leakage_text`. The others are the shares of them, to 4
     decimals, that are within one and two words of a training one; None if there are no records.
     """
-    words = distances(_leakage_texts(test, task), _leakage_texts(train, task))
+    texts, others = (filter(None, map(task.leakage_text, records)) for records in (test, train))
+    words = distances(texts, others)
     return {
         "records": len(words),
         "within_one_word": _rounded_share(words <= 1),
@@ -57,10 +59,7 @@ def verbatim(test: Sequence[Record], train: Sequence[Record], task: Reading) -> 
 
     Compares labelled records by `sentence_text`. Shares have 4 decimals; None without any parts.
     """
-    texts, others = (
-        [task.sentence_text(record) for record in records if record.gold is not None]
-        for records in (test, train)
-    )
+    texts, others = ([*map(task.sentence_text, records)] for records in (test, train))
     shares = {}
     for name, parts in (("sentences", SENTENCE_END.split), ("five_words", five_words)):
         counts = Counter(part for text in texts for part in parts(text) if part)
@@ -69,18 +68,14 @@ def verbatim(test: Sequence[Record], train: Sequence[Record], task: Reading) -> 
     return shares
 
 
-def _leakage_texts(records: Iterable[Record], task: Reading) -> Iterator[str]:
-    """The leakage texts of labelled records, without empty ones."""
-    return filter(None, (task.leakage_text(r) for r in records if r.gold is not None))
-
-
 def _rounded_share(mask: NDArray[np.bool_]) -> float | None:
     return round(float(mask.mean()), 4) if len(mask) else None
 
 
-def _describe(records: Sequence[Record], task: Reading) -> dict[str, Any]:
+def _describe(
+    records: Sequence[Record], labelled: Sequence[Record], task: Reading
+) -> dict[str, Any]:
     """Counts of labelled and other records, near duplicates, groups, languages, gold; lengths."""
-    labelled = [record for record in records if record.gold is not None]
     first_group: dict[bytes, str] = {}  # by wording
     near_duplicates, sharing = 0, set()
     for record in records:
