@@ -29,7 +29,7 @@ def cost_table(params: Params, systems: Mapping[str, Any], costs: Costs) -> Tabl
     for name, system in systems.items():
         measured = [costs.get(stage, {}) for stage in experiment_stages(params, name)]
         seconds = [cost.get("seconds") for cost in measured]
-        total = None if None in seconds else sum(seconds)
+        total = sum(cost["seconds"] for cost in measured) if all(measured) else None
         memory = [max(cost.get(key, 0) for cost in measured) * 2**20 for key in MEMORY]
         predicting, trained = measured[-1].get("predicting"), system["trainable_parameters"]
         speed = measured[-1]["inputs"] / predicting if predicting else None

@@ -82,9 +82,9 @@ def write_chunks(path: Path, chunks: Iterable[RaggedColumns]) -> None:
                     files[name] = file, values.dtype
                 files[name][0].write(np.ascontiguousarray(values).data)
         arrays: dict[str, NDArray[Any]] = {}
-        for name, (file, dtype) in files.items():
-            file.flush()
-            arrays[name] = np.memmap(file, dtype, "r") if file.tell() else np.zeros(0, dtype)
+        for name, (content, dtype) in files.items():
+            content.flush()
+            arrays[name] = np.memmap(content, dtype, "r") if content.tell() else np.zeros(0, dtype)
         write_columns(path, arrays, np.cumsum(np.concatenate([[0], *lengths])))
 
 
