@@ -11,16 +11,16 @@ from wxb.runtime.command import run
 def main(params: Params, name: str) -> None:
     """Write the tokenizer of the backbone `name`. WxbError if its checkpoint does not fit."""
     backbone = params.block("backbones", name)
-    path = paths.CLEAN / backbone.corpus / paths.TRAINING_DATA / "train.parquet"
-    columns = backbone.tokenizer.texts if backbone.tokenizer else []
-    texts = [text for column in columns for text in clean.texts(path, column)]
     if backbone.checkpoint:
         with hub.checkpoint(backbone.checkpoint, backbone.revision) as folder:
             compatibility.require(params, name, folder)  # adapters may lack a tokenizer
             tokenizer = tokenizers.load(folder)
             compatibility.require(params, name, folder, tokenizer)
     else:
-        tokenizer = tokenizers.train(backbone.tokenizer.kind, backbone.tokenizer.vocabulary, texts)
+        settings = backbone.tokenizer
+        path = paths.CLEAN / backbone.corpus / paths.TRAINING_DATA / "train.parquet"
+        texts = [text for column in settings.texts for text in clean.texts(path, column)]
+        tokenizer = tokenizers.train(settings.kind, settings.vocabulary, texts)
     with publish(paths.TOKENIZERS / name) as (out,):
         tokenizer.save_pretrained(out)
 

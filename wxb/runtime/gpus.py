@@ -32,7 +32,6 @@ def reserve(count: int) -> Iterator[None]:
         fault = f"training.processes is {count}, but there are {len(gpus)} GPUs"
         raise WxbError(f"{fault}; lower it, or {cure}")
     folder = Path(tempfile.gettempdir(), f"wxb-{os.getuid()}")
-    folder.mkdir(exist_ok=True)
     with ExitStack() as locks:
         for level, gpu in product(range(100), gpus):
             if gpu not in chosen and len(chosen) < count:

@@ -20,7 +20,6 @@ def hold(stage: str) -> Iterator[None]:
     inherit it. Prints a line if it has to wait.
     """
     path = LOCKS / f"{stage}.lock"
-    path.parent.mkdir(parents=True, exist_ok=True)
     lock = FileLock(path, fallback_to_soft=False)  # a soft lock would outlive a killed holder
     try:
         acquired = lock.acquire(blocking=False)
