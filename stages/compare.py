@@ -21,8 +21,7 @@ def main(params: Params, name: str) -> None:
         print(f"skipped, not in params.yaml (`wxb clean` removes them): {', '.join(unlisted)}")
     scorer = tasks.get(study.task).metrics
     baselines = [name for name in study.experiments if params.experiments[name].is_baseline]
-    trained = [name for name in study.experiments if name not in baselines]
-    members = [*trained, *baselines]
+    members = sorted(study.experiments, key=lambda member: member in baselines)  # these come last
     evaluations = {member: evaluation.load(predictions / member) for member in members}
     test_sets = [*evaluations[study.experiments[0]]]
     seeds = {*map(study.seed_subfolder, study.seeds)}

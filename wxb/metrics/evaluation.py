@@ -165,8 +165,7 @@ def load(folder: Path) -> dict[str, Evaluation]:
 
 
 def save_run(scorer: Scorer, folder: Path, run: Run) -> None:
-    """Write the predictions of a run, and the files that its page shows, to a new folder."""
-    folder.mkdir(parents=True)
+    """Write the predictions of a run, and the files that its page shows; creates the folder."""
     write_jsonl(folder / PREDICTIONS, (row._asdict() for row in run))
     scorer.copy_files(folder, run)
 
