@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from tests.tasks.speech import tones
 from wxb.tasks.speech import metrics
-from wxb.tasks.speech.metrics import PredictionRow, character_alignment, confusions
+from wxb.tasks.speech.metrics import PredictionRow, alignment, confusions
 from wxb.tasks.speech.models.predictor import Segment, Transcript
 
 texts = st.text("ab 一二", max_size=8).map(lambda text: " ".join(text.split()))
@@ -25,14 +25,14 @@ def test_edits_are_those_of_jiwer_and_of_the_alignment(reference, hypothesis):
     sums = scorer.sums([row(reference, hypothesis)])
     edits = [sums[edit] for edit in metrics.EDITS]
     assert sums["characters"] == len(reference)
-    if hypothesis:
-        theirs = jiwer.process_characters(reference, hypothesis)
-        assert [theirs.substitutions, theirs.deletions, theirs.insertions] == edits
-        assert scorer.scores(sums)["cer"] == pytest.approx(theirs.cer)
-    pairs = character_alignment(row(reference, hypothesis))
-    assert "".join(a for a, _ in pairs) == reference
-    assert "".join(b for _, b in pairs) == hypothesis
-    assert sum(a != b for a, b in pairs) == sum(edits)
+    theirs = jiwer.process_characters(reference, hypothesis)
+    assert [theirs.substitutions, theirs.deletions, theirs.insertions] == edits
+    assert scorer.scores(sums)["cer"] == pytest.approx(theirs.cer)
+    pieces = alignment(row(reference, hypothesis))
+    assert "".join(piece for _, piece, _ in pieces) == reference
+    assert "".join(piece for _, _, piece in pieces) == hypothesis
+    assert all((a == b) == (not kind) for kind, a, b in pieces)
+    assert sum(count for _, count in confusions([row(reference, hypothesis)])) == sum(edits)
     assert scorer.scores(sums)["wer"] >= 0
 
 

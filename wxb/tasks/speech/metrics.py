@@ -2,7 +2,7 @@
 
 import shutil
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from importlib.metadata import version
 from itertools import zip_longest
 from pathlib import Path
@@ -18,6 +18,8 @@ from wxb.metrics.intervals import Sums
 from wxb.tasks.speech.record import normalize, words
 
 EDITS = ("substitutions", "deletions", "insertions")
+# By the types of jiwer.
+KINDS = {"equal": "", "substitute": EDITS[0], "delete": EDITS[1], "insert": EDITS[2]}
 DURATION_EDGES = (1.0, 2.0, 4.0, 8.0, 16.0)  # seconds, between the bins of recordings
 SNR_EDGES = (10.0, 20.0, 30.0, 40.0)  # dB, between the bins of recordings
 CLIPS, CLIP_SECONDS = 6, 10.0  # recordings that a page plays, and their maximum length
@@ -70,13 +72,14 @@ class Scorer(scorer.Scorer):
 
     def statistics(self, rows: Sequence[PredictionRow]) -> Sums:
         """EDITS and `characters` of references, then `word_` EDITS and `words`, each (records,)."""
-        counts = [
-            [
-                *_edits(jiwer.process_characters, row.reference, row.hypothesis),
-                *_edits(jiwer.process_words, words(row.reference), words(row.hypothesis)),
-            ]
-            for row in rows
-        ]
+        counts = []
+        for row in rows:
+            texts = row.reference, row.hypothesis
+            by_character = jiwer.process_characters(*texts)
+            by_word = jiwer.process_words(*(" ".join(words(text)) for text in texts))
+            for aligned in (by_character, by_word):
+                edits = [getattr(aligned, edit) for edit in EDITS]
+                counts.append([*edits, len(aligned.references[0])])
         names = (*EDITS, "characters", *(f"word_{edit}" for edit in EDITS), "words")
         return dict(zip(names, np.array(counts, np.int64).reshape(-1, 8).T, strict=True))
 
@@ -129,31 +132,19 @@ def select_clips(rows: Sequence[PredictionRow]) -> list[PredictionRow]:
 
 
 def confusions(rows: Sequence[PredictionRow]) -> list[tuple[tuple[str, str], int]]:
-    """Pairs of `character_alignment` that differ, with their counts, the most frequent first."""
-    pairs = (pair for row in rows for pair in character_alignment(row))
-    counts = Counter(pair for pair in pairs if pair[0] != pair[1])
+    """Pairs of aligned characters that differ, with their counts, the most frequent first."""
+    pieces = (texts for row in rows for kind, *texts in alignment(row) if kind)
+    counts = Counter(pair for texts in pieces for pair in zip_longest(*texts, fillvalue=""))
     return sorted(counts.items(), key=lambda item: (-item[1], item[0]))
 
 
-def character_alignment(row: PredictionRow) -> list[tuple[str, str]]:
-    """Aligned characters of a row's two texts, which are not normalized here; one may be empty."""
-    if not row.hypothesis:
-        return [(character, "") for character in row.reference]
-    pairs: list[tuple[str, str]] = []
-    for chunk in jiwer.process_characters(row.reference, row.hypothesis).alignments[0]:
-        reference = row.reference[chunk.ref_start_idx : chunk.ref_end_idx]
-        hypothesis = row.hypothesis[chunk.hyp_start_idx : chunk.hyp_end_idx]
-        pairs += zip_longest(reference, hypothesis, fillvalue="")
-    return pairs
-
-
-def _edits(
-    align: Callable[[str, str], Any], reference: Sequence[str], hypothesis: Sequence[str]
-) -> tuple[int, int, int, int]:
-    """EDITS of characters or words, and the length of the reference."""
-    length = len(reference)
-    if not hypothesis:  # jiwer counts the white space of a text that has nothing else
-        return 0, length, 0, length
-    space = "" if isinstance(reference, str) else " "
-    result = align(space.join(reference), space.join(hypothesis))
-    return result.substitutions, result.deletions, result.insertions, length
+def alignment(row: PredictionRow) -> list[tuple[str, str, str]]:
+    """The kind of edit ("" if equal), the reference and the hypothesis of each aligned piece."""
+    return [
+        (
+            KINDS[piece.type],
+            row.reference[piece.ref_start_idx : piece.ref_end_idx],
+            row.hypothesis[piece.hyp_start_idx : piece.hyp_end_idx],
+        )
+        for piece in jiwer.process_characters(row.reference, row.hypothesis).alignments[0]
+    ]

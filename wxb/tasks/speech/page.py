@@ -2,8 +2,6 @@
 
 import base64
 from collections.abc import Iterator, Mapping
-from itertools import groupby
-from operator import itemgetter
 from typing import Any
 
 from markupsafe import Markup
@@ -12,13 +10,7 @@ from wxb.core import paths
 from wxb.reporting import figures, parts
 from wxb.reporting.formatting import Table, rounded
 from wxb.reporting.parts import Example, Fold, Section, Study, marked
-from wxb.tasks.speech.metrics import (
-    EDITS,
-    PredictionRow,
-    character_alignment,
-    clip_name,
-    select_clips,
-)
+from wxb.tasks.speech.metrics import EDITS, PredictionRow, alignment, clip_name, select_clips
 
 COLOURS = dict(zip(("deletions", "insertions", "substitutions"), figures.ERRORS, strict=False))
 SHOWN = 12  # confusions of one system
@@ -84,17 +76,7 @@ def clips(study: Study) -> Iterator[Example]:
 
 def pieces(row: PredictionRow) -> list[tuple[str, str, str]]:
     """The hypothesis, with deleted characters: text, colour and kind of edit of each piece."""
-    aligned = [(_kind_of_edit(*pair), pair[1] or pair[0]) for pair in character_alignment(row)]
     return [
-        ("".join(character for _, character in group), COLOURS.get(kind, ""), kind)
-        for kind, group in groupby(aligned, key=itemgetter(0))
+        (hypothesis or reference, COLOURS.get(kind, ""), kind)
+        for kind, reference, hypothesis in alignment(row)
     ]
-
-
-def _kind_of_edit(reference: str, hypothesis: str) -> str:
-    """`insertions`, `deletions` or `substitutions`; empty for equal characters."""
-    if reference == hypothesis:
-        return ""
-    if not reference:
-        return "insertions"
-    return "substitutions" if hypothesis else "deletions"
