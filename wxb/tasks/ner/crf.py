@@ -112,16 +112,12 @@ class CRF(FittedModel):
         between = np.zeros((tags, tags), np.float32)
         for key, weight in transitions.items():
             between[key] = weight
-        known = np.zeros(tags, bool)
-        known[[tag for _, tag in states]] = True
-        inside = np.arange(2, tags, 2)
-        first = np.where(known, 0, -np.inf).astype(np.float32)
-        first[inside] = -np.inf
-        between[:, ~known] = -np.inf
-        continues = np.zeros((tags, tags), bool)
-        continues[inside - 1, inside] = continues[inside, inside] = True
-        continues[:, [0, *(inside - 1)]] = True
-        between[~continues] = -np.inf
+        tag = np.arange(tags)
+        is_known = np.isin(tag, [tag for _, tag in states])
+        is_inside = (tag > 0) & (tag % 2 == 0)
+        continues = (tag[:, None] == tag) | (tag[:, None] == tag - 1)
+        between[:, ~is_known] = between[is_inside & ~continues] = -np.inf
+        first = np.where(is_known & ~is_inside, 0, -np.inf).astype(np.float32)
         used = np.flatnonzero(weights.any(axis=1)).tolist()
         return cls([features[index] for index in used], weights[used], between, first)
 

@@ -15,7 +15,7 @@ from wxb.tasks.methods import History, Labels
 
 
 class Fit(NamedTuple):
-    """The best regression of several, and the history of all."""
+    """One regression of several, and the history of all."""
 
     score: float
     coef: NDArray[np.float64]  # (K, F)
@@ -41,7 +41,7 @@ def fit_regression(
     # A fold needs a record of a class to predict it.
     folds = min(settings.folds or 0, int(sizes.max()))
     splitter = StratifiedKFold(folds, shuffle=True, random_state=seed) if folds > 1 else None
-    fits: list[tuple[float, NDArray[np.float64], NDArray[np.float64]]] = []
+    fits: list[Fit] = []
     history: History = []
     steps = 0
     options = settings.model_dump(include={"class_weight", "max_iter", "tol"})
@@ -72,8 +72,8 @@ def fit_regression(
         }
         print(row, flush=True)
         history.append(row)
-        fits.append((score, coef, intercept))
-    return Fit(*max(fits, key=lambda fit: fit[0]), history)  # the first of equal ones
+        fits.append(Fit(score, coef, intercept, history))
+    return max(fits, key=lambda fit: fit.score)  # the first of equal ones
 
 
 def weights_per_class(values: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -8,7 +8,7 @@ conlleval (Tjong Kim Sang and Buchholz 2000) cover all of them.
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import accumulate, pairwise
+from itertools import accumulate, groupby, pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -107,23 +107,15 @@ def _lines(file: Path, sentence: int | None) -> tuple[Lines, tuple[str, ...]]:
 
 def _units(numbered: Lines, unit: str) -> Iterator[tuple[int, list[Lines]]]:
     """Yield for each record the number of its document, 0 before any marker, and its sentences."""
-    sentences: list[Lines] = []
-    lines: Lines = []
-    document = 0
-    for number, line in [*numbered, (0, "")]:
-        is_marker = line.startswith(DOCUMENT)
-        if line and not is_marker:
-            lines.append((number, line))
-            continue
-        if lines:
-            sentences.append(lines)
-            lines = []
-        if sentences and (is_marker or unit == "sentence"):
+    markers = [index for index, (_, line) in enumerate(numbered) if line.startswith(DOCUMENT)]
+    starts = [0, *(index + 1 for index in markers)]
+    for document, (start, stop) in enumerate(zip(starts, [*markers, None], strict=True)):
+        groups = groupby(numbered[start:stop], key=lambda line: bool(line[1]))
+        sentences = [[*lines] for is_sentence, lines in groups if is_sentence]
+        for sentence in sentences if unit == "sentence" else ():
+            yield document, [sentence]
+        if sentences and unit == "document":
             yield document, sentences
-            sentences = []
-        document += is_marker
-    if sentences:
-        yield document, sentences
 
 
 def numbered_lines(text: str) -> Lines:
