@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wxb.corpora.near import distances, five_words
-from wxb.corpora.reading import Reading, length_quantiles
+from wxb.corpora.reading import Reading, alphabetical_counts, length_quantiles
 from wxb.corpora.records import Record, Reject
 
 Shares = dict[str, float | None]  # None: of no records
@@ -30,8 +30,8 @@ def profile(
             "rejected": len(rejects),
             **{name: len(members) for name, members in splits.items()},
         },
-        "rejects": _alphabetical_counts(reject.reason for reject in rejects),
-        "repaired": _alphabetical_counts(repair for r in records for repair in r.repaired),
+        "rejects": alphabetical_counts(reject.reason for reject in rejects),
+        "repaired": alphabetical_counts(repair for r in records for repair in r.repaired),
         "labels": task.labels(splits["train"]),
         "nearness": {name: nearness(labelled[name], train, task) for name in test_sets},
         "verbatim": {name: verbatim(labelled[name], train, task) for name in test_sets},
@@ -91,10 +91,6 @@ def _describe(
         "groups": len({record.group for record in records}),
         "groups_sharing_wordings": len(sharing),
         "characters": length_quantiles([len(record.input) for record in records]),
-        "languages": _alphabetical_counts(record.language or "unknown" for record in records),
+        "languages": alphabetical_counts(record.language or "unknown" for record in records),
         **task.statistics(labelled),
     }
-
-
-def _alphabetical_counts(values: Iterable[str]) -> dict[str, int]:
-    return dict(sorted(Counter(values).items()))

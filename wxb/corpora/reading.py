@@ -133,6 +133,11 @@ def summarize_rejects(rejects: Sequence[Reject], corpus: Corpus) -> str:
     )
 
 
+def alphabetical_counts(values: Iterable[str]) -> dict[str, int]:
+    """The number of occurrences of each value, in alphabetical order."""
+    return dict(sorted(Counter(values).items()))
+
+
 def length_quantiles(lengths: Sequence[int]) -> dict[str, int]:
     """The `median`, `p95` (95th percentile) and `longest` of lengths; 0 if there are none."""
     shares = (("median", 0.5), ("p95", 0.95), ("longest", 1.0))

@@ -435,6 +435,26 @@ class HeadMethod(Network):
         return {"head": self.experiment.model.model_dump()}
 
 
+class GeneratorMethod(Network):
+    """Trains a causal language model on the labels of tokens, such as those of answers."""
+
+    def model(self, backbone: Path) -> Any:
+        """The language model of a backbone; the embeddings of added tokens are random."""
+        from wxb.training.backbones.generator import Generator
+
+        return Generator.from_backbone(backbone, self.experiment.tuning, tokens=len(self.tokenizer))
+
+    @staticmethod
+    def summarize(outputs: Any, labels: Any) -> Any:
+        """The most likely token at each label (B, T), IGNORED where the label is.
+
+        `outputs` (N, V) are the logits of the N other labels.
+        """
+        predicted = labels.new_full(labels.shape, IGNORED)
+        predicted[labels != IGNORED] = outputs.argmax(-1)
+        return predicted
+
+
 class FittedMethod(Method):
     """Fits a `MODEL` to texts with a label or number."""
 
@@ -498,13 +518,3 @@ def batches_by_length(lengths: Sequence[int] | NDArray[np.int64], size: int) -> 
     """Batches of `size` indices of items, the shortest first, so that little is padded."""
     order: list[int] = np.argsort(lengths, kind="stable").tolist()
     return [order[start : start + size] for start in range(0, len(order), size)]
-
-
-def summarize_tokens(outputs: Any, labels: Any) -> Any:
-    """The most likely token at each label (B, T), IGNORED where the label is.
-
-    `outputs` (N, V) are the logits of the N other labels.
-    """
-    predicted = labels.new_full(labels.shape, IGNORED)
-    predicted[labels != IGNORED] = outputs.argmax(-1)
-    return predicted

@@ -14,7 +14,7 @@ from wxb.corpora.text.templates import Template, Tokens
 from wxb.tasks.chat.models import predictor
 from wxb.tasks.chat.params import Prediction
 from wxb.tasks.chat.record.conversation import with_answer
-from wxb.tasks.methods import Alignment, Chunks, Items, Network, summarize_tokens
+from wxb.tasks.methods import Alignment, Chunks, GeneratorMethod, Items
 
 
 class Encoding(experiments.Encoding):
@@ -48,13 +48,12 @@ class SftExperiment(experiments.Network):
         return [*loss, *(["few-shot"] if self.prediction.shots else [])]
 
 
-class SftMethod(Network):
+class SftMethod(GeneratorMethod):
     """Supervised fine-tuning of a decoder."""
 
     experiment: SftExperiment
     template: Template  # which `__post_init__` sets
     PREDICTOR = predictor.Replier
-    summarize = staticmethod(summarize_tokens)
 
     def __post_init__(self) -> None:
         """Set `template`, and add it with its markers to the tokenizer, in place."""
@@ -71,11 +70,10 @@ class SftMethod(Network):
 
     def _ids_and_generated(self, records: Sequence[Record]) -> RaggedColumns:
         """`ids` and mask `generated` of truncated conversations, empty if too long; row splits."""
-        rows = []
-        for record in records:
-            max_length = self.experiment.encoding.max_length
-            kept = self.template.truncate(with_answer(record), max_length)
-            rows.append(kept.tokens or Tokens(np.zeros(0, np.int32), np.zeros(0, np.bool_)))
+        empty = Tokens(np.zeros(0, np.int32), np.zeros(0, np.bool_))
+        longest = self.experiment.encoding.max_length
+        kept = (self.template.truncate(with_answer(record), longest) for record in records)
+        rows = [each.tokens or empty for each in kept]
         ids, row_splits = join_rows([row.ids for row in rows], np.int32)
         generated, _ = join_rows([row.generated for row in rows], np.int8)
         return {"ids": ids, "generated": generated}, row_splits
@@ -117,10 +115,7 @@ class SftMethod(Network):
 
     def model(self, backbone: Path) -> Any:
         """The model before training, with random new embeddings; `end_ids` end its generation."""
-        from wxb.training.backbones.generator import Generator
-
-        tuning, tokens = self.experiment.tuning, len(self.tokenizer)
-        model: Any = Generator.from_backbone(backbone, tuning, tokens=tokens)
+        model = super().model(backbone)
         generation, end_ids = model.backbone.generation_config, self.template.end_ids
         generation.eos_token_id = end_ids if len(end_ids) > 1 else end_ids[0]
         generation.pad_token_id = self.tokenizer.pad_token_id

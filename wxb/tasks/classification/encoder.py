@@ -154,11 +154,8 @@ class EncoderMethod(Network):
         history: History = []
         for factor in words.states if words else [1.0]:
             features: dict[str, Any] = {s: rows * factor / length for s, rows in states.items()}
-            if words:
-                features = {
-                    split: csr_array(hstack([csr_array(rows), ngrams[split]]))
-                    for split, rows in features.items()
-                }
+            for split, rows in ngrams.items():
+                features[split] = csr_array(hstack([csr_array(features[split]), rows]))
             fit = fit_regression(features, labels, settings, seed=seed, caption=caption)
             fits.append((factor, fit))
             before = history[-1]["step"] if history else 0

@@ -15,7 +15,7 @@ from wxb.corpora.text.encoded import IGNORED, Encoded, join_rows, read_columns, 
 from wxb.corpora.text.templates import OWN, Template
 from wxb.corpora.text.tokenizers import special_tokens, token_ids
 from wxb.corpora.text.windows import Windows, character_range
-from wxb.tasks.methods import GeneratorPredictor, LazyItems, summarize_tokens
+from wxb.tasks.methods import GeneratorMethod, GeneratorPredictor, LazyItems
 from wxb.tasks.ner.models import answers
 from wxb.tasks.ner.models.predictor import Outputs, Recognizer, ScoredSpan, WindowedTexts
 from wxb.tasks.ner.models.windowed import SpanAlignment, Status, WindowedMethod
@@ -158,12 +158,11 @@ class GenerativeRecognizer(GeneratorPredictor, Recognizer):
         return kept
 
 
-class GenerationMethod(WindowedMethod):
+class GenerationMethod(WindowedMethod, GeneratorMethod):
     """A decoder that generates an answer for each window."""
 
     experiment: GenerationExperiment
     PREDICTOR = GenerativeRecognizer
-    summarize = staticmethod(summarize_tokens)
 
     def __post_init__(self) -> None:
         """With `encoding.special_tokens`, add a token for each marker to the tokenizer in place."""
@@ -221,12 +220,6 @@ class GenerationMethod(WindowedMethod):
             }
 
         return LazyItems(range(len(windows.rows)), item)
-
-    def model(self, backbone: Path) -> Any:
-        """A new generator on a backbone; the embeddings of added tokens are random."""
-        from wxb.training.backbones.generator import Generator
-
-        return Generator.from_backbone(backbone, self.experiment.tuning, tokens=len(self.tokenizer))
 
     def settings(self, targets: Path) -> dict[str, Any]:
         """Settings of windowed methods; if there is an instruction, also it and the `shots`."""

@@ -68,11 +68,11 @@ class Scorer(scorer.Scorer):
         A gold mention is `seen` if `vocabulary` has it. Scores are rounded to 4 digits.
         """
         gold = record.gold or ()
-        spans, scores = zip(*pairs, strict=True) if (pairs := list(prediction)) else ((), ())
+        pairs = list(prediction)
         return {
             "gold": gold,
-            "predicted": spans,
-            "scores": tuple(round(score, 4) for score in scores),
+            "predicted": tuple(span for span, _ in pairs),
+            "scores": tuple(round(score, 4) for _, score in pairs),
             "seen": tuple(
                 (record.input[span.start : span.end], span.type) in vocabulary for span in gold
             ),

@@ -154,15 +154,11 @@ class Replier(GeneratorPredictor, Responder):
 
         Prints how many are too long. Raises WxbError for an invalid one.
         """
-        nonblank = {index: text for index, text in enumerate(texts) if text.strip()}
-        replies = [Reply("", ended=index not in nonblank) for index in range(len(texts))]
-        prompts: dict[int, NDArray[np.int32]] = {}
-        for index, text in nonblank.items():
-            kept = self.truncate(_conversation(text))
-            if kept.tokens is not None:
-                replies[index] = Reply("", ended=False, dropped=kept.dropped)
-                prompts[index] = kept.tokens.ids
-        if lost := len(nonblank) - len(prompts):
+        nonblank = [index for index, text in enumerate(texts) if text.strip()]
+        kept = {index: self.truncate(_conversation(texts[index])) for index in nonblank}
+        prompts = {index: each.tokens.ids for index, each in kept.items() if each.tokens}
+        replies = [Reply("", ended=index not in kept) for index in range(len(texts))]
+        if lost := len(kept) - len(prompts):
             print(f"{caption}: {lost} of {len(texts)} are too long", file=Progress.console)
         indices, lengths = [*prompts], [len(ids) for ids in prompts.values()]
         batches = batches_by_length(lengths, self.prediction.batch_size)
@@ -170,7 +166,7 @@ class Replier(GeneratorPredictor, Responder):
             chosen = [indices[position] for position in batch]
             batch_replies = self._batch_replies([prompts[index] for index in chosen])
             for index, reply in zip(chosen, batch_replies, strict=True):
-                replies[index] = reply._replace(dropped=replies[index].dropped)
+                replies[index] = reply._replace(dropped=kept[index].dropped)
         return replies
 
     def _batch_replies(self, prompts: Sequence[NDArray[np.int32]]) -> list[Reply]:

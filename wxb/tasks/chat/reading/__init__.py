@@ -7,6 +7,7 @@ from typing import Any
 
 from wxb.corpora import formats, reading
 from wxb.corpora.formats import Raw
+from wxb.corpora.reading import alphabetical_counts
 from wxb.corpora.records import Record, RecordError, check_characters, required_field, required_text
 from wxb.corpora.text.templates import Message, message
 from wxb.tasks.chat.params import Corpus
@@ -76,14 +77,10 @@ class Reading(reading.Reading):
     def statistics(self, records: Sequence[Record]) -> dict[str, Any]:
         """Counts by `kinds`, `formats`, length in `messages`; quantiles of answer `characters`."""
         golds = [record.gold for record in records]
-        kinds, formats_ = (
-            Counter(gold[name] for gold in golds if gold[name] is not None)
-            for name in ("kind", "format")
-        )
         messages = Counter(len(deserialize(record.input)) + 1 for record in records)
         return {
-            "kinds": dict(sorted(kinds.items())),
-            "formats": dict(sorted(formats_.items())),
+            "kinds": alphabetical_counts(g["kind"] for g in golds if g["kind"] is not None),
+            "formats": alphabetical_counts(g["format"] for g in golds if g["format"] is not None),
             "messages": {str(number): count for number, count in sorted(messages.items())},
             "characters": reading.length_quantiles([len(gold["text"]) for gold in golds]),
         }

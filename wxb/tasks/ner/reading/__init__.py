@@ -2,7 +2,6 @@
 
 import re
 import sys
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain, pairwise
 from pathlib import Path
@@ -97,7 +96,7 @@ class Reading(reading.Reading):
         right, wrong = (sum(column) for column in zip((0, 0), *counts, strict=True))
         return {
             "without_spans": sum(not record.gold for record in records),
-            "spans": dict(sorted(Counter(span.type for _, span in spans).items())),
+            "spans": reading.alphabetical_counts(span.type for _, span in spans),
             "at_word_edges": round(right / (right + wrong), 4) if right + wrong else 1.0,
         }
 

@@ -155,11 +155,11 @@ class Reading(reading.Reading):
         scale) and `snr` (dB); of `characters` of transcripts, `length_quantiles`.
         """
         golds = [record.gold for record in records]
-        speakers = Counter(g["speaker"] for g in golds if g["speaker"] is not None)
+        speakers = (g["speaker"] for g in golds if g["speaker"] is not None)
         return {
             "characters": reading.length_quantiles([len(g["text"]) for g in golds]),
             "hours": round(sum(g["seconds"] for g in golds) / 3600, 4),
-            "speakers": dict(sorted(speakers.items())),
+            "speakers": reading.alphabetical_counts(speakers),
             "clipped": sum(g["clipped"] > 0 for g in golds),
             **{k: _quantiles([g[k] for g in golds]) for k in ("seconds", "loudness", "snr")},
         }
