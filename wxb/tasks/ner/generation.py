@@ -17,7 +17,7 @@ from wxb.corpora.text.tokenizers import special_tokens, token_ids
 from wxb.corpora.text.windows import Windows, character_range
 from wxb.tasks.methods import GeneratorMethod, GeneratorPredictor, LazyItems
 from wxb.tasks.ner.models import answers
-from wxb.tasks.ner.models.predictor import Outputs, Recognizer, ScoredSpan, WindowedTexts
+from wxb.tasks.ner.models.predictor import Recognizer, ScoredSpan, WindowedTexts
 from wxb.tasks.ner.models.windowed import SpanAlignment, Status, WindowedMethod
 from wxb.tasks.ner.params import Encoding, Experiment
 from wxb.tasks.ner.record import Span
@@ -114,7 +114,10 @@ class GenerativeRecognizer(GeneratorPredictor, Recognizer):
     """A generator. All spans of an answer have its score: the geometric mean over its tokens."""
 
     def predict_windows(self, inputs: WindowedTexts, indices: Sequence[int]) -> list[Any]:
-        """For each window, the spans of known types in its answer, by offsets in the whole text."""
+        """For each window, the spans of known types in its answer, by offsets in the whole text.
+
+        The middle of a span is in the part of the text that the window predicts.
+        """
         texts, encoded, windows = inputs
         instruction, examples = (self.settings.get(name) for name in ("instruction", "examples"))
         pad, end = self.tokenizer.pad_token_id, _end_id(self.tokenizer, instruction)
@@ -130,11 +133,13 @@ class GenerativeRecognizer(GeneratorPredictor, Recognizer):
                 answer[:length][answer[:length] != end].tolist(), skip_special_tokens=False
             )
             mentions = [m for m in answers.parse(answer_text) if m[0] in self.types]
-            text = texts[windows.rows[window]]
-            first, last = _characters(encoded, windows, window, text)
+            row, *tokens = (int(column[window]) for column in windows)
+            first, last = character_range(encoded, row, *tokens[:2], texts[row])
+            begin, stop = character_range(encoded, row, *tokens[2:], texts[row])
             score = float(np.exp(logs[:length].mean()))
-            spans = _shifted(answers.locate(text[first:last], mentions), first)
-            outputs.append([ScoredSpan(span, score) for span in spans])
+            spans = _shifted(answers.locate(texts[row][first:last], mentions), first)
+            own = (span for span in spans if begin <= (span.start + span.end) // 2 < stop)
+            outputs.append([ScoredSpan(span, score) for span in own])
         return outputs
 
     def calibrate(self, records: Sequence[Record], *, caption: str) -> None:
@@ -144,18 +149,6 @@ class GenerativeRecognizer(GeneratorPredictor, Recognizer):
             pairs = [(r.input, answers.answer_parts(r.input, sorted(r.gold))) for r in examples]
             self.settings["examples"] = [(text, "".join(parts)) for text, parts in pairs]
         super().calibrate([r for r in records if r not in examples], caption=caption)
-
-    def merge_windows(self, inputs: WindowedTexts, outputs: Outputs) -> list[list[ScoredSpan]]:
-        """For each text, its spans with their middle in the part that their window predicts."""
-        texts, encoded, windows = inputs
-        kept: list[list[ScoredSpan]] = []
-        for row, parts in outputs.items():
-            kept.append([])
-            for window, spans in parts.items():
-                begin, stop = int(windows.predicts_from[window]), int(windows.predicts_to[window])
-                start, end = character_range(encoded, row, begin, stop, texts[row])
-                kept[-1] += [s for s in spans if start <= (s.span.start + s.span.end) // 2 < end]
-        return kept
 
 
 class GenerationMethod(WindowedMethod, GeneratorMethod):

@@ -3,6 +3,7 @@
 from abc import abstractmethod
 from bisect import bisect
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -100,16 +101,16 @@ class SpanFinder(Predictor):
 class Recognizer(SpanFinder):
     """A trained model with its tokenizer. Texts are read in overlapping windows.
 
-    A method defines `predict_windows` and `merge_windows`. All commands share this decoding.
+    A method defines `predict_windows`, and may merge outputs. All commands share this decoding.
     """
 
     @abstractmethod
     def predict_windows(self, inputs: WindowedTexts, indices: Sequence[int]) -> list[Any]:
         """Run the model on one batch of windows; returns one output per window."""
 
-    @abstractmethod
     def merge_windows(self, inputs: WindowedTexts, outputs: Outputs) -> list[list[ScoredSpan]]:
-        """The spans of each text of `outputs`, which may overlap, from its windows in order."""
+        """The spans of each text of `outputs`, which may overlap; by default all of its windows."""
+        return [list(chain.from_iterable(windows.values())) for windows in outputs.values()]
 
     def candidates(self, texts: Sequence[str], /, *, caption: str) -> list[list[ScoredSpan]]:
         """The spans of each text before the threshold, sorted and disjoint; shows progress."""
