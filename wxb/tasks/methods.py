@@ -2,8 +2,8 @@
 
 A method is a module `wxb/tasks/<task>/<method>.py` with the class of its blocks in params.yaml and
 one subclass of `Method`: of `Network` if it trains a network, of `HeadMethod` if this is a backbone
-with a head, of `FittedMethod` if it fits a model that is no network. Functions that need a network
-import torch, as its import slows the stages before.
+with a head, of `GeneratorMethod` if it is a causal language model, of `FittedMethod` if it fits a
+model that is no network. Functions import torch if they need it, as it slows the stages before.
 """
 
 from abc import ABC, abstractmethod

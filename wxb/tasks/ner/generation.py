@@ -133,9 +133,9 @@ class GenerativeRecognizer(GeneratorPredictor, Recognizer):
                 answer[:length][answer[:length] != end].tolist(), skip_special_tokens=False
             )
             mentions = [m for m in answers.parse(answer_text) if m[0] in self.types]
-            row, *tokens = (int(column[window]) for column in windows)
-            first, last = character_range(encoded, row, *tokens[:2], texts[row])
-            begin, stop = character_range(encoded, row, *tokens[2:], texts[row])
+            row, read, read_to, predict, predict_to = (int(column[window]) for column in windows)
+            first, last = character_range(encoded, row, read, read_to, texts[row])
+            begin, stop = character_range(encoded, row, predict, predict_to, texts[row])
             score = float(np.exp(logs[:length].mean()))
             spans = _shifted(answers.locate(texts[row][first:last], mentions), first)
             own = (span for span in spans if begin <= (span.start + span.end) // 2 < stop)

@@ -74,10 +74,9 @@ class Scorer(scorer.Scorer):
         """EDITS and `characters` of references, then `word_` EDITS and `words`, each (records,)."""
         counts = []
         for row in rows:
-            texts = row.reference, row.hypothesis
-            by_character = jiwer.process_characters(*texts)
-            by_word = jiwer.process_words(*(" ".join(words(text)) for text in texts))
-            for aligned in (by_character, by_word):
+            by_character = jiwer.process_characters(row.reference, row.hypothesis)
+            spaced = [" ".join(words(text)) for text in (row.reference, row.hypothesis)]
+            for aligned in (by_character, jiwer.process_words(spaced[0], spaced[1])):
                 edits = [getattr(aligned, edit) for edit in EDITS]
                 counts.append([*edits, len(aligned.references[0])])
         names = (*EDITS, "characters", *(f"word_{edit}" for edit in EDITS), "words")
@@ -133,8 +132,8 @@ def select_clips(rows: Sequence[PredictionRow]) -> list[PredictionRow]:
 
 def confusions(rows: Sequence[PredictionRow]) -> list[tuple[tuple[str, str], int]]:
     """Pairs of aligned characters that differ, with their counts, the most frequent first."""
-    pieces = (texts for row in rows for kind, *texts in alignment(row) if kind)
-    counts = Counter(pair for texts in pieces for pair in zip_longest(*texts, fillvalue=""))
+    edits = [edit for row in rows for edit in alignment(row) if edit[0]]
+    counts = Counter(pair for _, a, b in edits for pair in zip_longest(a, b, fillvalue=""))
     return sorted(counts.items(), key=lambda item: (-item[1], item[0]))
 
 
