@@ -124,8 +124,7 @@ def refuse_unsupported(file: Path) -> None:
 
 def decode(file: Path) -> str:
     """The text of a UTF-8 file without its BOM. Raises WxbError if blank or not UTF-8."""
-    text, _ = decode_legacy(file, legacy=())
-    return text
+    return decode_legacy(file, legacy=())[0]
 
 
 def decode_legacy(file: Path, legacy: Sequence[str] = LEGACY) -> tuple[str, str | None]:
