@@ -24,11 +24,11 @@ from wxb.corpora.records import Record
 from wxb.corpora.text.encoded import IGNORED, write_columns
 from wxb.corpora.text.tokenizers import SavedTokenizer, load, token_ids
 from wxb.tasks.speech.models.features import log_mel, to_window
-from wxb.tasks.speech.record import audio
-from wxb.tasks.speech.record.audio import FRAMES, RATE, write_flac
+from wxb.tasks.speech.params import Audio
+from wxb.tasks.speech.record.audio import FRAMES, RATE, change_speed, read, trim, write_flac
 from wxb.tasks.speech.seq2seq import Seq2SeqExperiment, WhisperMethod
 
-LIMITS = {"top_db": 40.0, "shortest": 0.05, "longest": 10.0}
+LIMITS = Audio(top_db=40.0, min_seconds=0.05, max_seconds=10.0)
 MAX_CHANGE = 0.2  # of the logarithms of pitch and tempo
 NOISE = (5.0, 40.0)  # dB below speech
 MAX_GAIN, GAINS = 6.0, 8  # dB of a microphone's gain, up or down, and number of random gains
@@ -49,8 +49,8 @@ def read_recordings(data: Path) -> list[Recording]:
     speakers = {row["ID"]: row["speaker"] for row in read_table(data / "metadata.csv")}
     recordings = []
     for row in read_table(data / "transcripts.csv"):
-        samples = audio.read(data / "wavs" / f"{row['ID']}.wav")
-        kept, _ = audio.trim(samples, **LIMITS)
+        samples = read(data / "wavs" / f"{row['ID']}.wav")
+        kept, _ = trim(samples, LIMITS)
         recordings.append(Recording(row["ID"], row["sentence"], speakers[row["ID"]], kept))
     return recordings
 
@@ -87,14 +87,14 @@ def augment(
     for copy in range(copies):
         for recording in recordings:
             pitch, tempo = np.exp(rng.uniform(-MAX_CHANGE, MAX_CHANGE, 2))
-            sound = audio.change_speed(recording.samples, pitch)
+            sound = change_speed(recording.samples, pitch)
             sound = librosa.effects.time_stretch(sound, rate=tempo, n_fft=512)
             sound = _equalize(np.pad(sound, rng.integers(0, RATE // 10, 2)), rng)
             echo, snr = rng.uniform(0, 0.3), rng.uniform(*NOISE)
             sound = simulate_room(sound, RATE, echo=echo, snr=snr, rng=rng).astype(np.float32)
             if rate < RATE:
                 sound = soxr.resample(soxr.resample(sound, RATE, rate), rate, RATE)
-            kept, _ = audio.trim(sound, **LIMITS)
+            kept, _ = trim(sound, LIMITS)
             changed.append(recording._replace(name=f"{recording.name}-{copy}", samples=kept))
     return changed
 
@@ -204,7 +204,7 @@ def classify(
     for recording in recordings:
         scores = torch.zeros(len(texts))
         for speed in SPEEDS:
-            frames = log_mel(audio.change_speed(recording.samples, speed), bands, window)
+            frames = log_mel(change_speed(recording.samples, speed), bands, window)
             features = torch.from_numpy(to_window(frames, window)).expand(len(texts), -1, -1)
             logs = predictor.model(features, labels)["logits"].log_softmax(dim=2)  # (K, T, V)
             of_labels = logs.gather(2, labels.clamp(min=0)[:, :, None])[:, :, 0]

@@ -61,21 +61,19 @@ def word_features(words: Sequence[str], settings: CrfModel) -> list[list[str]]:
     They are a bias, the lower-case form and shape of the word and of `window` words on either side
     (EDGE outside the text), pairs of adjacent forms, and shorter prefixes and suffixes of its form.
     """
-    window, count = settings.window, len(words)
-    padding = [EDGE] * window
+    window = settings.window
+    offsets, padding = range(-window, window + 1), [EDGE] * window
     lower = [*padding, *(word.lower() for word in words), *padding]
     shapes = [*padding, *map(shape, words), *padding]
     rows = []
-    for index in range(count):
-        span = range(index, index + 2 * window + 1)
-        word = lower[index + window]
+    for index, word in enumerate(lower[window : window + len(words)], start=window):
         lengths = range(1, min(settings.affixes, len(word) - 1) + 1)
         rows.append(
             [
                 "bias",
-                *(f"word{place - index - window}={lower[place]}" for place in span),
-                *(f"shape{place - index - window}={shapes[place]}" for place in span),
-                *(f"pair{p - index - window}={lower[p]} {lower[p + 1]}" for p in span[:-1]),
+                *(f"word{offset}={lower[index + offset]}" for offset in offsets),
+                *(f"shape{offset}={shapes[index + offset]}" for offset in offsets),
+                *(f"pair{o}={lower[index + o]} {lower[index + o + 1]}" for o in offsets[:-1]),
                 *(f"prefix={word[:length]}" for length in lengths),
                 *(f"suffix={word[-length:]}" for length in lengths),
             ]

@@ -11,10 +11,11 @@ from tests.project_copy import ROOT
 from tests.tasks.speech.tones import FORMATS, SECONDS, noise, tone, write
 from wxb.corpora.records import RecordError
 from wxb.tasks.speech.models.features import log_mel, to_window
+from wxb.tasks.speech.params import Audio
 from wxb.tasks.speech.record import audio
 from wxb.tasks.speech.record.audio import FRAMES, HOP, MARGIN, RATE, frame_levels, read, trim
 
-LIMITS = {"top_db": 40.0, "shortest": 0.1, "longest": 10.0}
+LIMITS = Audio(top_db=40.0, min_seconds=0.1, max_seconds=10.0)
 WINDOW = 3  # seconds
 U = 2.0**-24  # unit roundoff of float32
 
@@ -91,12 +92,12 @@ def test_a_long_recording_is_refused_before_it_is_decoded(tmp_path, monkeypatch)
 def test_silence_at_the_ends_is_removed_once(before, after, length):
     speech = noise(np.random.default_rng(length), length)
     samples = np.concatenate([np.zeros(before), speech, np.zeros(after)]).astype(np.float32)
-    kept, measures = trim(samples, **LIMITS)
+    kept, measures = trim(samples, LIMITS)
     room = (MARGIN + 1) * HOP
     assert length - HOP <= len(kept) <= length + 2 * room
     assert measures.seconds == len(kept) / RATE
     assert measures.trimmed == (len(samples) - len(kept)) / RATE
-    again, _ = trim(kept, **LIMITS)
+    again, _ = trim(kept, LIMITS)
     assert len(again) >= len(kept) - HOP
 
 
@@ -111,17 +112,17 @@ def test_silence_at_the_ends_is_removed_once(before, after, length):
     ],
 )
 def test_unusable_samples_are_refused(samples, expected):
-    assert reason(trim, samples, **LIMITS) == expected
+    assert reason(trim, samples, LIMITS) == expected
 
 
 def test_measures():
     speech = noise(np.random.default_rng(0), 2 * RATE)
     speech[:RATE] *= 0.01  # 40 dB below
-    _, measures = trim(speech, **{**LIMITS, "top_db": 60.0})
+    _, measures = trim(speech, LIMITS.model_copy(update={"top_db": 60.0}))
     assert measures.snr == pytest.approx(40, abs=1.5)
     assert measures.loudness == pytest.approx(20 * np.log10(0.1) - 3, abs=0.3)
     assert measures.clipped == 0
-    assert 0.3 < trim(np.clip(20 * tone(), -1, 1), **LIMITS)[1].clipped < 1
+    assert 0.3 < trim(np.clip(20 * tone(), -1, 1), LIMITS)[1].clipped < 1
     assert frame_levels(np.ones(RATE + 7, np.float32)) == pytest.approx(np.zeros(101), abs=1e-6)
 
 

@@ -32,9 +32,7 @@ def prepare_recording(job: tuple[Path, Path, Audio]) -> tuple[Measures, str] | R
     try:
         # Silence at the ends does not count as length, but must not take hours to read.
         samples = audio.read(source, longest=2 * limits.max_seconds + 60)
-        kept, measures = audio.trim(
-            samples, top_db=limits.top_db, shortest=limits.min_seconds, longest=limits.max_seconds
-        )
+        kept, measures = audio.trim(samples, limits)
     except RecordError as error:
         return error
     return measures, audio.write_flac(target, kept)

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from wxb.core.progress import track
 from wxb.corpora.records import RecordError
+from wxb.tasks.speech.params import Audio
 from wxb.tasks.speech.record import Measures
 
 RATE = 16_000  # samples per second
@@ -112,24 +113,22 @@ def change_speed(samples: NDArray[np.float32], speed: float) -> NDArray[np.float
     return soxr.resample(samples, RATE * speed, RATE, quality="HQ")
 
 
-def trim(
-    samples: NDArray[np.float32], *, top_db: float, shortest: float, longest: float
-) -> tuple[NDArray[np.float32], Measures]:
+def trim(samples: NDArray[np.float32], limits: Audio) -> tuple[NDArray[np.float32], Measures]:
     """The samples without the silence at their ends, and their measures.
 
     Silence is `top_db` below the loudest moment. Raises RecordError for a silent recording, and if
-    less than `shortest` or more than `longest` seconds are left.
+    less than `min_seconds` or more than `max_seconds` are left.
     """
     levels = frame_levels(samples)
     if levels.max(initial=-np.inf) < SILENT:
         raise RecordError("silent", f"nothing above {SILENT:g} dB of full scale")
-    start, end = audible_range(levels, top_db)
+    start, end = audible_range(levels, limits.top_db)
     kept = samples[start:end]
     seconds = len(kept) / RATE
-    if seconds < shortest:
-        raise RecordError("too short", f"{seconds:.2f} s, at least {shortest:g} s")
-    if seconds > longest:
-        raise RecordError("too long", f"{seconds:.1f} s, at most {longest:g} s")
+    if seconds < limits.min_seconds:
+        raise RecordError("too short", f"{seconds:.2f} s, at least {limits.min_seconds:g} s")
+    if seconds > limits.max_seconds:
+        raise RecordError("too long", f"{seconds:.1f} s, at most {limits.max_seconds:g} s")
     loud, quiet = np.percentile(levels, [SPEECH, NOISE])
     measures = Measures(
         seconds=seconds,
