@@ -15,7 +15,7 @@ from wxb.corpora.text.tokenizers import train as train_tokenizer
 from wxb.tasks.ner.metrics import counts
 from wxb.tasks.ner.models.bio import OUTSIDE
 from wxb.tasks.ner.models.tagger import Tagger
-from wxb.tasks.ner.params import Head
+from wxb.tasks.ner.params import Head, TaggingModel
 from wxb.tasks.ner.record import Span
 from wxb.tasks.ner.tagging import TaggingMethod
 from wxb.training.backbones.generator import Generator
@@ -95,7 +95,7 @@ def tagger(tmp_path_factory):
     folder = tiny.bert(tmp_path_factory.mktemp("bert"), vocab_size=20)
     set_seed(0)
     backbone = tiny.BertModel.from_pretrained(folder, add_pooling_layer=False)
-    return Tagger(backbone, 5, Head(projection=8, dropout=0.0)).eval()
+    return Tagger(backbone, 5, TaggingModel(head=Head(projection=8, dropout=0.0))).eval()
 
 
 def test_padding_changes_the_loss_only_if_it_is_labelled(tagger):

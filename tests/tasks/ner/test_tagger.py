@@ -7,7 +7,7 @@ from transformers import BertConfig, BertModel, LlamaConfig, LlamaModel, set_see
 
 from wxb.corpora.text.encoded import IGNORED
 from wxb.tasks.ner.models.tagger import Tagger
-from wxb.tasks.ner.params import Head, WordFeatures
+from wxb.tasks.ner.params import Head, TaggingModel, WordFeatures
 
 HEAD = Head(projection=12, dropout=0.2)
 TAGS = 5
@@ -36,7 +36,8 @@ def tagger(kind, word_features=None):
         if kind == "bert"
         else LlamaModel(LlamaConfig(num_key_value_heads=1, **SHAPE))
     )
-    return Tagger(backbone, TAGS, HEAD, word_features=word_features).eval()
+    shape = TaggingModel(head=HEAD, word_features=word_features)
+    return Tagger(backbone, TAGS, shape).eval()
 
 
 def logits(model, ids=IDS, mask=MASK, words=None):

@@ -67,10 +67,7 @@ def predictor_of(kind):
         if kind.startswith("wordpiece")
         else LlamaModel(LlamaConfig(**shape))
     )
-    tags = len(tag_names(TYPES))
-    model = Tagger(
-        backbone, tags, experiment.model.head, word_features=experiment.model.word_features
-    )
+    model = Tagger(backbone, len(tag_names(TYPES)), experiment.model)
     for name, values in model.head.named_parameters():
         torch.nn.init.normal_(values, std=0.0 if name.endswith("bias") else 1.0)
     return TaggingMethod(experiment, TYPES, tokenizer).predictor(

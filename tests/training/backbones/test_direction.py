@@ -8,11 +8,11 @@ from tests import tiny
 from wxb.core.errors import WxbError
 from wxb.core.params.experiments import LowRank, Tuning
 from wxb.tasks.ner.models.tagger import Tagger
-from wxb.tasks.ner.params import Head
+from wxb.tasks.ner.params import Head, TaggingModel
 from wxb.training.backbones import tuning
 from wxb.training.backbones.weights import load_backbone
 
-HEAD = Head(projection=12, dropout=0.0)
+HEAD = TaggingModel(head=Head(projection=12, dropout=0.0))
 LORA = LowRank(r=4, alpha=8, dropout=0.0, target_modules=["q_proj", "v_proj"])
 IDS = torch.tensor([[1, 7, 9, 3, 0, 0], [1, 30, 31, 32, 33, 2]])
 MASK = torch.tensor([[1, 1, 1, 1, 0, 0], [1, 1, 1, 1, 1, 1]])

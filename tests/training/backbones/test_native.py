@@ -11,7 +11,7 @@ from tests import checkpoints, tiny
 from tests.models.equal import SINGLE, difference
 from wxb.core.compatibility import positions
 from wxb.tasks.ner.models.tagger import Tagger
-from wxb.tasks.ner.params import Head
+from wxb.tasks.ner.params import Head, TaggingModel
 from wxb.training.backbones.generator import Generator, language_model
 from wxb.training.backbones.native import Native
 from wxb.training.backbones.tuning import parameter_count
@@ -19,7 +19,7 @@ from wxb.training.backbones.weights import load_backbone
 
 IDS = torch.tensor([[1, 7, 9, 3, 0, 0], [1, 30, 31, 32, 33, 2]])
 MASK = torch.tensor([[1, 1, 1, 1, 0, 0], [1, 1, 1, 1, 1, 1]])
-HEAD = Head(projection=12, dropout=0.0)
+HEAD = TaggingModel(head=Head(projection=12, dropout=0.0))
 
 
 @pytest.fixture(params=["bert", "llama"])

@@ -17,7 +17,7 @@ from tests.models.equal import SINGLE, difference
 from wxb.core.params.experiments import LowRank, Tuning
 from wxb.corpora.text.encoded import IGNORED
 from wxb.tasks.ner.models.tagger import Tagger
-from wxb.tasks.ner.params import Head
+from wxb.tasks.ner.params import Head, TaggingModel
 from wxb.training.backbones import tuning
 from wxb.training.backbones.generator import Generator, language_model
 from wxb.training.backbones.native import Native
@@ -25,7 +25,7 @@ from wxb.training.backbones.tuning import parameter_count
 from wxb.training.backbones.weights import load_backbone
 
 VOCABULARY, NEW = 60, [60, 61, 62]
-HEAD = Head(projection=12, dropout=0.0)
+HEAD = TaggingModel(head=Head(projection=12, dropout=0.0))
 LORA = LowRank(r=4, alpha=8, dropout=0.0, target_modules=["v_proj", "q_proj"])
 BERT_LORA = LORA.model_copy(update={"target_modules": ["value", "query"]})
 IDS = torch.tensor([[1, 7, 9, 3, 0, 0], [1, 30, 31, 32, 33, 2]])

@@ -86,6 +86,15 @@ class WordFeatures(Section):
     dropout: Fraction = 0.0
 
 
+class TaggingModel(Section):
+    """The head of a tagger, and the implementation and direction of its backbone."""
+
+    implementation: Literal["transformers", "native"] = "transformers"
+    bidirectional: bool = False
+    word_features: WordFeatures | None = None
+    head: Head
+
+
 class Encoding(experiments.Encoding):
     """The windows in which a model reads texts."""
 

@@ -3,12 +3,11 @@
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from wxb.core.params.section import Section
 from wxb.corpora.records import Record
 from wxb.corpora.text.encoded import IGNORED, Encoded, read_columns, read_encoded
 from wxb.corpora.text.tokenizers import special_tokens
@@ -18,17 +17,8 @@ from wxb.tasks.ner.models import words
 from wxb.tasks.ner.models.bio import OUTSIDE, Targets, align, best_tags, decode_tags, tag_names
 from wxb.tasks.ner.models.predictor import Outputs, Recognizer, ScoredSpan, WindowedTexts
 from wxb.tasks.ner.models.windowed import SpanAlignment, WindowedMethod
-from wxb.tasks.ner.params import Experiment, Head, WordFeatures
+from wxb.tasks.ner.params import Experiment, TaggingModel, WordFeatures
 from wxb.tasks.ner.record import Span, f1
-
-
-class TaggingModel(Section):
-    """The head of a tagger, and the implementation and direction of its backbone."""
-
-    implementation: Literal["transformers", "native"] = "transformers"
-    bidirectional: bool = False
-    word_features: WordFeatures | None = None
-    head: Head
 
 
 class TaggingExperiment(Experiment):
@@ -70,12 +60,12 @@ class TaggingRecognizer(Recognizer):
         """Load the tagger that `save` wrote to a folder."""
         from wxb.tasks.ner.models.tagger import Tagger
 
+        shape = TaggingModel(**{name: settings[name] for name in TaggingModel.model_fields})
         return Tagger.from_pretrained(
             folder,
             tags=len(tag_names(settings["types"])),
-            settings=Head(**settings["head"]),
-            word_features=_word_feature_settings(settings),
-            bidirectional=settings["bidirectional"],
+            settings=shape,
+            bidirectional=shape.bidirectional,
             four_bit=settings["four_bit"],
         )
 
@@ -84,7 +74,8 @@ class TaggingRecognizer(Recognizer):
         import torch
 
         windows, tokenizer = inputs.windows, self.tokenizer
-        word_features = _word_feature_settings(self.settings)
+        features = self.settings["word_features"]
+        word_features = WordFeatures(**features) if features else None
         items = [_inputs(inputs, window, tokenizer, word_features) for window in indices]
         with torch.inference_mode():
             output = self.model(**self.batch(items))
@@ -143,11 +134,6 @@ def _merged_windows(
     return tuple(np.concatenate(values) for values in zip(*parts, strict=True))
 
 
-def _word_feature_settings(settings: Mapping[str, Any]) -> WordFeatures | None:
-    shape = settings["word_features"]
-    return WordFeatures(**shape) if shape else None
-
-
 class TaggingMethod(WindowedMethod):
     """A tagger of tokens: BIO tags, start and end flags."""
 
@@ -191,8 +177,7 @@ class TaggingMethod(WindowedMethod):
             self.experiment.tuning,
             {"bidirectional": shape.bidirectional, "native": shape.implementation == "native"},
             tags=len(tag_names(self.labels)),
-            settings=shape.head,
-            word_features=shape.word_features,
+            settings=shape,
         )
 
     @staticmethod

@@ -7,7 +7,7 @@ from torch.nn import functional as F  # noqa: N812
 from wxb.core.params.experiments import Tuning
 from wxb.corpora.text.encoded import IGNORED
 from wxb.tasks.ner.models.words import FEATURES
-from wxb.tasks.ner.params import Head, WordFeatures
+from wxb.tasks.ner.params import Head, TaggingModel, WordFeatures
 from wxb.training.backbones.headed import Headed
 from wxb.training.backbones.tuning import Model
 
@@ -49,24 +49,18 @@ class Tagger(Headed):
     """Backbone, optional word features, and head."""
 
     def __init__(
-        self,
-        backbone: Model,
-        tags: int,
-        settings: Head,
-        *,
-        word_features: WordFeatures | None = None,
-        tuning: Tuning | None = None,
+        self, backbone: Model, tags: int, settings: TaggingModel, *, tuning: Tuning | None = None
     ) -> None:
         super().__init__(backbone, tuning=tuning)
-        size = backbone.config.hidden_size
-        self.words = WordEmbedding(size, word_features) if word_features else None
-        self.head = TaggingHead(size, tags, settings)
+        size, features = backbone.config.hidden_size, settings.word_features
+        self.words = WordEmbedding(size, features) if features else None
+        self.head = TaggingHead(size, tags, settings.head)
 
     def forward(
         self,
         input_ids: Tensor,  # (B, T)
         attention_mask: Tensor,  # (B, T), 1 where there is a token
-        words: Tensor | None = None,  # (B, T, F), required with `word_features`
+        words: Tensor | None = None,  # (B, T, F), required with `settings.word_features`
         tags: Tensor | None = None,  # (B, T)
         starts: Tensor | None = None,  # (B, T)
         ends: Tensor | None = None,  # (B, T)
