@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import torch
 from torch import Tensor, nn
@@ -107,9 +107,9 @@ def adapt(
             task_type=task_type,
         ),
     )
-    for module in adapted.modules():
-        if isinstance(module, BaseTunerLayer):  # the autocast of `bf16` would undo this conversion
-            module.cast_input_dtype_enabled = False
+    layers: list[Any] = [layer for layer in adapted.modules() if isinstance(layer, BaseTunerLayer)]
+    for layer in layers:
+        layer.cast_input_dtype_enabled = False  # the autocast of `bf16` would undo this conversion
     return adapted
 
 
