@@ -92,24 +92,23 @@ class Conversation:
         """Print to standard error."""
         print(text, file=sys.stderr, flush=True)
 
-    def report_error(self, text: str) -> None:
-        """Print an error in a terminal, or raise it as WxbError in a pipe."""
-        if not self.is_terminal:
-            raise WxbError(text)
-        self.note(f"wxb: {text}")
-
     def run(self) -> None:
         """Answer each nonblank line; one that begins with / is a command, also in a pipe."""
         for line in self.lines():
             text = line.strip()
-            if text.startswith("/"):
-                name, _, argument = text.partition(" ")
-                self._run_command(name, argument.strip())
-            elif text:
-                self._answer(text)
+            try:
+                if text.startswith("/"):
+                    name, _, argument = text.partition(" ")
+                    self._run_command(name, argument.strip())
+                elif text:
+                    self._answer(text)
+            except WxbError as error:
+                if not self.is_terminal:
+                    raise
+                self.note(f"wxb: {error}")
 
     def _answer(self, text: str) -> None:
-        """Stream the answer to a message, and append both unless it is empty; print a WxbError.
+        """Stream the answer to a message, and append both unless it is empty.
 
         Ctrl-C ends the answer early in a terminal, and raises KeyboardInterrupt in a pipe.
         """
@@ -126,9 +125,6 @@ class Conversation:
                 raise
             print(flush=True)
             self.note("(stopped)")
-        except WxbError as error:
-            self.report_error(str(error))
-            return
         if answer := "".join(pieces).strip():  # an empty answer is no turn of the conversation
             self.messages = [*messages, {"role": "assistant", "content": answer}]
 
@@ -150,4 +146,4 @@ class Conversation:
                 self.messages = [{"role": "system", "content": argument}]
                 self.note("(conversation cleared, system prompt set)")
             case _:
-                self.report_error(f"{name}: no such command, or its text is missing; {HELP}")
+                raise WxbError(f"{name}: no such command, or its text is missing; {HELP}")
