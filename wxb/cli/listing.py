@@ -59,15 +59,19 @@ def details(name: str, section: str, facts: Facts, why_unknown: str) -> Iterator
     users = f"\nused by {formatting.listed(facts['users'])}" if facts["users"] else ""
     text = state(facts) + (f" ({why_unknown})" if why_unknown else "") + users
     yield title.append(text, style="not bold")
-    if facts["changes"]:
-        changes = _by_first_stage(facts["changes"])
-        yield table((), changes, title="Changed since the last run, by stage")
-    for test_set, metrics in _by_test_set(facts.get("metrics", {})).items():
-        yield metrics_table(f"Metrics{test_set and f' on {test_set}'}", metrics)
+    first_stages: dict[str, str] = {}
+    for change in facts["changes"]:
+        suffix = "" if change["how"] == "modified" else f": {change['how']}"
+        first_stages.setdefault(f"{change['what']}{suffix}", change["stage"])
+    if first_stages:
+        rows = [(stage, change) for change, stage in first_stages.items()]
+        yield table((), rows, title="Changed since the last run, by the first stage that reads it")
+    if metrics := facts.get("metrics"):
+        yield metrics_table("Metrics", metrics)
     if facts["members"]:
         yield _experiment_table(facts["members"])
     if facts["profile"]:
-        yield from _profile_tables(facts["profile"], facts["settings"].get("split.by"))
+        yield from _profile_tables(facts["profile"])
     if facts["alignment"]:
         yield _counts_table("Alignment", facts["alignment"])
     texts = {key: formatting.setting(value) for key, value in facts["settings"].items()}
@@ -77,11 +81,10 @@ def details(name: str, section: str, facts: Facts, why_unknown: str) -> Iterator
         yield table((), defaults, title="Defaults, which params.yaml does not set")
 
 
-def _profile_tables(profile: Facts, grouped_by: str | None) -> Iterator[RenderableType]:
+def _profile_tables(profile: Facts) -> Iterator[RenderableType]:
     """The counts of a clean corpus by split, its leakage, and its rejected and repaired records."""
     names = [f", {len(value)} {key}" for key, value in profile.items() if type(value) is list]
     title = f"Corpus, of {profile['records']['raw']:,} raw records{''.join(names)}"
-    title += f"; groups by {grouped_by}" if grouped_by else ""
     yield _counts_table(title, {k: _split_counts(s) for k, s in profile["splits"].items()})
     for key in ("nearness", "verbatim"):
         if shares := profile.get(key):
@@ -90,17 +93,6 @@ def _profile_tables(profile: Facts, grouped_by: str | None) -> Iterator[Renderab
         if counts := profile.get(key):
             rows = [(reason, f"{count:,}") for reason, count in counts.items()]
             yield table((), rows, title=title, numeric=True)
-
-
-def _by_test_set(metrics: Mapping[str, float]) -> dict[str, dict[str, float]]:
-    """The metrics by test set, whose name is removed from keys; the first has the empty name."""
-    first, *others = headline_keys(metrics) or [""]
-    names = [key.removesuffix(f"_{first}") for key in others if key.endswith(f"_{first}")]
-    groups: dict[str, dict[str, float]] = {}
-    for key, value in metrics.items():
-        name = next((name for name in names if key.startswith(f"{name}_")), "")
-        groups.setdefault(name, {})[key.removeprefix(f"{name}_")] = value
-    return groups
 
 
 def metrics_table(title: str, metrics: Mapping[str, float]) -> RenderableType:
@@ -202,15 +194,6 @@ def _headline_metrics(lesson: Facts) -> str:
     metrics = lesson["metrics"]
     texts = [f"{formatting.words(k)} {_with_interval(metrics, k)}" for k in headline_keys(metrics)]
     return ", ".join(texts) or "–"
-
-
-def _by_first_stage(changes: Sequence[Mapping[str, str]]) -> list[tuple[str, str]]:
-    """Pairs of a stage and its changes as text; a change is listed at its first stage alone."""
-    by_stage: dict[str, list[str]] = {}
-    for what, how in dict.fromkeys((change["what"], change["how"]) for change in changes):
-        stage = next(c["stage"] for c in changes if (c["what"], c["how"]) == (what, how))
-        by_stage.setdefault(stage, []).append(what if how == "modified" else f"{what}: {how}")
-    return [(stage, ", ".join(sorted(texts))) for stage, texts in by_stage.items()]
 
 
 def _split_counts(split: Facts) -> dict[str, int]:
