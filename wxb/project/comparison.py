@@ -98,23 +98,20 @@ class Results:
         self.tree = tree
 
     @cached_property
-    def metrics_files(self) -> dict[str, list[PurePath]]:
-        """The metrics files by result; if a study has a table, those of its systems in order."""
-        metrics_files = defaultdict[str, list[PurePath]](list)
+    def metrics_files(self) -> dict[str, dict[str, PurePath]]:
+        """The metrics files by result, then by experiment, lesson or backbone."""
+        metrics_files = defaultdict[str, dict[str, PurePath]](dict)
         for file in map(PurePath, self.tree.files(paths.METRICS.as_posix())):
             if file.suffix == ".json":
                 is_lesson = file.parent.name == paths.LESSONS
-                metrics_files[file.stem if is_lesson else file.parent.name].append(file)
-        for name, files in metrics_files.items():
-            if systems := [*self.study(name).get("systems", [])]:
-                by_member = {file.stem: file for file in files}
-                metrics_files[name] = [by_member[each] for each in systems if each in by_member]
+                metrics_files[file.stem if is_lesson else file.parent.name][file.stem] = file
         return metrics_files
 
     def metrics_by_member(self, result: str) -> dict[str, Metrics]:
-        """The metrics of a result by experiment, lesson or backbone; empty if it has none."""
-        files = self.metrics_files.get(result, [])
-        return {file.stem: read_json(self.tree, file) for file in files}
+        """The metrics of a result; of a study with a table, those of its systems in order."""
+        files = self.metrics_files.get(result, {})
+        members = self.study(result).get("systems") or files
+        return {name: read_json(self.tree, files[name]) for name in members if name in files}
 
     def study(self, name: str) -> dict[str, Any]:
         """The comparison of a study by the stage `compare`; empty if it does not exist."""
@@ -159,7 +156,7 @@ class Results:
         """
         if not isinstance(self.tree, WorkingTree):
             return True
-        folder = next((file.parent.name for file in self.metrics_files.get(result, [])), "")
+        folder = self.metrics_files[result][member].parent.name
         verbs = [STAGES[folder]] if folder in STAGES else ["train", "evaluate"]
         files = [paths.cost(verb, member) for verb in verbs]
         contents = [self.tree.read(file.as_posix()) or b"" for file in files]
