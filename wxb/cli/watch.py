@@ -128,8 +128,14 @@ def _states(watcher: Watch) -> Iterator[State]:
 
 
 def render_state(state: State) -> RenderableType:
-    """A state for 80 columns or more; failed stages are last, each with its log's last line."""
-    parts: list[RenderableType] = [Text(status_line(state), style="bold")]
+    """A state for 80 columns or more: counts of stages and the time since the watch began first.
+
+    Failed stages are last, each with its log's last line.
+    """
+    by_state = zip(State._fields, state[:4], strict=False)
+    counts = ", ".join(f"{len(stages)} {name}" for name, stages in by_state if stages)
+    title = f"{counts or 'every stage is up to date'}; {duration(state.elapsed)}"
+    parts: list[RenderableType] = [Text(title, style="bold")]
     for stage in state.running:
         share = stage.done / stage.total if stage.total else None
         row = Table.grid(padding=(0, 1))
@@ -153,13 +159,6 @@ def _cause(stage: str) -> str:
     text = log.read_text(encoding="utf-8", errors="replace") if log.exists() else ""
     last = [SILENT, *(line.strip() for line in text.splitlines() if line.strip())][-1]
     return f"{stage}: {last.removeprefix(f'{stage}: ')} ({log})"
-
-
-def status_line(state: State) -> str:
-    """Counts of stages by state, or that all are up to date, and the time since the watch began."""
-    by_state = zip(State._fields, state[:4], strict=False)
-    counts = ", ".join(f"{len(stages)} {name}" for name, stages in by_state if stages)
-    return f"{counts or 'every stage is up to date'}; {duration(state.elapsed)}"
 
 
 def describe_progress(stage: Running) -> str:

@@ -54,7 +54,10 @@ def _obsolete_outputs(params: Params, tracked: Iterable[Path]) -> Iterator[Path]
             for study, block in params.studies.items()
         },
     }
-    used = {p.resolve() for path in (*_user_paths(params), *tracked) for p in (path, *path.parents)}
+    blocks = [*corpora.values(), *backbones.values(), *params.lessons.values()]
+    values = [getattr(block, key, None) for block in blocks for key in ("path", "checkpoint")]
+    own = [Path(value) for value in values if value]
+    used = {p.resolve() for path in (*own, *tracked) for p in (path, *path.parents)}
     for folder, names in known.items():
         for path in sorted(folder.glob("[!.]*")):
             if not {path.stem, path.name} & {*names} and path.resolve() not in used:
@@ -69,13 +72,6 @@ def _is_result(path: Path) -> bool:
     """Whether a path is in a folder of committed results."""
     folders = (paths.METRICS, paths.STUDIES, paths.HEADLINES, paths.SEEDS, paths.BENCHMARKS)
     return any(map(path.is_relative_to, folders))
-
-
-def _user_paths(params: Params) -> list[Path]:
-    """The files and folders that `path` and `checkpoint` of blocks name."""
-    blocks = [*params.corpora.values(), *params.backbones.values(), *params.lessons.values()]
-    names = [getattr(block, key, None) for block in blocks for key in ("path", "checkpoint")]
-    return [Path(name) for name in names if name]
 
 
 def _obsolete_checkpoints(params: Params) -> Iterator[Path]:

@@ -4,11 +4,12 @@
 and blocks of their own, which are removed when another profile is set.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from wxb.core.params import PARAMS, ParamsError, parse_yaml, read_yaml
+from wxb.core.params.section import flatten
 from wxb.project import params_file
 
 FOLDER = Path("params")
@@ -50,7 +51,8 @@ def switch(profile: str) -> Switch:
     for other in blocks.values():
         shared = other.keys() & blocks[BASE].keys() & after.keys()
         theirs, demo, now = (
-            {*_values({key: each[key] for key in shared})} for each in (other, blocks[BASE], after)
+            {*map(repr, flatten({".".join(key): each[key] for key in shared}).items())}
+            for each in (other, blocks[BASE], after)
         )
         for key in shared if 2 * len((theirs - demo) & now) > len(theirs - demo) else ():
             after[key] = _replace(after[key], other[key], blocks[BASE][key])
@@ -96,15 +98,6 @@ def _replace(value: Any, old: Any, new: Any) -> Any:
     if all(isinstance(values, Mapping) for values in (value, old, new)):
         return {k: _replace(v, old[k], new[k]) if k in old else v for k, v in value.items()}
     return new if value == old else value
-
-
-def _values(value: Any, *keys: Any) -> Iterator[str]:
-    """The values in nested mappings, each as text with its keys."""
-    if not isinstance(value, Mapping):
-        yield f"{keys}: {value!r}"
-        return
-    for key, inner in value.items():
-        yield from _values(inner, *keys, key)
 
 
 def _deep_merge(value: Any, overlay: Any) -> Any:
