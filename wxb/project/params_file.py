@@ -2,14 +2,14 @@
 
 import io
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from textwrap import indent
-from typing import Any, TypeAlias
+from typing import Any
 
 from ruamel.yaml import YAML
 from ruamel.yaml.comments import CommentedMap, CommentedSeq
 from ruamel.yaml.error import YAMLError
-from ruamel.yaml.nodes import MappingNode
+from ruamel.yaml.nodes import MappingNode, Node
 from ruamel.yaml.scalarstring import DoubleQuotedScalarString
 
 from wxb.core.files import publish
@@ -17,9 +17,6 @@ from wxb.core.params import PARAMS, ParamsError, check, parse_yaml
 from wxb.project import engines
 
 PLAIN = re.compile(r"[\w./][\w./+ -]*")  # strings without quotes
-
-# The lines `[start, stop)` of a key without the comments below, and those of its blocks.
-KeyLines: TypeAlias = tuple[int, int, dict[str, "KeyLines"]]
 
 
 def write(content: Mapping[str, Any]) -> None:
@@ -47,12 +44,14 @@ def update(text: str, content: Mapping[str, Any]) -> str:
     """
     text += "" if text.endswith("\n") else "\n"
     before, lines = parse_yaml(text), text.splitlines(keepends=True)
-    for section, (start, stop, blocks) in reversed(_section_lines(text).items()):
+    for section, start, stop, node in reversed([*_key_lines(YAML().compose(text), lines)]):
         new, old = content.get(section), before[section]
-        if blocks and new and isinstance(new, Mapping):
+        has_blocks = isinstance(node, MappingNode) and not node.flow_style
+        if has_blocks and new and isinstance(new, Mapping):
+            blocks = [*_key_lines(node, lines[:stop])]
             added = [to_yaml({name: new[name]}) for name in new if name not in old]
             lines[stop:stop] = [indent(block, "  ") for block in added]
-            for name, (first, last, _) in reversed(blocks.items()):
+            for name, first, last, _ in reversed(blocks):
                 if name not in new:
                     del lines[first:last]
                 elif new[name] != old[name]:
@@ -116,21 +115,17 @@ def _node(value: Any, depth: int = 0) -> Any:
     return DoubleQuotedScalarString(value) if is_quoted else value
 
 
-def _section_lines(text: str) -> dict[str, KeyLines]:
-    """Lines of each section and, unless in braces, of its blocks, without comments around them."""
-    lines = text.splitlines()
+def _key_lines(node: MappingNode, lines: Sequence[str]) -> Iterator[tuple[str, int, int, Node]]:
+    """Yield key, lines `[start, stop)` and value of each key; `lines` end with those of the node.
 
-    def visit(node: MappingNode, last: int, depth: int) -> dict[str, KeyLines]:
-        ranges: dict[str, KeyLines] = {}
-        starts = [key.start_mark.line for key, _ in node.value]
-        for (key, value), start, stop in zip(node.value, starts, [*starts[1:], last], strict=True):
-            while not lines[stop - 1].strip() or lines[stop - 1].lstrip().startswith("#"):
-                stop -= 1
-            is_open = depth and isinstance(value, MappingNode) and not value.flow_style
-            ranges[key.value] = start, stop, visit(value, stop, depth - 1) if is_open else {}
-        return ranges
-
-    return visit(YAML().compose(text), len(lines), 1)
+    The lines of a key do not have the comments below it.
+    """
+    starts = [key.start_mark.line for key, _ in node.value]
+    stops = [*starts[1:], len(lines)]
+    for (key, value), start, stop in zip(node.value, starts, stops, strict=True):
+        while not lines[stop - 1].strip() or lines[stop - 1].lstrip().startswith("#"):
+            stop -= 1
+        yield key.value, start, stop, value
 
 
 def _yaml() -> YAML:
