@@ -108,8 +108,7 @@ def mask(
     masker = Masker(recognizer, operators, Placeholders(mapping), **options, brackets=brackets)
     if mapping and not masker.uses_mapping:
         usage_error("--mapping", "requires the operator number or fake, which --operators lacks")
-    if caveat := trained.generated_caveat(experiment):
-        print(caveat, file=sys.stderr)
+    trained.warn_if_generated(experiment)
     check = Check(masker)
     add = check.add if verify else lambda *_: None
     rewrite(sources, masker.edits, masker.mapping.save, add, brackets)

@@ -59,8 +59,7 @@ def predict(
     if not (first := next(chunks, [])):
         raise WxbError(f"{', '.join(arguments) or '-'}: found no records; expected one or more")
     predictor = trained.load(experiment, **options)
-    if caveat := trained.generated_caveat(experiment):
-        print(caveat, file=sys.stderr)
+    trained.warn_if_generated(experiment)
     errors: list[str] = []  # printed at the end, where users see them
     for chunk in chain([first], chunks):
         for (place, item, error), prediction in predictions(predictor, chunk):

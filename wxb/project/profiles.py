@@ -38,8 +38,8 @@ def switch(profile: str) -> Switch:
     content, profiles = read_yaml(PARAMS), contents()
     if profile not in profiles:
         raise ParamsError(f"no profile {profile!r} in {FOLDER}/; choose from {', '.join(profiles)}")
-    before = _blocks(content)
-    blocks = {name: _blocks(params) for name, params in profiles.items()}
+    before = blocks_by_key(content)
+    blocks = {name: blocks_by_key(params) for name, params in profiles.items()}
     own = {n: {k for k in each if len(k) == 2} - blocks[BASE].keys() for n, each in blocks.items()}
     others = {name: (before.keys() & keys) - own[profile] for name, keys in own.items()}
     obsolete = set[Key]()
@@ -84,7 +84,7 @@ def studies() -> set[str]:
     return {name for params in contents().values() for name in params.get("studies") or {}}
 
 
-def _blocks(params: Mapping[str, Any]) -> dict[Key, Any]:
+def blocks_by_key(params: Mapping[str, Any]) -> dict[Key, Any]:
     """The blocks of params.yaml by section and name, and its other values by their key."""
     blocks: dict[Key, Any] = {}
     for key, value in params.items():

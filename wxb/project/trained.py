@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -56,11 +57,9 @@ def predictor_class(experiment: str | Path) -> type[Predictor]:
 
 def names() -> list[str]:
     """The trained experiments of the project that contains the working folder."""
-    root = find_root()
-    if root is None:
-        return []
-    experiments = load_params(root / PARAMS).experiments
-    return [name for name in experiments if (root / paths.MODELS / name / paths.SETTINGS).is_file()]
+    params, models = _params(), (find_root() or Path()) / paths.MODELS
+    known = params.experiments if params else ()
+    return [name for name in known if (models / name / paths.SETTINGS).is_file()]
 
 
 @contextmanager
@@ -86,11 +85,11 @@ def corpus_of(experiment: str) -> Corpus | None:
     return params.corpora[block.corpus] if params and block else None
 
 
-def generated_caveat(experiment: str) -> str:
-    """A warning about an experiment that was trained on generated texts; empty for others."""
-    corpus = corpus_of(experiment)
-    warning = "was trained on generated texts. It misses more in real ones: check the output."
-    return f"{experiment} {warning}" if corpus and corpus.generate else ""
+def warn_if_generated(experiment: str) -> None:
+    """Print a warning to stderr if an experiment was trained on generated texts."""
+    if (corpus := corpus_of(experiment)) and corpus.generate:
+        warning = "was trained on generated texts. It misses more in real ones: check the output."
+        print(f"{experiment} {warning}", file=sys.stderr)
 
 
 def _params() -> Params | None:

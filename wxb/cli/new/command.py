@@ -1,7 +1,7 @@
 """`wxb new`: write blocks for corpora, experiments, studies and sweeps into params.yaml."""
 
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -12,6 +12,7 @@ from wxb.core import paths
 from wxb.core.params import PARAMS, Params, check, load, read_yaml
 from wxb.core.params.tasks import corpus_class
 from wxb.project import params_file
+from wxb.project.profiles import blocks_by_key
 from wxb.reporting.terminal import table
 
 app = typer.Typer(no_args_is_help=True)
@@ -224,13 +225,8 @@ def _edit_params(edit: Callable[[dict[str, Any]], Any], dry_run: bool) -> Params
     if not dry_run:
         params_file.write(content)
     params = check(content)
-    added = {
-        f"{section}.{name}": params_file.to_yaml({name: blocks[name]})
-        for section, blocks in content.items()
-        if isinstance(blocks, Mapping)
-        for name in blocks
-        if name not in (before[section] or {})
-    }
+    old, new = blocks_by_key(before), blocks_by_key(content)
+    added = {".".join(k): params_file.to_yaml({k[-1]: new[k]}) for k in new if k not in old}
     if dry_run or len(added) == 1:
         print("\n".join(added.values()))
     if not dry_run:
