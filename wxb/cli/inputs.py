@@ -5,6 +5,7 @@ Files with texts may have the format of a corpus, or of the experiment's task.
 
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -96,14 +97,11 @@ class TextReader:
         is_table = columns and "\t" in layout.decode(file).partition("\n")[0]
         if self.corpus and (self.corpus.has_text_per_file or is_table):
             return self.corpus
-        try:
+        content = None
+        with suppress(FlagError):  # fields must be named
             content = recognition.recognize(self.task, Files(file, (file,)), {})
-        except FlagError:  # fields must be named
-            return None
-        if content is None:
-            return None
-        block = {"task": self.task, "path": str(file), **content}
-        return corpus_class(self.task).model_validate(block)
+        block = {"task": self.task, "path": str(file), **(content or {})}
+        return corpus_class(self.task).model_validate(block) if content else None
 
     def _items(self, file: Path, raws: Iterator[Raw], corpus: Corpus | None) -> Iterator[Item]:
         """Yield an item per raw record: its text, or the reason why it cannot be read."""

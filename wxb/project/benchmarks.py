@@ -24,14 +24,12 @@ _STARTED = time.monotonic()
 def run(app: typer.Typer) -> None:
     """Run a script; for a WxbError or an absent file, print a line to stderr and exit with 2."""
     try:
-        app()
+        app()  # exits
     except WxbError as error:
         line = str(error)
     except FileNotFoundError as error:
         absent = error.filename or error
         line = f"{absent} does not exist; benchmarks/README.md says what writes it"
-    else:
-        return
     print(f"{Path(sys.argv[0]).stem}: {line}", file=sys.stderr)
     sys.exit(2)  # as for wrong arguments
 

@@ -19,10 +19,9 @@ MARKER = re.compile(rb"^<{7} ", re.MULTILINE)  # of git, around both sides of a 
 
 def find_root() -> Path | None:
     """The nearest folder upward with params.yaml, `Path()` if it is this one; None without one."""
-    cwd = Path.cwd()
-    for folder in (cwd, *cwd.parents):
+    for folder in (Path(), *Path.cwd().parents):
         if (folder / PARAMS).is_file():
-            return folder if folder != cwd else Path()
+            return folder
     return None
 
 
