@@ -124,14 +124,14 @@ def state(facts: Facts) -> str:
 
 
 def _experiment_table(members: Mapping[str, Facts]) -> RenderableType:  # headline metrics, state
-    keys = dict.fromkeys(key for m in members.values() for key in headline_keys(m["metrics"]))
-    return _block_table(
-        ["experiment", *(f"{formatting.words(key)} (95%)" for key in keys or ["metric"]), "state"],
-        [
-            (name, facts, *(_with_interval(facts["metrics"], key) for key in keys or [""]))
-            for name, facts in members.items()
-        ],
-    )
+    headlines = dict.fromkeys(key for m in members.values() for key in headline_keys(m["metrics"]))
+    keys = [*headlines] or ["metric"]
+    rows = [
+        (name, facts, *(_with_interval(facts["metrics"], key) for key in keys))
+        for name, facts in members.items()
+    ]
+    titles = [f"{formatting.words(key)} (95%)" for key in keys]
+    return _block_table(["experiment", *titles, "state"], rows)
 
 
 def _block_table(header: Sequence[str], rows: Iterable[tuple[Any, ...]]) -> RenderableType:
@@ -182,7 +182,7 @@ def _labelled_records(corpus: Facts) -> str:
 
 
 def _with_interval(metrics: Mapping[str, float], key: str) -> str:  # "–" without the metric
-    if not key or key not in metrics:
+    if key not in metrics:
         return "–"
     return formatting.with_interval(
         {"value": metrics[key], "low": metrics[f"{key}_low"], "high": metrics[f"{key}_high"]}

@@ -37,8 +37,8 @@ from wxb.runtime.engine import LOCKFILE
 
 # One unit in the last digit of a score, and the error of binary numbers up to 1,000.
 ROUNDING = 10**-DIGITS + 1e-12
-# Folders of metrics that belong to no study, and the stage that writes them.
-STAGES = {paths.LESSONS: "lesson", paths.PRETRAIN: "pretrain"}
+# The stages that write the metrics of a folder; those of other folders are of studies.
+STAGES = {paths.LESSONS: ["lesson"], paths.PRETRAIN: ["pretrain"]}
 
 Metrics = Mapping[str, float]
 Runs = Mapping[str, Mapping[str, Sequence[float]]]  # scores of each seed, by metric and experiment
@@ -157,7 +157,7 @@ class Results:
         if not isinstance(self.tree, WorkingTree):
             return True
         folder = self.metrics_files[result][member].parent.name
-        verbs = [STAGES[folder]] if folder in STAGES else ["train", "evaluate"]
+        verbs = STAGES.get(folder, ["train", "evaluate"])
         files = [paths.cost(verb, member) for verb in verbs]
         contents = [self.tree.read(file.as_posix()) or b"" for file in files]
         hashes = [hashlib.md5(content, usedforsecurity=False).hexdigest() for content in contents]
