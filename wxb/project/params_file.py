@@ -115,8 +115,8 @@ def _node(value: Any, depth: int = 0) -> Any:
     return DoubleQuotedScalarString(value) if is_quoted else value
 
 
-def _key_lines(node: MappingNode, lines: Sequence[str]) -> Iterator[tuple[str, int, int, Node]]:
-    """Yield key, lines `[start, stop)` and value of each key; `lines` end with those of the node.
+def _key_lines(node: Node, lines: Sequence[str]) -> Iterator[tuple[str, int, int, Node]]:
+    """Yield key, lines `[start, stop)` and value of each key of a mapping that ends with `lines`.
 
     The lines of a key do not have the comments below it.
     """
