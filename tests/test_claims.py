@@ -9,14 +9,14 @@ import re
 
 import pytest
 
+from docs.generate import COMMANDS
 from tests.project_copy import ROOT
-from wxb.cli import reference
 from wxb.core.files import read_json
 from wxb.core.params import read_yaml
 
 CLAIMS = read_yaml(ROOT / "docs/claims.yaml")
 CASES = [(page, claim) for page, claims in CLAIMS.items() for claim in claims]
-PAGES = {ROOT / "README.md", *(ROOT / "docs").rglob("*.md")} - {ROOT / reference.PATH}
+PAGES = {ROOT / "README.md", *(ROOT / "docs").rglob("*.md")} - {ROOT / COMMANDS}
 NO_CLAIMS = re.compile(
     r"<!-- generated.*?<!-- end -->|^```.*?^```$|`[^`\n]*`|\]\([^)]*\)|95%"
     r"|(?:Python|Llama|transformers|fastapi|uvicorn) [\d.]+\d(?:(?:, | to | and )[\d.]*\d)*"

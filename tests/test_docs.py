@@ -15,14 +15,12 @@ from typing import NamedTuple
 import pytest
 from ruamel.yaml import YAML
 
+from docs import generate
 from tests import import_traces
 from tests.project_copy import ROOT
 from tests.repository import write
 from tests.small_project import stages_run
-from wxb.cli import reference
-from wxb.cli.app import app
 from wxb.core.params import check
-from wxb.project import readme
 
 TASK = "adding-a-task.md"
 BLOCK = re.compile(r'^```(\w+)(?: title="(\S+)")?\n(.*?)^```$', re.DOTALL | re.MULTILINE)
@@ -142,7 +140,7 @@ def anchors(page):
     return {re.sub(r"[^\w -]", "", text).strip().lower().replace(" ", "-") for text in headings}
 
 
-@pytest.mark.parametrize("page", [*SITE, *map(ROOT.joinpath, readme.READMES)], ids=str)
+@pytest.mark.parametrize("page", [*SITE, *map(ROOT.joinpath, generate.READMES)], ids=str)
 def test_links_lead_to_existing_pages_and_headings(page):
     text = re.sub(r"```.*?```|`[^`]*`", "", page.read_text(), flags=re.DOTALL)
     link = r"""(?:\]\(|src(?:set)?=")(?!https?:)([^)#"]*)#?([^)"]*)"""
@@ -158,12 +156,8 @@ def test_every_page_is_in_the_menu():
     assert menu == {page.relative_to(ROOT / "docs").as_posix() for page in SITE}
 
 
-def test_the_reference_of_commands_is_current():
-    assert (ROOT / reference.PATH).read_text() == reference.page(app), "run `wxb readme`"
-
-
 def test_the_figure_of_the_dag_has_all_stages():
-    stages = {verb for verb, _, _ in readme.stages(ROOT / "dvc.yaml")}
+    stages = {verb for verb, _, _ in generate.stages(ROOT / "dvc.yaml")}
     for name in ("dag-light.svg", "dag-dark.svg"):
         figure = (ROOT / "docs/img" / name).read_text()
         assert stages <= set(re.findall(r">(\w+)</text>", figure)), name

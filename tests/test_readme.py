@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from docs import generate
+from docs.generate import READMES, current_texts, refresh_blocks
 from tests import demo
 from tests.project_copy import ROOT
 from tests.repository import Files
@@ -16,8 +18,7 @@ from tests.tasks.speech.tones import tone, write
 from wxb.cli.app import app
 from wxb.core.errors import WxbError
 from wxb.core.params import check, read_yaml
-from wxb.project import profiles, provenance, readme, revisions
-from wxb.project.readme import READMES, current_texts, refresh_blocks
+from wxb.project import profiles, provenance, revisions
 
 NAMES = ["Ann", "Bob", "Eve", "Joe", "Kim", "Max", "Sue", "Lou", "Ida", "Pam", "Ray", "Tim", "Una"]
 
@@ -33,14 +34,14 @@ def test_generated_parts_are_current():
     except WxbError as error:
         pytest.skip(f"no committed results: {error}")
     texts = current_texts()
-    shown = {study for studies in readme.TABLES.values() for study in studies}
+    shown = {study for studies in generate.TABLES.values() for study in studies}
     committed = {*provenance.studies(revisions.index())} & profiles.studies()  # none of a user
-    curves = re.compile(rf"({'|'.join(readme.CURVES)})-\d+")
+    curves = re.compile(rf"({'|'.join(generate.CURVES)})-\d+")
     assert {study for study in committed if not curves.fullmatch(study)} == shown
     pages = ("docs/results.md", "docs/tasks/translation.md", "docs/img/curve-dark.svg")
     assert {*READMES, *map(Path, pages)} < texts.keys()
     stale = [path for path, text in texts.items() if text != path.read_text(encoding="utf-8")]
-    assert stale == [], "run `wxb readme`"
+    assert stale == [], "run `python -m docs.generate`"
 
 
 @pytest.mark.parametrize("path", READMES, ids=str)
@@ -97,9 +98,9 @@ def test_the_curve_has_all_sizes_of_its_experiments():
         f"reports/studies/{study}.json": {"systems": {f"{study}-{n}": {"f1": f1} for n in names}}
         for study, names in members.items()
     }
-    scores = readme._curve_scores("curve", index := Files("", studies))[1]
+    scores = generate._curve_scores("curve", index := Files("", studies))[1]
     assert {n: [*by_size] for n, by_size in scores.items()} == {"a": [30, 3000], "b": [1300, 3000]}
-    assert readme._curve_figure(index, "#000", "#eee").count("<circle") == 4
+    assert generate._curve_figure(index, "#000", "#eee").count("<circle") == 4
 
 
 def test_the_section_on_own_data_works(cwd):

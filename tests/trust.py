@@ -34,7 +34,6 @@ COMMANDS = [
     "wxb new corpus letters.csv --task classification --input text --gold topic",
     "wxb new experiment mine --study ner --like ner-encoder",
     "wxb export pii --output pii.jsonl",
-    "wxb readme",
     "wxb clean",
     "wxb card ner-encoder --output card",
     "wxb merge ner-decoder-lora --output merged",
@@ -69,10 +68,8 @@ class Small(Project):
 
     def give_work(self, verb):
         """Prepare something that a command removes or repairs."""
-        page, lock = self.folder / "docs/results.md", self.folder / "dvc.lock"
-        if verb == "readme":
-            page.write_text(page.read_text().replace("-->\n", "-->\nold\n"))
-        elif verb == "clean":
+        lock = self.folder / "dvc.lock"
+        if verb == "clean":
             shutil.copytree(self.folder / "models/ner-encoder", self.folder / "models/old")
         elif verb == "verify":
             for path in self.folder.glob("models/*/*.safetensors"):

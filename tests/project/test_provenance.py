@@ -5,13 +5,13 @@ from pathlib import Path
 
 import pytest
 
+from docs.generate import refresh_blocks
 from tests.reporting.conftest import Tree
 from tests.repository import commit, git, write
 from wxb.core.errors import WxbError
 from wxb.core.params import Params
 from wxb.core.paths import PROVENANCE
 from wxb.project import provenance, revisions
-from wxb.project.readme import refresh_blocks
 from wxb.reporting.pairs import conclusion
 
 STUDY = "reports/studies/ner.json"

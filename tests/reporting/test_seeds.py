@@ -2,12 +2,13 @@
 
 import pytest
 
+from docs.generate import refresh_blocks
 from tests import demo
 from tests.repository import Files, write
 from wxb.core import paths
 from wxb.core.errors import WxbError
 from wxb.core.params import PARAMS, load
-from wxb.project import params_file, provenance, readme, revisions
+from wxb.project import params_file, provenance, revisions
 from wxb.reporting.tables import headline_table, score_table
 
 
@@ -34,7 +35,7 @@ def test_readme_shows_what_the_index_has(study, monkeypatch):
     contents = {paths.study("ner").as_posix(): {}, paths.seeds("ner").as_posix(): study}
     monkeypatch.setattr(revisions, "index", lambda: Files("", contents))
     monkeypatch.setattr(provenance, "find", lambda study, tree: {**study_run, "seconds": {}})
-    block = readme.refresh_blocks("<!-- generated: demo -->\n<!-- end -->\n")
+    block = refresh_blocks("<!-- generated: demo -->\n<!-- end -->\n")
     assert score_table(study, with_counts=False).markdown() in block
     assert "Made on Abacus, finished on 2030-01-02" in block
     assert "Made on Quipu, finished on 2029-01-02" in block  # of the times

@@ -1,5 +1,6 @@
 """The command `wxb`: everything around runs of `dvc repro` and `snakemake`."""
 
+import inspect
 import os
 import sys
 from collections.abc import Callable
@@ -12,7 +13,7 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from wxb.cli import listing, reference
+from wxb.cli import listing
 from wxb.cli.chat import chat
 from wxb.cli.mask import mask, unmask
 from wxb.cli.new import command as new
@@ -22,7 +23,7 @@ from wxb.cli.search import absolute_folder, search
 from wxb.cli.watch import watch
 from wxb.core import compatibility, paths
 from wxb.core.errors import WxbError, counted, require_output, storage_error
-from wxb.core.files import publish, read_json, remove
+from wxb.core.files import read_json, remove
 from wxb.core.params import load
 from wxb.project import dag, doctor, engines, inventory, profiles, sharing
 from wxb.project.comparison import compare_command
@@ -32,6 +33,8 @@ from wxb.project.verify import verify_command
 from wxb.reporting import costs, pairs, tables, terminal
 from wxb.runtime import locks, signals
 from wxb.tasks import exports
+
+NO_REWRAP = "\b"  # as in Click: marks a paragraph that keeps its lines
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -259,20 +262,6 @@ def clean(
     print(f"{len(removable)} {'to remove' if dry_run else 'removed'}")
 
 
-def refresh_readme() -> None:
-    """Refresh the generated parts of the READMEs and docs/: results, stages and commands.
-
-    Uses the results in git's index, and records their machines in reports/provenance.json.
-    """
-    from wxb.project import provenance, readme, revisions  # imports numpy
-
-    provenance.write(load(), revisions.index())
-    texts = {**readme.current_texts(), reference.PATH: reference.page(app)}
-    for path, text in texts.items():
-        with publish(path) as (draft,):
-            draft.write_text(text, encoding="utf-8")
-
-
 def _check_sources() -> None:
     """Check params.yaml and local checkpoints; print to stderr corpora without their `path`."""
     content = load()
@@ -287,6 +276,14 @@ def _project() -> inventory.Inventory:
     return inventory.Inventory(load(), dag.staleness(), [*locks.running_stages()])
 
 
+def _unwrapped_help(command: Callable[..., None]) -> str:
+    """The docstring of a command, each paragraph on one line unless it begins with NO_REWRAP."""
+    paragraphs = (inspect.getdoc(command) or "").split("\n\n")
+    return "\n\n".join(
+        part if part.startswith(NO_REWRAP) else part.replace("\n", " ") for part in paragraphs
+    )
+
+
 def _add_commands(group: typer.Typer, panel: str, **commands: Callable[..., None]) -> None:
     """Add commands to a panel; all but predict, chat, mask and unmask run in the project root."""
     for name, command in commands.items():
@@ -295,7 +292,7 @@ def _add_commands(group: typer.Typer, panel: str, **commands: Callable[..., None
         group.command(
             name,
             cls=TextCommand if has_settings else None,
-            help=reference.unwrap_help(command),
+            help=_unwrapped_help(command),
             rich_help_panel=panel,
             context_settings={"ignore_unknown_options": has_settings},
         )(command if has_paths else at_root(command))
@@ -310,7 +307,6 @@ _add_commands(app, "Look", compare=compare_command, watch=watch)
 _add_commands(app, "Use", card=card, merge=merge, predict=predict, chat=chat)
 _add_commands(app, "Use", mask=mask, unmask=unmask, search=search)
 _add_commands(app, "Maintain", doctor=examine, verify=verify_command, clean=clean)
-_add_commands(app, "Contribute", readme=refresh_readme)
 
 
 def main() -> None:

@@ -1,7 +1,8 @@
 """The machines and the date of the committed studies, in reports/provenance.json.
 
-Bytes are the same on one type of CPU only. So `wxb readme` writes for each study the machines that
-its stages ran on (from reports/cost, which is not committed) and the hash of its table.
+Bytes are the same on one type of CPU only. So `python -m docs.generate` writes for each study the
+machines that its stages ran on (from reports/cost, which is not committed) and the hash of its
+table.
 
 `make seeds` calls this module in a clone for reports/seeds/<study>.json, which also has `made`:
 `seeds STUDY` before the run, `print STUDY` after it.
@@ -47,7 +48,7 @@ def find(study: str, tree: Tree) -> Provenance:
     raise WxbError(
         f"{paths.PROVENANCE} lacks the sha256 of {paths.study(study)} in {tree.name}, and this"
         f" machine has no run of it. Run `make run STUDY={study}`, `git add dvc.lock reports`,"
-        " then `wxb readme`"
+        " then `python -m docs.generate`"
     )
 
 

@@ -109,6 +109,10 @@ def trainable_weights(model):
     return {name: p.detach().clone() for name, p in model.named_parameters() if p.requires_grad}
 
 
+def gradients(model):
+    return {name: p.grad for name, p in model.named_parameters() if p.requires_grad}
+
+
 def same(a, b):
     return a.keys() == b.keys() and all(
         torch.equal(a[name], b[name]) if torch.is_tensor(a[name]) else a[name] == b[name]
@@ -259,18 +263,15 @@ def test_a_frozen_language_model_is_stored_once(bases, new):
 
 @each_kind
 def test_lora_without_peft_s_conversions_has_the_same_gradients_in_bfloat16(bases, kind):
-    gradients = []
-    for converts in (False, True):
-        model = tagger(bases, kind)
-        for module in model.modules():
-            if converts and isinstance(module, BaseTunerLayer):
-                module.cast_input_dtype_enabled = True
+    models = [tagger(bases, kind), tagger(bases, kind)]
+    for module in models[1].modules():
+        if isinstance(module, BaseTunerLayer):
+            module.cast_input_dtype_enabled = True
+    for model in models:
         with torch.autocast("cpu", torch.bfloat16):
             loss = loss_of(model.train())
         loss.backward()
-        trainable = ((name, p) for name, p in model.named_parameters() if p.requires_grad)
-        gradients.append({name: p.grad for name, p in trainable})
-    assert same(*gradients)
+    assert same(*map(gradients, models))
 
 
 # Gradient checkpointing
@@ -285,8 +286,7 @@ def test_gradient_checkpointing_recomputes_the_same_gradients(bases, kind, make)
         (block,) = [m for name, m in model.named_modules() if name.endswith("layers.0.mlp")]
         block.register_forward_pre_hook(lambda *_, calls=calls: calls.append(1))
         loss_of(model.train()).backward()
-        trainable = ((name, p) for name, p in model.named_parameters() if p.requires_grad)
-        by_setting[checkpointing] = {name: p.grad for name, p in trainable}
+        by_setting[checkpointing] = gradients(model)
         assert len(calls) == 1 + checkpointing
     assert all(gradient is not None for gradient in by_setting[True].values())
     assert same(by_setting[False], by_setting[True])

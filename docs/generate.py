@@ -1,4 +1,7 @@
-"""Generate parts of the READMEs and of docs/: tables of results, of stages and of settings."""
+"""Write the generated parts of the READMEs and of docs/: `python -m docs.generate`.
+
+These are tables of results, stages and settings, the figure of the curve, and docs/commands.md.
+"""
 
 import json
 import re
@@ -10,10 +13,14 @@ from math import log
 from pathlib import Path
 from typing import Any, Union
 
+import typer
 from pydantic import create_model
+from typer.cli import get_docs_for_click
 
+from wxb.cli.app import app
 from wxb.core import paths
-from wxb.core.params import PARAMS, Params, read_yaml, tasks
+from wxb.core.files import publish
+from wxb.core.params import PARAMS, Params, load, read_yaml, tasks
 from wxb.project import benchmarks, dag, provenance, revisions
 from wxb.project.revisions import Tree, read_json
 from wxb.reporting.figures import chips
@@ -23,13 +30,35 @@ from wxb.reporting.parts import template
 from wxb.reporting.tables import headline_table, reading_notes, score_table, training_table
 
 READMES = (Path("README.md"), Path("README.zh-TW.md"))
+COMMANDS = Path("docs/commands.md")
+COMMANDS_HEAD = """# Commands
+
+```sh
+wxb --help
+```
+
+`wxb COMMAND --help` prints the same text as this page. `python -m docs.generate` generates it.
+Run commands in the root of the project, inside its environment (`source .venv/bin/activate`).
+"""
 BLOCK = re.compile(r"(<!-- generated: (?P<name>\w+) -->\n)(.*?)(<!-- end -->)", re.DOTALL)
 
 
+def main() -> None:
+    """Write `current_texts`, and the machines of results in git's index to reports/provenance.json.
+
+    Raises WxbError for a study without provenance.
+    """
+    provenance.write(load(), revisions.index())
+    for path, text in current_texts().items():
+        with publish(path) as (draft,):
+            draft.write_text(text, encoding="utf-8")
+
+
 def current_texts() -> dict[Path, str]:
-    """The READMEs and pages of docs/ with new blocks, and new figures of the curve, by path."""
+    """READMEs and pages with new blocks, new figures of the curve, and COMMANDS, by path."""
     pages = [*READMES, *sorted(Path("docs").rglob("*.md"))]
     texts = {page: refresh_blocks(page.read_text(encoding="utf-8")) for page in pages}
+    texts[COMMANDS] = _commands_page()
     for scheme, colours in SCHEMES.items():
         figure = Path(f"docs/img/curve-{scheme}.svg")
         texts[figure] = _curve_figure(revisions.index(), *colours)
@@ -165,6 +194,17 @@ def _artifacts_table(_: Tree) -> Iterator[str]:
     yield ""
 
 
+def _commands_page() -> str:
+    """COMMANDS_HEAD and the help of each command of `wxb`, without the option `--help`."""
+    command = typer.main.get_command(app)
+    context = typer.Context(command, info_name="wxb")
+    _, _, commands = get_docs_for_click(obj=command, ctx=context, name="wxb").partition("\n## ")
+    commands = commands.replace("* `--help`: Show this message and exit.\n", "")
+    commands = commands.replace("**Options**:\n\n\n", "")  # of commands whose only option is --help
+    stripped = re.sub(r"[ \t]+$", "", commands, flags=re.MULTILINE).rstrip()
+    return f"{COMMANDS_HEAD}\n## {stripped}\n"
+
+
 def _settings_tables() -> Iterator[str]:
     """Keys, values and defaults of each class of blocks as a Markdown table, the file's first."""
     methods = [(task, method) for task in tasks.names() for method in tasks.methods(task)]
@@ -229,3 +269,7 @@ def stages(path: Path = Path("dvc.yaml")) -> Iterator[tuple[str, str, Mapping[st
     """Each stage of dvc.yaml: name, the section whose blocks it runs for or "once", definition."""
     for verb, stage in read_yaml(path)["stages"].items():
         yield verb, stage.get("foreach", "once").strip("${}"), stage.get("do", stage)
+
+
+if __name__ == "__main__":
+    main()
