@@ -16,7 +16,7 @@ BUDGET = {
     "wxb/training": 1536,
     "wxb/tasks": 9033,
     "wxb/reporting": 1445,
-    "wxb/project": 2675,
+    "wxb/project": 2676,
     "wxb/cli": 2376,
     "wxb/lessons": 590,
     "wxb/runtime": 543,
