@@ -5,6 +5,7 @@ These are tables of results, stages and settings, the figure of the curve, and d
 
 import json
 import re
+import sys
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
@@ -19,10 +20,12 @@ from typer.cli import get_docs_for_click
 
 from wxb.cli.app import app
 from wxb.core import paths
+from wxb.core.errors import WxbError
 from wxb.core.files import publish
 from wxb.core.params import PARAMS, Params, load, read_yaml, tasks
 from wxb.project import benchmarks, dag, provenance, revisions
 from wxb.project.revisions import Tree, read_json
+from wxb.project.root import at_root
 from wxb.reporting.figures import chips
 from wxb.reporting.formatting import listed, with_interval
 from wxb.reporting.pairs import baseline_names, conclusion, conclusions, trained_names
@@ -272,4 +275,7 @@ def stages(path: Path = Path("dvc.yaml")) -> Iterator[tuple[str, str, Mapping[st
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        at_root(main)()
+    except WxbError as error:
+        sys.exit(str(error))

@@ -156,6 +156,10 @@ def test_every_page_is_in_the_menu():
     assert menu == {page.relative_to(ROOT / "docs").as_posix() for page in SITE}
 
 
+def test_the_reference_of_commands_is_current():
+    assert (ROOT / generate.COMMANDS).read_text() == generate._commands_page()
+
+
 def test_the_figure_of_the_dag_has_all_stages():
     stages = {verb for verb, _, _ in generate.stages(ROOT / "dvc.yaml")}
     for name in ("dag-light.svg", "dag-dark.svg"):

@@ -66,6 +66,7 @@ def write_lock(target: Path) -> Iterator[None]:
     Creates parent folders. Raises WxbError if it stays held for 0.5 s, OSError without flock.
     """
     path = target.with_name(f".{target.name}.partial.lock")
+    path.parent.mkdir(parents=True, exist_ok=True)
     lock = FileLock(path, fallback_to_soft=False)  # a soft lock would outlive a killed holder
     try:
         lock.acquire(timeout=0.5, poll_interval=0.05)

@@ -67,24 +67,26 @@ def _label_studio(record: Content, annotator: str | None) -> Content:
     if annotator and names and annotator not in names:
         raise RecordError(OTHER, f"found {', '.join(sorted(names))}")
     annotations = [a for a in annotations if annotator in (None, _annotator_id(a))]
-    results: dict[str, Content] = {}
+    results: dict[str, tuple[Any, Any, Any]] = {}
     for annotation in [a for a in annotations if a.get("ground_truth")] or annotations:
         name, result = _annotator_id(annotation), _label_studio_result(annotation)
         if results.setdefault(name, result) != result:
             raise RecordError(ANNOTATORS, f"two annotations of {name} differ; keep one")
     if not results:
         return task
-    first, *others = results.values()
-    if any(result != first for result in others):
+    (mentions, classes, texts), *others = results.values()
+    if any(result != (mentions, classes, texts) for result in others):
         raise RecordError(ANNOTATORS, f"found {', '.join(sorted(results))}; name one")
-    return {**task, **first}
+    controls = sorted({str(control) for control, _ in classes})
+    label = _at_most_one([name for _, name in classes])
+    return {**task, "spans": mentions, CONTROLS: controls, "label": label, **texts}
 
 
-def _label_studio_result(annotation: Content) -> Content:
-    """The spans, the class and its controls, and text areas by name of an annotation.
+def _label_studio_result(annotation: Content) -> tuple[list[Content], list[Any], dict[str, str]]:
+    """The spans, pairs of control and class, and text areas by name of an annotation.
 
     Skips the classes and text areas of single spans. Raises RecordError for spans of several texts,
-    a span with several labels, and several classes.
+    and for a span with several labels.
     """
     regions = annotation.get("result") or []
     marked = [region for region in regions if _is_labelled_span(region.get("value"))]
@@ -93,14 +95,13 @@ def _label_studio_result(annotation: Content) -> Content:
     if len(texts) > 1:
         raise RecordError("several texts", f"spans of {', '.join(sorted(texts))}; keep one")
     others = [region for region in regions if "start" not in region.get("value", {})]
-    choices = [region for region in others if region.get("value", {}).get("choices")]
+    classes = [
+        (region.get("from_name"), name)
+        for region in others
+        for name in region.get("value", {}).get("choices", [])
+    ]
     areas = [region for region in others if region.get("type") == "textarea"]
-    return {
-        "spans": mentions,
-        CONTROLS: sorted({str(region.get("from_name")) for region in choices}),
-        "label": _at_most_one([name for r in choices for name in r["value"]["choices"]]),
-        **{area["from_name"]: "\n".join(area["value"]["text"]) for area in areas},
-    }
+    return mentions, classes, {a["from_name"]: "\n".join(a["value"]["text"]) for a in areas}
 
 
 def _annotator_id(annotation: Content) -> str:
@@ -158,9 +159,11 @@ def _gliner(record: Content) -> Content:
         return record
     tags = ["O"] * len(tokens)
     for first, last, name in dict.fromkeys(map(tuple, mentions)):
+        place = f"{name} at tokens {first} to {last} of {len(tokens)}"
+        if not 0 <= first <= last < len(tokens):
+            raise RecordError("offsets out of range", place)
         if {"O"} != {*tags[first : last + 1]}:
-            reason = "nested spans" if tags[first : last + 1] else "offsets out of range"
-            raise RecordError(reason, f"{name} at tokens {first} to {last} of {len(tokens)}")
+            raise RecordError("nested spans", place)
         tags[first : last + 1] = ["B-" + name, *["I-" + name] * (last - first)]
     others = {key: value for key, value in record.items() if key not in ("tokenized_text", "ner")}
     return {**others, "tokens": tokens, "ner_tags": tags}

@@ -205,5 +205,5 @@ class BertForPreTraining(nn.Module):
         loss = None
         if labels is not None and next_sentence_label is not None:
             word_loss = F.cross_entropy(words.flatten(0, 1), labels.flatten())
-            loss = word_loss + F.cross_entropy(pairs, next_sentence_label)
+            loss = word_loss + F.cross_entropy(pairs, next_sentence_label.flatten())
         return PreTrainingOutput(loss, words, pairs)

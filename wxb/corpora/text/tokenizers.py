@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -24,7 +25,7 @@ from tokenizers import (
 from wxb.core import hub, pretrained
 from wxb.core.errors import WxbError
 from wxb.core.files import read_json, write_json
-from wxb.corpora.text.encoded import Encoded, join_rows
+from wxb.corpora.text.encoded import Encoded, RaggedColumns, concatenate
 from wxb.corpora.text.offsets import token_offsets
 
 if TYPE_CHECKING:
@@ -209,18 +210,26 @@ def load(folder: str | Path) -> Any:
 
 def encode(tokenizer: AnyTokenizer, texts: Sequence[str]) -> Encoded:
     """Tokenize whole texts; special tokens are not added or parsed. WxbError for wrong offsets."""
+    columns, row_splits = concatenate(
+        _encode_chunk(tokenizer, texts[start : start + CHUNK])
+        for start in range(0, max(1, len(texts)), CHUNK)
+    )
+    return Encoded(**columns, row_splits=row_splits)
+
+
+def _encode_chunk(tokenizer: AnyTokenizer, texts: Sequence[str]) -> RaggedColumns:
+    """`ids`, `starts` and `ends` of the tokens, and row splits (N + 1)."""
     backend = backend_of(tokenizer)
-    id_rows, offset_rows = [], [np.zeros((0, 2), np.int64)]
-    for start in range(0, len(texts), CHUNK):
-        chunk = list(texts[start : start + CHUNK])
-        for encoding in backend.encode_batch(chunk, add_special_tokens=False):
-            id_rows.append(np.array(encoding.ids, np.int32))
-            offset_rows.append(np.array(encoding.offsets, np.int64).reshape(-1, 2))
-    ids, row_splits = join_rows(id_rows, np.int32)
-    rows = np.repeat(np.arange(len(texts)), np.diff(row_splits))
-    offsets = np.concatenate(offset_rows)
+    encodings = backend.encode_batch(list(texts), add_special_tokens=False)
+    lengths = np.fromiter(map(len, encodings), np.int64, len(encodings))
+    total = int(lengths.sum())
+    ids = np.fromiter(chain.from_iterable(e.ids for e in encodings), np.int32, total)
+    edges = chain.from_iterable(chain.from_iterable(e.offsets for e in encodings))
+    offsets = np.fromiter(edges, np.int64, 2 * total).reshape(-1, 2)
+    rows = np.repeat(np.arange(len(texts)), lengths)
     starts, ends = token_offsets(backend, tokenizer.name_or_path, ids, offsets, rows, texts)
-    return Encoded(ids, starts, ends, row_splits)
+    row_splits = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+    return {"ids": ids, "starts": starts, "ends": ends}, row_splits
 
 
 def special_tokens(tokenizer: AnyTokenizer) -> tuple[NDArray[np.int32], NDArray[np.int32]]:

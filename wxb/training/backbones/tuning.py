@@ -107,9 +107,10 @@ def adapt(
             task_type=task_type,
         ),
     )
+    # The autocast of `bf16` would undo this conversion to float32, unless dropout comes between.
     layers: list[Any] = [layer for layer in adapted.modules() if isinstance(layer, BaseTunerLayer)]
     for layer in layers:
-        layer.cast_input_dtype_enabled = False  # the autocast of `bf16` would undo this conversion
+        layer.cast_input_dtype_enabled = lora.dropout > 0
     return adapted
 
 
