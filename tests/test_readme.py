@@ -93,14 +93,15 @@ def test_the_table_of_a_benchmark_has_its_numbers_formatted(monkeypatch):
 
 def test_the_curve_has_all_sizes_of_its_experiments():
     f1 = {"value": 0.5, "low": 0.4, "high": 0.6}
-    members = {"curve-3000": "ab", "curve-30": "a", "pretrained": "b", "tweets-9": "a"}
+    members = {"curve-3000": "ab", "curve-30": "ac", "pretrained": "bd", "tweets-9": "a"}
     studies = {
         f"reports/studies/{study}.json": {"systems": {f"{study}-{n}": {"f1": f1} for n in names}}
         for study, names in members.items()
     }
     scores = generate._curve_scores("curve", index := Files("", studies))[1]
-    assert {n: [*by_size] for n, by_size in scores.items()} == {"a": [30, 3000], "b": [1300, 3000]}
-    assert generate._curve_figure(index, "#000", "#eee").count("<circle") == 4
+    expected = {"a": [30, 3000], "b": [1300, 3000], "c": [30]}  # and "d" is only in PRETRAINED
+    assert {name: [*by_size] for name, by_size in scores.items()} == expected
+    assert generate._curve_figure(index, "#000", "#eee").count("<circle") == 5
 
 
 def test_the_section_on_own_data_works(cwd):
