@@ -25,6 +25,7 @@ from wxb.project.engines import (
     require_supported,
     run_folder,
     stage_by_target,
+    use_own_python,
     write_stamps,
 )
 from wxb.core import paths
@@ -37,8 +38,7 @@ from wxb.project.root import require_no_braces_or_conflicts
 gc.freeze()
 atexit.register(gc.freeze)
 
-# Stages use the `python` that runs Snakemake, even if its environment is not activated.
-os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+use_own_python()
 
 try:
     require_no_braces_or_conflicts()

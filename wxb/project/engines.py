@@ -90,6 +90,11 @@ def plan() -> list[Stage]:
     return list(stages.values())
 
 
+def use_own_python() -> None:
+    """Let stages use the `python` that runs Snakemake, even if its environment is not activated."""
+    os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+
+
 def is_read_only(arguments: Namespace) -> bool:
     """Whether Snakemake, with these arguments, only prints: then no file is changed."""
     return any(getattr(arguments, name, None) for name in READ_ONLY_FLAGS)
