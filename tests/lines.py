@@ -16,7 +16,7 @@ BUDGET = {
     "wxb/training": 1537,
     "wxb/tasks": 9033,
     "wxb/reporting": 1445,
-    "wxb/project": 2676,
+    "wxb/project": 2681,
     "wxb/cli": 2376,
     "wxb/lessons": 590,
     "wxb/runtime": 543,
