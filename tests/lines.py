@@ -14,7 +14,7 @@ BUDGET = {
     "wxb/metrics": 535,
     "wxb/models": 2362,
     "wxb/training": 1537,
-    "wxb/tasks": 9033,
+    "wxb/tasks": 9103,
     "wxb/reporting": 1445,
     "wxb/project": 2681,
     "wxb/cli": 2376,
