@@ -17,7 +17,7 @@ BUDGET = {
     "wxb/tasks": 9103,
     "wxb/reporting": 1445,
     "wxb/project": 2681,
-    "wxb/cli": 2376,
+    "wxb/cli": 2378,
     "wxb/lessons": 590,
     "wxb/runtime": 543,
     "wxb/masking": 849,

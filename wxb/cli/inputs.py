@@ -100,8 +100,10 @@ class TextReader:
         content = None
         with suppress(FlagError):  # fields must be named
             content = recognition.recognize(self.task, Files(file, (file,)), {})
-        block = {"task": self.task, "path": str(file), **(content or {})}
-        return corpus_class(self.task).model_validate(block) if content else None
+        if content is None:
+            return None
+        block = {"task": self.task, "path": str(file), **content}
+        return corpus_class(self.task).model_validate(block)
 
     def _items(self, file: Path, raws: Iterator[Raw], corpus: Corpus | None) -> Iterator[Item]:
         """Yield an item per raw record: its text, or the reason why it cannot be read."""

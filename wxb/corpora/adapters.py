@@ -159,11 +159,11 @@ def _gliner(record: Content) -> Content:
         return record
     tags = ["O"] * len(tokens)
     for first, last, name in dict.fromkeys(map(tuple, mentions)):
-        place = f"{name} at tokens {first} to {last} of {len(tokens)}"
+        detail = f"{name} at tokens {first} to {last} of {len(tokens)}"
         if not 0 <= first <= last < len(tokens):
-            raise RecordError("offsets out of range", place)
+            raise RecordError("offsets out of range", detail)
         if {"O"} != {*tags[first : last + 1]}:
-            raise RecordError("nested spans", place)
+            raise RecordError("nested spans", detail)
         tags[first : last + 1] = ["B-" + name, *["I-" + name] * (last - first)]
     others = {key: value for key, value in record.items() if key not in ("tokenized_text", "ner")}
     return {**others, "tokens": tokens, "ner_tags": tags}
