@@ -13,7 +13,14 @@ from torch import Tensor
 
 from tests.models.architectures import GPT2
 from tests.models.equal import twin
-from wxb.models.decoding import DecoderState, beam_search, complete, decoder_step, greedy_search
+from wxb.models.decoding import (
+    MIN_SHARED,
+    DecoderState,
+    beam_search,
+    complete,
+    decoder_step,
+    greedy_search,
+)
 
 PAD, EOS, WORDS = 0, 1, 4
 VOCABULARY = 7  # of the sums below
@@ -208,6 +215,20 @@ def test_cached_tokens_are_not_read_again():
     ]
     assert [call[0] for call in plain.calls] == [(2, 3), (2, 4), (2, 5)]
     assert plain.calls[2][2] == [[0, 1, 2, 3, 4], [0, 0, 1, 2, 3]]
+
+
+@pytest.mark.parametrize("use_cache", [True, False])
+def test_a_common_start_is_read_once(use_cache):
+    start = torch.full((2, MIN_SHARED), 3)
+    ids = torch.cat([start, torch.tensor([[1, 2, 3], [1, 4, 0]])], dim=1)
+    ids[1], mask = ids[1].roll(1), torch.ones_like(ids)
+    mask[1, 0] = 0
+    forward = Sums(use_cache=use_cache)
+    shared = complete(forward, ids, mask, max_new_tokens=3, share_start=True)
+    assert shared.tokens.equal(complete(Sums(use_cache=True), ids, mask, max_new_tokens=3).tokens)
+    (rows, width), (_, second), *_ = [shape for shape, *_ in forward.calls]
+    assert (rows, width) == (1, MIN_SHARED + 1)
+    assert second == (2 if use_cache else width + 2)
 
 
 @given(st.integers(1, 3), st.integers(1, 4), st.integers(1, 6), st.booleans(), seeds)

@@ -15,6 +15,7 @@ from torch.nn import functional as F  # noqa: N812
 
 KeysValues = tuple[Tensor, Tensor]  # of one attention layer, (B, heads, S, D) each
 Cache = tuple[KeysValues, ...]  # of all its layers: the keys and values of the tokens read so far
+MIN_SHARED = 16  # tokens with which prompts begin that are worth a call of the model for one row
 
 
 class State(Protocol):
@@ -238,17 +239,39 @@ def complete(
     max_new_tokens: int,
     eos_token_id: int | Sequence[int] = (),  # (): none ends a row
     pad_token_id: int = 0,
+    share_start: bool = False,
 ) -> Continuation:
-    """Complete prompts by `greedy_search`; `forward` is that of `decoder_step`."""
+    """Complete prompts by `greedy_search`; `forward` is that of `decoder_step`.
+
+    With `share_start`, it reads only once the tokens with which all prompts begin. A model whose
+    `forward` has inputs of other rows, or whose cache has no keys and values, cannot do so.
+    """
     mask = torch.ones_like(input_ids) if attention_mask is None else attention_mask
+    step, state = decoder_step(forward), DecoderState(mask, input_ids[:, :0])
+    start = _common_start(input_ids, mask) if share_start else input_ids[0, :0]
+    if (length := len(start)) >= MIN_SHARED:
+        _, state = step(start[None], DecoderState(torch.ones_like(start)[None], start[None, :0]))
+        state = state.reorder(torch.zeros_like(input_ids[:, 0]))
+        # The padding is now between the common start and the rest of each row.
+        mask = torch.cat([torch.ones_like(mask[:, :length]), mask[:, :-length]], dim=1)
+        input_ids, state = input_ids[:, length:], state._replace(attention_mask=mask)
     return greedy_search(
-        decoder_step(forward),
-        DecoderState(mask, input_ids[:, :0]),
+        step,
+        state,
         input_ids,
         eos=[eos_token_id] if isinstance(eos_token_id, int) else eos_token_id,
         pad=pad_token_id,
         max_new_tokens=max_new_tokens,
     )
+
+
+def _common_start(input_ids: Tensor, attention_mask: Tensor) -> Tensor:  # padded on the left
+    """The first tokens (P,) that all of some rows (B, T) share; each keeps one token or more."""
+    lengths = attention_mask.sum(dim=1, keepdim=True)  # (B, 1)
+    steps = torch.arange(int(lengths.min()) - 1, device=input_ids.device)
+    firsts = input_ids.gather(1, input_ids.shape[1] - lengths + steps)
+    is_shared = (firsts == firsts[0]).all(dim=0).cumprod(dim=0).bool() & (len(firsts) > 1)
+    return firsts[0][is_shared]
 
 
 def positions(attention_mask: Tensor) -> Tensor:  # (B, S)

@@ -9,6 +9,7 @@ from tests import tiny
 from tests.models.equal import SINGLE, difference
 from wxb.core.params.experiments import LowRank, Tuning
 from wxb.corpora.text.encoded import IGNORED
+from wxb.models.decoding import MIN_SHARED
 from wxb.training.backbones import tuning
 from wxb.training.backbones.generator import Generator, language_model
 from wxb.training.batches import collate
@@ -18,6 +19,7 @@ LONGEST = 12
 # Prompts and answers of different lengths.
 ROWS = [([1, 7, 9, 3], [11, 12, 2]), ([1, 30], [31, 32, 33, 34, 2]), ([1, 5, 6, 8, 4, 3], [2])]
 PROMPTS = [[1, 7, 9, 3], [1, 30], [1, 5, 6, 8, 4, 3], [1], [1, 14, 15, 16, 17, 18, 19]]
+START = [1, *range(20, 20 + MIN_SHARED)]  # of prompts that share one
 LORA = LowRank(r=4, alpha=8, dropout=0.0, target_modules=["q_proj", "v_proj"])
 KINDS = {"full": Tuning(), "lora": Tuning(lora=LORA), "qlora": Tuning(lora=LORA, four_bit=True)}
 
@@ -78,10 +80,10 @@ def test_loss_logits_and_gradients_equal_transformers(models, kind, rows):
 
 
 @each_kind
-@pytest.mark.parametrize("margin", [0, 3])
+@pytest.mark.parametrize(("start", "margin"), [([], 0), ([], 3), (START, 0), (START, 3)])
 @pytest.mark.parametrize("pad", [PAD, PROMPTS[0][1], None], ids=["padding", "prompt", "end"])
-def test_answers_equal_transformers(models, kind, margin, pad):
-    model, (ids, mask) = generator(models, kind), prompts_of(PROMPTS, margin)
+def test_answers_equal_transformers(models, kind, start, margin, pad):
+    model, (ids, mask) = generator(models, kind), prompts_of([start + p for p in PROMPTS], margin)
     options = {"max_new_tokens": LONGEST, "pad": PAD}
     free, _ = model.generate(ids, mask, eos=-1, **options)
     end = int(free[0, 2])  # so that answers end early, late or not at all
@@ -104,7 +106,8 @@ def test_answers_of_a_recurrent_backbone_equal_transformers():
     set_seed(1)
     shape = {"vocab_size": VOCABULARY, "hidden_size": 16, "state_size": 4, "num_hidden_layers": 2}
     mamba = MambaForCausalLM(MambaConfig(**shape, initializer_range=0.5)).eval()
-    (ids, mask), stop = prompts_of(PROMPTS), {"eos_token_id": END, "pad_token_id": PAD}
+    ids, mask = prompts_of([START + prompt for prompt in PROMPTS])
+    stop = {"eos_token_id": END, "pad_token_id": PAD}
     expected = mamba.generate(ids, attention_mask=mask, max_new_tokens=LONGEST, **stop)
     lengths = []
     mamba.backbone.embeddings.register_forward_hook(lambda _, x, __: lengths.append(x[0].shape[1]))

@@ -90,6 +90,7 @@ class Generator(tuning.BackboneModel):
             max_new_tokens=max_new_tokens,
             eos_token_id=eos,
             pad_token_id=pad,
+            share_start=not getattr(self.backbone, "_is_stateful", False),  # not a recurrent one
         )
 
 
