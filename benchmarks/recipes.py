@@ -65,8 +65,7 @@ def scores(params: Params, name: str) -> Mapping[str, Evaluation]:
     predictions = trained.load(name).predict([record.input for record in records], caption=name)
     train = clean.read_labelled(clean.split_file(corpus, "train"), task.record)
     vocabulary = task.metrics.vocabulary(train)
-    pairs = zip(records, predictions, strict=True)
-    run = [task.metrics.prediction_row(*pair, vocabulary) for pair in pairs]
+    run = task.metrics.rows(records, predictions, vocabulary)
     tests = evaluation.load(paths.PREDICTIONS / experiment.study / name)
     return {"valid": evaluation.evaluate(task.metrics, [run]), **tests}
 

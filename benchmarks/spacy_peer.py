@@ -131,12 +131,10 @@ def example(nlp: Language, record: Record) -> Example:
 def predict(
     nlp: Language, records: Sequence[Record], vocabulary: Set[tuple[str, str]] = frozenset()
 ) -> list[metrics.PredictionRow]:
-    """Records with their gold and predicted spans; `vocabulary` as in `Scorer.prediction_row`."""
-    return [
-        # spaCy has no scores of spans.
-        metrics.Scorer().prediction_row(record, [(span, 1.0) for span in spans], vocabulary)
-        for record, spans in zip(records, _spans(nlp, records), strict=True)
-    ]
+    """Records with their gold and predicted spans; `vocabulary` as in `Scorer.rows`."""
+    # spaCy has no scores of spans.
+    predictions = [[(span, 1.0) for span in spans] for spans in _spans(nlp, records)]
+    return metrics.Scorer().rows(records, predictions, vocabulary)
 
 
 def parameter_count(nlp: Language) -> int:

@@ -51,8 +51,7 @@ def main(params: Params, name: str) -> dict[str, float]:
             predictions = predictor.predict([record.input for record in records], caption=caption)
             seconds += time.monotonic() - start
             inputs += len(records)
-            pairs = zip(records, predictions, strict=True)
-            rows = [scorer.prediction_row(*pair, vocabulary) for pair in pairs]
+            rows = scorer.rows(records, predictions, vocabulary)
             runs[test_set][subfolder] = rows, predictor.model_metrics(records, predictions)
         sizes = predictor.size(), predictor.size(trainable=True)
         del predictor  # else the models of two seeds would be in memory

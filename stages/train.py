@@ -1,16 +1,16 @@
 """Fine-tune the model of an experiment; a killed run resumes from its last checkpoint."""
 
 import shutil
-from collections.abc import Iterator
+from functools import partial
 
 from wxb import tasks
 from wxb.core import compatibility, paths
 from wxb.core.files import read_json
 from wxb.core.params import Params
 from wxb.corpora import clean
-from wxb.corpora.records import Record
 from wxb.corpora.text.tokenizers import SavedTokenizer, load
 from wxb.runtime.command import run
+from wxb.tasks.methods import Split
 from wxb.training import checkpoints, processes
 from wxb.training.curves import write_curves
 
@@ -28,13 +28,14 @@ def main(params: Params, name: str) -> None:
     method = task.method(experiment.method)(experiment, labels, tokenizer)
     compatibility.require(params, experiment.backbone, backbone, only=name)
 
-    def records(split: str) -> Iterator[Record]:
-        return clean.read_labelled(corpus / f"{split}.parquet", task.record)
-
-    train, valid = (
-        method.items(features / f"{split}.arrow", targets / f"{split}.arrow", records(split))
+    splits = [
+        Split(
+            features / f"{split}.arrow",
+            targets / f"{split}.arrow",
+            partial(clean.read_labelled, corpus / f"{split}.parquet", task.record),
+        )
         for split in clean.TRAINING_SPLITS
-    )
+    ]
     settings = experiment.model_dump(exclude={"prediction"})
     checkpoint_folders = {
         seed: checkpoints.folder(
@@ -51,20 +52,16 @@ def main(params: Params, name: str) -> None:
     with launch, processes.publish(*outputs) as (models, curves_folder, tokenizer_folder):
         method.tokenizer.save_pretrained(tokenizer_folder)
         for seed, folder in checkpoint_folders.items():
-            model = predictor = None  # free the memory of the previous seed
+            predictor = None  # free the memory of the previous seed
             caption = f"train@{name}" + (f" (seed {seed})" if len(study.seeds) > 1 else "")
-            model, history = method.train(
-                backbone, train, valid, seed=seed, checkpoints=folder, caption=caption
+            predictor, history = method.trained(
+                backbone, *splits, seed=seed, checkpoints=folder, caption=caption
             )
-            last = history[-1]
-            counts = {"updates": int(last["step"]), "examples": round(last["epoch"] * len(train))}
-            untrained = experiment.tuning.frozen and not counts["updates"]
-            if processes.rank() == 0:  # only it saves the model, which all processes have
-                predictor = method.predictor(model, targets / "train.arrow", **counts)
-                predictor.calibrate([*records("valid")], caption=f"{caption}: calibrate")
-                for model_seed in study.seeds if untrained else [seed]:
-                    predictor.save(models / study.seed_subfolder(model_seed))
-                    write_curves(curves_folder / study.seed_subfolder(model_seed), history)
+            untrained = experiment.tuning.frozen and not history[-1]["step"]
+            saved = study.seeds if untrained else [seed]
+            for model_seed in saved if processes.rank() == 0 else ():  # all have the same model
+                predictor.save(models / study.seed_subfolder(model_seed))
+                write_curves(curves_folder / study.seed_subfolder(model_seed), history)
             if untrained:  # the model is the same with each seed
                 break
     for folder in checkpoint_folders.values() if processes.rank() == 0 else ():

@@ -55,8 +55,8 @@ def create_project(folder):
     predictor, _, _ = training_steps.train(method, backbone, RECORDS, folder / "work")
     (folder / "models/ner-encoder").mkdir(parents=True)
     predictor.save(folder / "models/ner-encoder")
-    scorer, predictions = metrics.Scorer(), zip(RECORDS, predictor.predict(texts), strict=True)
-    rows = [scorer.prediction_row(record, spans, set()) for record, spans in predictions]
+    scorer = metrics.Scorer()
+    rows = scorer.rows(RECORDS, predictor.predict(texts), set())
     evaluation.save_run(scorer, folder / "reports/predictions/ner/ner-encoder", rows)
     scores = evaluation.metrics(scorer, evaluation.evaluate(scorer, [rows]))
     sizes = {"parameters": predictor.size(), "trainable_parameters": predictor.size(trainable=True)}

@@ -2,6 +2,7 @@
 
 from wxb.core.params.tasks import experiment_class
 from wxb.corpora.text.encoded import write_columns
+from wxb.tasks.methods import Split
 
 
 def experiment(task, method, **settings):
@@ -23,12 +24,9 @@ def encode(method, records, folder, split="train"):
 def train(method, backbone, records, folder):
     """Train on records, validated on the same ones; the predictor, the history, counts of gold."""
     features, targets, counts = encode(method, records, folder)
-    items = method.items(features, targets, records)
+    split = Split(features, targets, lambda: records)
     options = {"seed": 1, "checkpoints": folder / "checkpoints", "caption": "test"}
-    model, history = method.train(backbone, items, items, **options)
-    predictor = method.predictor(model, targets, updates=3, examples=20)
-    predictor.calibrate(records, caption="test")
-    return predictor, history, counts
+    return *method.trained(backbone, split, split, **options), counts
 
 
 def saved_and_loaded(predictor, experiment, folder):

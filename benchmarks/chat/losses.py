@@ -77,8 +77,7 @@ def _exact_match(predictor: Replier, records: Sequence[Record]) -> Interval:
     """Exact match with its interval, with kinds of questions as groups."""
     replies = predictor.predict([record.input for record in records])
     scorer = metrics.Scorer()
-    pairs = zip(records, replies, strict=True)
-    rows = [scorer.prediction_row(record, reply, None) for record, reply in pairs]
+    rows = scorer.rows(records, replies)
     groups = Groups.from_records([scorer.statistics(rows)], [row.group for row in rows])
     return intervals(groups, scorer.scores, scorer.METRICS)["exact"]
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import csv
 import shutil
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -23,6 +24,7 @@ from demos.spoken.room import simulate_room
 from wxb.corpora.records import Record
 from wxb.corpora.text.encoded import IGNORED, write_columns
 from wxb.corpora.text.tokenizers import SavedTokenizer, load, token_ids
+from wxb.tasks.methods import Split
 from wxb.tasks.speech.models.features import log_mel, to_window
 from wxb.tasks.speech.params import Audio
 from wxb.tasks.speech.record.audio import FRAMES, RATE, change_speed, read, trim, write_flac
@@ -160,24 +162,19 @@ def fit(
     work.mkdir(parents=True)
     encoding = WhisperMethod(settings, [], SavedTokenizer(base))
     method = Recogniser(settings, [], load(base))
-    items = {}
+    splits = []
     for split, recordings in (("train", train), ("valid", valid)):
         features, targets = work / f"{split}.arrow", work / split
         records = write_records(folder, recordings)
         encoding.encode([records], features, caption=f"tokenize: {name}")
         columns, row_splits, _ = encoding.targets(features, [records])
         write_columns(targets, columns, row_splits)
-        items[split] = method.items(features, targets, records)
-    model, history = method.train(
-        base,
-        items["train"],
-        items["valid"],
-        seed=seed,
-        checkpoints=folder / f"{name}-checkpoints",
-        caption=f"train: {name}",
+        splits.append(Split(features, targets, partial(list, records)))
+    caption, checkpoints = f"train: {name}", folder / f"{name}-checkpoints"
+    predictor, _ = method.trained(
+        base, *splits, seed=seed, checkpoints=checkpoints, caption=caption
     )
-    counts = {"updates": int(history[-1]["step"]), "examples": len(items["train"])}
-    method.predictor(model, work / "train", **counts).save(folder / "models" / name)
+    predictor.save(folder / "models" / name)
 
 
 def transcribe(folder: Path, name: str, recordings: Sequence[Recording]) -> list[str]:

@@ -71,23 +71,17 @@ def train(name: str, learning_rate: float, epochs: int) -> Training:
     method = method_class(
         settings.model_copy(update={"training": training}), [], load_tokenizer(backbone)
     )
-    items = {
-        split: method.items(
+    items = [
+        method.items(
             paths.FEATURES / experiment / f"{split}.arrow",
             paths.TARGETS / experiment / f"{split}.arrow",
             clean.read_labelled(clean.split_file(corpus, split), LABELLING),
         )
         for split in ("train", "valid")
-    }
-    with tempfile.TemporaryDirectory() as checkpoints:
-        _, history = method.train(
-            backbone,
-            items["train"],
-            items["valid"],
-            seed=1,
-            checkpoints=Path(checkpoints),
-            caption=f"{name} {learning_rate:g}",
-        )
+    ]
+    with tempfile.TemporaryDirectory() as folder:
+        options = {"seed": 1, "checkpoints": Path(folder), "caption": f"{name} {learning_rate:g}"}
+        _, history = method.train(backbone, *items, **options)
     scores = [row[f"valid_{method.METRIC}"] for row in history if "valid_loss" in row]
     return Training(name, learning_rate, int(history[-1]["step"]), round(max(scores), 2))
 

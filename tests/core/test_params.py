@@ -156,7 +156,7 @@ def test_a_misspelt_key_is_an_error_with_the_nearest_valid_one(key, slip, data):
         ("corpora.-x", CONTENT["corpora"]["pii"], "corpora.-x: a name is made of"),
         (f"corpora.{'x' * 101}", CONTENT["corpora"]["pii"], "x: a name is made of 1 to 100"),
         ("threads", True, "threads: found True; Input should be a valid integer"),
-        ("corpora.pii.labels", {"NAME": "A\nB"}, "expected a printable name"),
+        ("corpora.pii.labels", {"NAME": "A\nB"}, "String should match pattern"),
         ("backbones.ner-encoder", ENCODER, "writes the files of backbones.ner-encoder"),
         (
             "studies.other",

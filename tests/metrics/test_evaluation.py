@@ -141,11 +141,11 @@ def test_records_of_one_group_are_resampled_together():
 
 def test_a_row_is_that_of_its_record_and_read_from_its_json(tmp_path):
     record = Record("1", "Guten Tag", "de", None, "letters")
-    judged = Scorer().prediction_row(record, "en", Scorer().vocabulary([record]))
+    (judged,) = Scorer().rows([record], ["en"], Scorer().vocabulary([record]))
     assert judged == PredictionRow("1", "Guten Tag", "de", "en", "letters")
     evaluation.save_run(Scorer(), tmp_path / "new" / "folder", [judged])
     assert evaluation.load_run(Scorer(), tmp_path / "new" / "folder") == [judged]
     lines = Path(tmp_path, "new", "folder", evaluation.PREDICTIONS).read_text().splitlines()
     assert [json.loads(line) for line in lines] == [judged._asdict()]
     alone = Record("1", "Guten Tag", "de", None, "Guten Tag")  # its own group
-    assert Scorer().prediction_row(alone, "en", None).group == ""
+    assert Scorer().rows([alone], ["en"])[0].group == ""

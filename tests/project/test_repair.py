@@ -7,7 +7,6 @@ import shutil
 from pathlib import Path
 
 import pytest
-from dvc.exceptions import DvcException
 from dvc.lock import make_lock
 from dvc.repo import Repo
 from ruamel.yaml import YAML
@@ -25,10 +24,6 @@ DAMAGED += [pytest.param(text, marks=pytest.mark.slow) for text in ("{", "[]")]
 
 @pytest.mark.parametrize("content", DAMAGED)
 def test_a_damaged_rwlock_is_removed(toy_project, capsys, content):
-    RWLOCK.write_text(content)
-    if content != '{"write": []}':
-        with pytest.raises((DvcException, AttributeError)):
-            stages_run()
     RWLOCK.write_text(content)
     dag.steps()  # reads only
     repair_and_run_check()

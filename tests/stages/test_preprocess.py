@@ -55,7 +55,8 @@ def rejected(out):
 def test_near_duplicates_of_the_test_set_are_one_group(tmp_path):
     texts = [f"{['Pay', 'pay', 'PAY'][i % 3]} {i} {to_letters(i // 3)}" for i in range(60)]
     splits = read_splits(run(tmp_path, [raw(i, text, spans=[]) for i, text in enumerate(texts)]))
-    groups = Counter(Scorer().prediction_row(record, (), set()).group for record in splits["test"])
+    rows = Scorer().rows(splits["test"], [()] * len(splits["test"]), set())
+    groups = Counter(row.group for row in rows)
     assert {*groups.values()} == {3}
     assert "" not in groups
 

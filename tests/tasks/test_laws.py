@@ -37,9 +37,7 @@ class Trained(NamedTuple):
 
     def rows(self, predictions):
         scorer = tasks.get(self.task).metrics
-        vocabulary = scorer.vocabulary(self.records)
-        pairs = zip(self.records, predictions, strict=True)
-        return [scorer.prediction_row(*pair, vocabulary) for pair in pairs]
+        return scorer.rows(self.records, predictions, scorer.vocabulary(self.records))
 
 
 def records_of(case, folder):

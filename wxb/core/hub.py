@@ -96,7 +96,7 @@ def fetch(repository: str, revision: str, files: Sequence[str], folder: Path) ->
     if not names:
         raise WxbError(
             f"{repository}: found no file that matches {', '.join(files)}; correct `files` of the"
-            f" corpus: {_url(repository, 'dataset')}/tree/{revision} lists the files"
+            f" corpus: https://huggingface.co/datasets/{repository}/tree/{revision} lists the files"
         )
     for name in names:
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
@@ -119,13 +119,9 @@ def _snapshot(repository: str, revision: str, files: Sequence[str], kind: Kind) 
             )
         )
     except (OSError, ValueError, RuntimeError, httpx.HTTPError) as error:  # hf_xet: RuntimeError
-        local = "`checkpoint` to a local folder" if kind == "model" else "`path` of the corpus"
+        page = f"https://huggingface.co/{'datasets/' if kind == 'dataset' else ''}{repository}"
         raise WxbError(
             f"{repository}: no download of revision {revision!r} ({error_line(error)}). Compare"
-            f" both with {_url(repository, kind)}/commits/main; a restricted one needs HF_TOKEN."
-            f" Run it again with a network, or set {local}"
+            f" both with {page}/commits/main; a restricted one needs HF_TOKEN. Run it again with a"
+            " network, or set `checkpoint`, or `path` of the corpus, to a local folder"
         ) from error
-
-
-def _url(repository: str, kind: Kind) -> str:
-    return f"https://huggingface.co/{'datasets/' if kind == 'dataset' else ''}{repository}"

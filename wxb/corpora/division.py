@@ -106,7 +106,7 @@ def regroup_test_sets(
         if split.by is None and not split.files:
             groups = units(members, _group)
             sizes = Counter(groups)
-            # A record whose group is its text would be its own group, see `Scorer.prediction_row`.
+            # A record whose group is its text would be its own group, see `Scorer.rows`.
             texts = {r.input for r in members if sizes[r.input] > 1}
             groups = [f"near {group}" if group in texts else group for group in groups]
         values = [r.gold[gold_key] if gold_key and r.gold else None for r in members]

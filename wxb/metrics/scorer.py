@@ -55,15 +55,20 @@ class Scorer(ABC):
         """Words or mentions of the training records, for `task_fields`; None by default."""
         return None
 
-    def prediction_row(self, record: Record, prediction: Any, vocabulary: Any) -> Any:
-        """The ROW of a test record; `group` is empty if the group of the record is its input."""
-        group = "" if record.group == record.input else record.group
-        fields = {"id": record.id, "input": record.input, "gold": record.gold, "group": group}
-        fields |= {"language": record.language or ""}
-        return self.ROW(**fields | self.task_fields(record, prediction, vocabulary))
+    def rows(
+        self, records: Sequence[Record], predictions: Sequence[Any], vocabulary: Any = None
+    ) -> list[Any]:
+        """The ROW of each test record; `group` is empty if the group of the record is its input."""
+        rows = []
+        for record, prediction in zip(records, predictions, strict=True):
+            group = "" if record.group == record.input else record.group
+            fields = {"id": record.id, "input": record.input, "gold": record.gold, "group": group}
+            fields |= {"language": record.language or ""}
+            rows.append(self.ROW(**fields | self.task_fields(record, prediction, vocabulary)))
+        return rows
 
     def task_fields(self, record: Record, prediction: Any, vocabulary: Any) -> dict[str, Any]:
-        """Fields of a row that a task adds to those of `prediction_row`; by default `predicted`."""
+        """Fields of a row that a task adds to those of `rows`; by default `predicted`."""
         return {"predicted": prediction}
 
     @abstractmethod

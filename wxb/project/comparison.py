@@ -199,9 +199,10 @@ class Score(NamedTuple):
 
 
 def judged_scores(result: str, before: Results, after: Results) -> Iterator[Score]:
-    """Yield a score for each member and each metric in `_compared_keys`.
+    """Yield a score for each member and each metric that has an interval.
 
-    Its range comes from the seeds of `before`; with one seed, it is the 95% interval in `before`.
+    Without any, for those that differ, else for the first. Its range comes from the seeds of
+    `before`; with one seed, it is the 95% interval in `before`.
     """
     first, second = before.metrics_by_member(result), after.metrics_by_member(result)
     records = before.records_fingerprint(result), after.records_fingerprint(result)
@@ -221,7 +222,9 @@ def judged_scores(result: str, before: Results, after: Results) -> Iterator[Scor
             verdict = Verdict.OTHER_RECORDS
         elif old == new and has_same_model:
             verdict = Verdict.EQUAL if after.has_run(result, name) else Verdict.NOT_RUN
-        for metric in _compared_keys(old, new):
+        keys = [*{**old, **new}]
+        differing = [key for key in keys if old.get(key) != new.get(key)]
+        for metric in headline_keys(old or new) or (old and new and differing) or keys[:1]:
             limits: Range | None = None
             trainings = 0
             if name in bounds.get(metric, {}):
@@ -239,13 +242,6 @@ def worst_verdicts(scores: Iterable[Score]) -> dict[tuple[str, str], Verdict]:
     for score in sorted(scores, key=lambda score: [*Verdict].index(score.verdict)):
         verdicts[score.result, score.name] = score.verdict
     return verdicts
-
-
-def _compared_keys(before: Metrics, after: Metrics) -> Sequence[str]:
-    """Keys of `before` (`after` if empty) with interval; else those that differ; else the first."""
-    keys = [*{**before, **after}]
-    differing = [key for key in keys if before.get(key) != after.get(key)]
-    return headline_keys(before or after) or (before and after and differing) or keys[:1]
 
 
 def _range_verdict(before: float | None, after: float | None, limits: Range | None) -> Verdict:

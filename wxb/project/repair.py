@@ -10,7 +10,7 @@ from typing import Any
 
 import psutil  # type: ignore[import-untyped]
 
-from wxb.core.errors import counted
+from wxb.core.errors import WxbError, counted
 from wxb.core.files import publish
 from wxb.project import revisions
 from wxb.runtime.engine import LOCKFILE, RWLOCK
@@ -77,8 +77,10 @@ def restore_lockfile() -> Iterator[str]:
     """
     if not LOCKFILE.exists() or _is_valid(LOCKFILE.read_bytes()):
         return
-    head = revisions.find_commit("HEAD")
-    content = (head and head.read(str(LOCKFILE))) or b""
+    content = b""
+    if revisions.is_repository():
+        with suppress(WxbError):  # it has no commit
+            content = revisions.commit("HEAD").read(str(LOCKFILE)) or b""
     if _is_valid(content):
         with publish(LOCKFILE) as (draft,):
             draft.write_bytes(content)

@@ -75,19 +75,12 @@ def tracked(*folders: str) -> list[str]:
 
 def commit(revision: str) -> GitTree:
     """The commit of a revision, such as HEAD~1, a branch or a hash. Raises WxbError if unknown."""
-    if tree := find_commit(revision):
-        return tree
-    raise WxbError(
-        f"no commit {revision!r} in a repository of {Path.cwd()}; `git log` lists commits, `git"
-        " commit` makes the first, `git fetch --unshallow` completes a shallow clone"
-    )
-
-
-def find_commit(revision: str) -> GitTree | None:
-    """As `commit`; None if there is no such commit, or no repository."""
     name = f"{revision}^{{commit}}"
     if not is_repository() or _git("rev-parse", "--verify", "--quiet", name).returncode == 1:
-        return None
+        raise WxbError(
+            f"no commit {revision!r} in a repository of {Path.cwd()}; `git log` lists commits, `git"
+            " commit` makes the first, `git fetch --unshallow` completes a shallow clone"
+        )
     sha = _git_output("rev-parse", "--verify", name).decode().strip()
     short = _git_output("rev-parse", "--short", sha).decode().strip()
     return GitTree(short if sha.startswith(revision) else f"{revision} ({short})", sha)

@@ -92,7 +92,13 @@ class Watch:
     def _update_plan(self, version: tuple[int, int]) -> None:
         """Update the due stages, or keep the old ones if DVC fails; WxbError if there are none."""
         try:
-            stages = _upstream_of_page(self.name, engines.plan())
+            stages = engines.plan()
+            if self.name is not None:
+                wanted = {f"{verb}@{self.name}" for verb in ("report", "lesson")}
+                for stage in reversed(stages):  # downstream first
+                    if stage.name in wanted:
+                        wanted |= {*stage.upstream}
+                stages = [stage for stage in stages if stage.name in wanted]
             self.order = [stage.name for stage in stages]
             self.due = {stage.name for stage in stages if stage.is_due}
             self.version = version
@@ -103,17 +109,6 @@ class Watch:
 
     def _in_order(self, names: Collection[str]) -> list[str]:
         return [name for name in self.order if name in names]
-
-
-def _upstream_of_page(name: str | None, stages: Sequence[engines.Stage]) -> list[engines.Stage]:
-    """The stages of the page of a study or lesson; all if `name` is None, none if it is unknown."""
-    wanted = {f"{verb}@{name}" for verb in ("report", "lesson")}
-    chosen = []
-    for stage in reversed(stages):  # downstream first
-        if name is None or stage.name in wanted:
-            chosen.append(stage)
-            wanted |= {*stage.upstream}
-    return chosen[::-1]
 
 
 def _progress(stage: str, params: Params) -> Running:

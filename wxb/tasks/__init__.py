@@ -8,9 +8,10 @@ are imported on first use. A folder with a `params.py` is a task (`core/params/t
 from __future__ import annotations
 
 from dataclasses import dataclass
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar, cast
 
-from wxb.core.params.tasks import has_module, method_class, module, names
+from wxb.core.params.tasks import method_class, module, names
 
 if TYPE_CHECKING:
     from wxb.corpora.reading import Reading
@@ -31,7 +32,8 @@ class Part(Generic[T]):
         self.module, self.attribute, self.optional = module, name, optional
 
     def __get__(self, task: Task, owner: type[Task]) -> T:
-        if self.optional and not has_module(task.name, self.module):
+        spec = find_spec(f"wxb.tasks.{task.name}.{self.module}")
+        if self.optional and (spec is None or spec.origin is None):  # a folder without __init__.py
             return cast("T", None)
         part: Any = module(task.name, self.module)
         value = getattr(part, self.attribute) if self.attribute else part

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import partial
 from pathlib import Path
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,6 +45,14 @@ History = list[dict[str, float]]  # a row for each logged step
 Texts = Mapping[str, Sequence[str]]  # by split
 Labels = Mapping[str, NDArray[Any]]  # indices of labels, or numbers (N,), by split
 LENGTHS = ("max_length", "keep")  # settings of `inputs`
+
+
+class Split(NamedTuple):
+    """The files that `encode` and `targets` wrote for a split, and what reads its records."""
+
+    features: Path
+    targets: Path
+    records: Callable[[], Iterable[Record]]
 
 
 @dataclass(frozen=True)
@@ -284,6 +292,18 @@ class Method(ABC):
         Training resumes from the last of the `checkpoints`. Returns the model and its history,
         whose last row has `step` and `epoch`.
         """
+
+    def trained(
+        self, backbone: Path, train: Split, valid: Split, *, caption: str, **options: Any
+    ) -> tuple[Predictor, History]:
+        """A predictor that is trained and calibrated, and its history; `options` as in `train`."""
+        items, valid_items = (self.items(f, t, records()) for f, t, records in (train, valid))
+        model, history = self.train(backbone, items, valid_items, caption=caption, **options)
+        last = history[-1]
+        counts = {"updates": int(last["step"]), "examples": round(last["epoch"] * len(items))}
+        predictor = self.predictor(model, train.targets, **counts)
+        predictor.calibrate([*valid.records()], caption=f"{caption}: calibrate")
+        return predictor, history
 
     def settings(self, targets: Path) -> dict[str, Any]:
         """Settings of a predictor: by default `labels` and `encoding`; `targets` is a file."""

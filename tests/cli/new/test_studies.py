@@ -38,9 +38,15 @@ def test_a_first_study_of_each_task_is_valid(content, task, language):
     assert all(rows[name]["seconds"] for name in names)
 
 
-def test_few_records_need_many_epochs():
-    row = {"epochs": [3000, 3, 20]}
-    assert [studies.epochs_for(row, n) for n in (0, 100, 300, 1000, 5000)] == [20, 20, 10, 3, 3]
+@pytest.mark.parametrize("records", [100, 2000, 9000])
+def test_few_records_need_many_epochs(content, records):
+    content["corpora"]["mine"] = {"task": "ner", "path": "mine.csv", "split": SHARES}
+    add_or_extend_study(content, "new", "mine", records=records)
+    row = studies.first_study("ner", "new", "mine")["rows"]["new-encoder"]
+    examples, least, most = row["epochs"]
+    epochs = content["experiments"]["new-encoder"]["training"]["epochs"]
+    assert epochs == {100: most, 2000: examples // 2000, 9000: least}[records]
+    assert least < examples // 2000 < most
 
 
 @pytest.mark.parametrize(

@@ -94,7 +94,7 @@ def test_recall_of_mentions_with_and_without_training_examples():
     vocabulary = Scorer().vocabulary(train)
     assert vocabulary == {("Ann", "NAME"), ("9", "ROOM")}
     record = Record("1", "Ann in Bonn 9", (ann, bonn, nine), None, "g")
-    row = Scorer().prediction_row(record, [(ann, 0.9), (nine, 0.8)], vocabulary)
+    (row,) = Scorer().rows([record], [[(ann, 0.9), (nine, 0.8)]], vocabulary)
     assert (row.gold, row.predicted, row.scores) == (record.gold, (ann, nine), (0.9, 0.8))
     assert row.seen == (True, False, False)
     details = Scorer().details([row])

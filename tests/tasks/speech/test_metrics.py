@@ -46,9 +46,8 @@ def test_scores_are_of_sums_and_a_chinese_character_is_a_word():
 
 def test_a_prediction_is_judged_by_the_rules_of_the_corpus(tmp_path):
     record = tones.record(tmp_path, "啊哦", 1, speaker="ann")
-    judged = metrics.Scorer().prediction_row(
-        record, Transcript((Segment(0, 1, "啊，"), Segment(1, 2, "哦！"))), None
-    )
+    transcript = Transcript((Segment(0, 1, "啊，"), Segment(1, 2, "哦！")))
+    (judged,) = metrics.Scorer().rows([record], [transcript])
     assert (judged.predicted, judged.hypothesis, judged.reference) == ("啊，哦！", "啊哦", "啊哦")
     assert (judged.seconds, judged.snr) == (0.3, 30.0)
 
@@ -72,8 +71,7 @@ def test_confusions_and_bins():
 
 def test_clips_are_kept_with_the_predictions(tmp_path):
     records = tones.records(tmp_path, 13)
-    nothing = Transcript(())
-    rows = [metrics.Scorer().prediction_row(record, nothing, None) for record in records]
+    rows = metrics.Scorer().rows(records, [Transcript(())] * len(records))
     metrics.Scorer().copy_files(tmp_path, rows)
     kept = sorted(path.name for path in tmp_path.glob("clip-*"))
     assert kept == [f"clip-{n:03}.flac" for n in range(0, 12, 2)]

@@ -21,15 +21,10 @@ def study(cwd):
         "wrong": lambda text: f"{text[:-1]}啦",
         "short": lambda text: text[:-1] if text[0] != "啊" else f"{text}<b>",
     }
-    judged = {
-        name: [
-            metrics.Scorer().prediction_row(
-                record, Transcript((Segment(0, 1, transcribe(record.gold["text"])),)), None
-            )
-            for record in records
-        ]
-        for name, transcribe in systems.items()
-    }
+    texts, judged = [record.gold["text"] for record in records], {}
+    for name, transcribe in systems.items():
+        transcripts = [Transcript((Segment(0, 1, transcribe(text)),)) for text in texts]
+        judged[name] = metrics.Scorer().rows(records, transcripts)
     for name, rows in judged.items():
         evaluation.save_run(metrics.Scorer(), paths.PREDICTIONS / "songs" / name, rows)
     return study_of(metrics.Scorer(), judged, "songs")

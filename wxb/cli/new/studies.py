@@ -39,8 +39,8 @@ def first_study(
     `language` (null if None) and `window` (seconds) are those of Whisper; other tasks ignore them.
     Keys are `title`; `rows`, with `purpose`, `seconds` and `epochs` of each experiment; `advice`,
     if any; `backbones` and `experiments`. `seconds` is the time to train on 1,000 records, of
-    WINDOW seconds whatever `window` is, in one thread, for an epoch if there are any. `epochs_for`
-    reads `epochs`. Raises WxbError without a template.
+    WINDOW seconds whatever `window` is, in one thread, for an epoch if there are any. `epochs` has
+    the examples to train on, and the least and most epochs. Raises WxbError without a template.
     """
     if task not in recognition.supported_tasks():
         known = ", ".join(recognition.supported_tasks())
@@ -59,12 +59,6 @@ def first_study(
         settings = {key: block.get(key, {}) for key in GROUPS}
         content["experiments"][name] = {**shared, **block, **settings}
     return content
-
-
-def epochs_for(row: Mapping[str, Any], records: int) -> int:
-    """The epochs of `records` that make the examples of `row`, rounded down, within its limits."""
-    examples, least, most = row["epochs"]
-    return int(min(max(examples // max(1, records), least), most))
 
 
 def read_corpus(name: str, corpus: Corpus) -> Contents | None:
@@ -167,7 +161,8 @@ def add_or_extend_study(
             add_block(content, "backbones", backbone, first["backbones"][backbone])
     for key, block in experiments.items():
         if records and "epochs" in first["rows"][key]:
-            epochs = epochs_for(first["rows"][key], records)
+            examples, least, most = first["rows"][key]["epochs"]
+            epochs = min(max(examples // records, least), most)
             block["training"] = {**block["training"], "epochs": epochs}
         add_block(content, "experiments", key, block)
         study["experiments"].append(key)

@@ -2,7 +2,6 @@
 
 from functools import cache
 from importlib import import_module
-from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Literal, get_type_hints
@@ -29,12 +28,6 @@ def methods(task: str) -> list[str]:
 def module(task: str, name: str) -> ModuleType:
     """Import a module of a task."""
     return import_module(f"wxb.tasks.{task}.{name}")
-
-
-def has_module(task: str, name: str) -> bool:
-    """Whether a task, which must exist, has a module of this name; does not import the module."""
-    spec = find_spec(f"wxb.tasks.{task}.{name}")
-    return spec is not None and spec.origin is not None  # a folder without __init__.py has none
 
 
 def method_class(task: str, name: str) -> type[Any]:
