@@ -7,7 +7,6 @@ import subprocess
 import sys
 
 import pytest
-import typer
 from typer.testing import CliRunner
 
 from tests import commands
@@ -32,18 +31,6 @@ def project(cwd, params):
 
 def wxb(project, *arguments):
     return commands.wxb(*arguments, cwd=project, path=[ROOT], PATH="", COLUMNS="200")
-
-
-COMMANDS = typer.main.get_command(app).commands
-
-
-@pytest.mark.parametrize("command", COMMANDS)
-def test_help_shows_brackets(command):
-    """Rich takes `[word]` for markup unless it is escaped."""
-    words = [COMMANDS[command].help, *(getattr(p, "help", None) for p in COMMANDS[command].params)]
-    output = CliRunner().invoke(app, [command, "--help"], terminal_width=200).output
-    for bracketed in re.findall(r"\[[a-z]+\]", "\n".join(filter(None, words))):
-        assert bracketed in output
 
 
 def test_the_version_is_printed(project):

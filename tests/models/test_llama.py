@@ -2,8 +2,6 @@
 
 import pytest
 import torch
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from transformers.modeling_rope_utils import ROPE_INIT_FUNCTIONS
 
 from tests.models.architectures import LLAMA, SCALED
@@ -27,23 +25,3 @@ def test_far_positions_are_exact_in_half_precision():
     half = llama.cosines_sines(model.to(torch.bfloat16).frequencies, far, torch.bfloat16)
     for actual, expected in zip(half, exact, strict=True):
         assert actual.equal(expected.bfloat16())
-
-
-@given(st.integers(0, 5000), st.integers(0, 5000), st.integers(0, 1000))
-@settings(deadline=None, max_examples=20)
-def test_rotated_products_depend_on_distance_alone(position, distance, shift):
-    frequency = frequencies(Config.from_hf(LLAMA.config(head_dim=16))).double()
-    query, key = torch.randn(2, 1, 1, 1, 16, generator=torch.Generator().manual_seed(position))
-
-    def product(start):
-        rotations = (
-            llama.cosines_sines(frequency, torch.tensor([[place]]), torch.float64)
-            for place in (start + distance, start)
-        )
-        first, second = (
-            llama.rotate(vector.double(), *rotation)
-            for vector, rotation in zip((query, key), rotations, strict=True)
-        )
-        return (first * second).sum()
-
-    torch.testing.assert_close(product(position), product(position + shift))
