@@ -156,7 +156,7 @@ def test_a_misspelt_key_is_an_error_with_the_nearest_valid_one(key, slip, data):
         ("corpora.-x", CONTENT["corpora"]["pii"], "corpora.-x: a name is made of"),
         (f"corpora.{'x' * 101}", CONTENT["corpora"]["pii"], "x: a name is made of 1 to 100"),
         ("threads", True, "threads: found True; Input should be a valid integer"),
-        ("corpora.pii.labels", {"NAME": "A\nB"}, "String should match pattern"),
+        ("corpora.pii.labels", {"NAME": "A\xa0B"}, "expected a printable name"),
         ("backbones.ner-encoder", ENCODER, "writes the files of backbones.ner-encoder"),
         (
             "studies.other",
@@ -201,7 +201,7 @@ NO_NAMES = ["../a.csv", "/a.csv", "..", ".a.csv", "a\\b.csv", "a\nb.csv"]
     ("end", "name"), [*((end, None) for end in ENDS), *(("a.csv", name) for name in NO_NAMES)]
 )
 def test_a_download_has_the_name_of_a_file_in_its_folder(end, name):
-    with pytest.raises(ParamsError, match=r"urls\.0: expected the name of a file.*found '"):
+    with pytest.raises(ParamsError, match=r"urls\.0: expected a file name.*found '"):
         downloads({"address": f"https://a.example/{end}", "name": name})
 
 

@@ -165,8 +165,7 @@ def read_files(sources: Sources, suffixes: Sequence[str]) -> Iterator[Item]:
 def read_texts(sources: Sources, reader: TextReader) -> Iterator[Item]:
     """Yield items of texts (path None), of files and folders, or of standard input (source "-").
 
-    Of a folder, skips hidden files, metadata and descriptions. Unreadable files are items with an
-    error; raises WxbError for a sole one.
+    Unreadable files are items with an error. Raises WxbError for a sole one, or an empty folder.
     """
     for number, (source, path) in enumerate(sources, start=1):
         if source == "-":
@@ -174,16 +173,23 @@ def read_texts(sources: Sources, reader: TextReader) -> Iterator[Item]:
         elif path is None:
             yield Item({"argument": number}, source)
         else:
-            for file in visible_files(path) if path.is_dir() else [path]:
-                has_no_text = file.name in layout.METADATA_FILES or layout.is_description(file)
-                if has_no_text and file != path:
-                    continue
+            for file in _text_files(path):
                 try:
                     yield from reader.read(file)
                 except WxbError as error:
                     if file == path and len(sources) == 1:
                         raise
                     yield Item({"file": str(file)}, None, str(error))
+
+
+def _text_files(path: Path) -> list[Path]:
+    """A path, or a folder's files except hidden, metadata and descriptions; WxbError if none."""
+    if not path.is_dir():
+        return [path]
+    files = [file for file in visible_files(path) if file.name not in layout.METADATA_FILES]
+    if not (texts := [file for file in files if not layout.is_description(file)]):
+        raise WxbError(f"{path}: found no file in it; expected files of texts or records")
+    return texts
 
 
 def predictions(predictor: Any, items: list[Item]) -> Iterator[tuple[Item, Any]]:

@@ -196,12 +196,9 @@ def _json_texts(source: Source, block: Block) -> Iterator[tuple[int, int, str]]:
 
 def _delimiter(header: str, names: Sequence[str]) -> str:
     """The delimiter of most columns with these names in a CSV header, else the most frequent."""
-
-    def score(delimiter: str) -> tuple[int, int]:
-        columns = header.split(delimiter)
-        return sum(column.strip('"') in names for column in columns), len(columns)
-
-    return max(DELIMITERS, key=score)
+    columns = {delimiter: header.split(delimiter) for delimiter in DELIMITERS}
+    named = {d: sum(column.strip('"') in names for column in columns[d]) for d in DELIMITERS}
+    return max(DELIMITERS, key=lambda delimiter: (named[delimiter], len(columns[delimiter])))
 
 
 def _csv_blocks(source: Source, blocks: Iterable[Block]) -> Iterator[Block]:

@@ -231,6 +231,7 @@ def decoder_forward(model: Callable[..., Any], encoded: Any, **options: Any) -> 
     return forward
 
 
+@torch.no_grad()
 def complete(
     forward: Callable[..., Any],
     input_ids: Tensor,  # (B, T), padded on the left
@@ -243,16 +244,16 @@ def complete(
 ) -> Continuation:
     """Complete prompts by `greedy_search`; `forward` is that of `decoder_step`.
 
-    With `share_start`, it reads only once the tokens with which all prompts begin. A model whose
-    `forward` has inputs of other rows, or whose cache has no keys and values, cannot do so.
+    With `share_start`, it reads only once the tokens with which all prompts begin. Padding is then
+    between these and the rest, which needs a model that measures distances by `position_ids`, and a
+    `forward` without other inputs of each row.
     """
     mask = torch.ones_like(input_ids) if attention_mask is None else attention_mask
     step, state = decoder_step(forward), DecoderState(mask, input_ids[:, :0])
-    start = _common_start(input_ids, mask) if share_start else input_ids[0, :0]
+    start = _common_start(input_ids, mask) if share_start else input_ids.new_empty(0)
     if (length := len(start)) >= MIN_SHARED:
         _, state = step(start[None], DecoderState(torch.ones_like(start)[None], start[None, :0]))
         state = state.reorder(torch.zeros_like(input_ids[:, 0]))
-        # The padding is now between the common start and the rest of each row.
         mask = torch.cat([torch.ones_like(mask[:, :length]), mask[:, :-length]], dim=1)
         input_ids, state = input_ids[:, length:], state._replace(attention_mask=mask)
     return greedy_search(
@@ -268,7 +269,7 @@ def complete(
 def _common_start(input_ids: Tensor, attention_mask: Tensor) -> Tensor:  # padded on the left
     """The first tokens (P,) that all of some rows (B, T) share; each keeps one token or more."""
     lengths = attention_mask.sum(dim=1, keepdim=True)  # (B, 1)
-    steps = torch.arange(int(lengths.min()) - 1, device=input_ids.device)
+    steps = torch.arange(max(0, int(lengths.min()) - 1), device=input_ids.device)
     firsts = input_ids.gather(1, input_ids.shape[1] - lengths + steps)
     is_shared = (firsts == firsts[0]).all(dim=0).cumprod(dim=0).bool() & (len(firsts) > 1)
     return firsts[0][is_shared]

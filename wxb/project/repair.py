@@ -77,10 +77,11 @@ def restore_lockfile() -> Iterator[str]:
     """
     if not LOCKFILE.exists() or _is_valid(LOCKFILE.read_bytes()):
         return
-    content = b""
+    head = None
     if revisions.is_repository():
         with suppress(WxbError):  # it has no commit
-            content = revisions.commit("HEAD").read(str(LOCKFILE)) or b""
+            head = revisions.commit("HEAD")
+    content = (head and head.read(str(LOCKFILE))) or b""
     if _is_valid(content):
         with publish(LOCKFILE) as (draft,):
             draft.write_bytes(content)

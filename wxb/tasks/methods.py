@@ -296,7 +296,10 @@ class Method(ABC):
     def trained(
         self, backbone: Path, train: Split, valid: Split, *, caption: str, **options: Any
     ) -> tuple[Predictor, History]:
-        """A predictor that is trained and calibrated, and its history; `options` as in `train`."""
+        """A predictor that is trained and calibrated, and its history; `options` as in `train`.
+
+        If several processes train together, each calibrates: they have the same model.
+        """
         items, valid_items = (self.items(f, t, records()) for f, t, records in (train, valid))
         model, history = self.train(backbone, items, valid_items, caption=caption, **options)
         last = history[-1]

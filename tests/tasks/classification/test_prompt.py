@@ -27,6 +27,7 @@ def test_prompts_are_those_of_the_chat_template(tokenizer, monkeypatch, tmp_path
     monkeypatch.setattr("wxb.tasks.methods.Predictor.outputs", recorder.outputs)
     experiment = trained.prompt(shots=shots)
     method = PromptMethod(experiment, LABELS, tokenizer)
+    assert tokenizer.chat_template  # `train` saves the tokenizer before it trains
     features, targets, _ = training_steps.encode(method, RECORDS, tmp_path / "f")
     predictor = method.predictor(None, targets)
     predictor.calibrate(RECORDS, caption="")

@@ -3,7 +3,13 @@
 import numpy as np
 import pytest
 import torch
-from transformers import MambaConfig, MambaForCausalLM, set_seed
+from transformers import (
+    MambaConfig,
+    MambaForCausalLM,
+    MistralConfig,
+    MistralForCausalLM,
+    set_seed,
+)
 
 from tests import tiny
 from tests.models.equal import SINGLE, difference
@@ -102,16 +108,22 @@ def test_answers_equal_transformers(models, kind, start, margin, pad):
     torch.testing.assert_close(logs, expected_logs.masked_fill(logs == 0, 0))
 
 
-def test_answers_of_a_recurrent_backbone_equal_transformers():
+@pytest.mark.parametrize(
+    "family", [(MambaConfig, MambaForCausalLM), (MistralConfig, MistralForCausalLM)]
+)
+def test_answers_of_recurrence_and_of_a_sliding_window_equal_transformers(family):
     set_seed(1)
     shape = {"vocab_size": VOCABULARY, "hidden_size": 16, "state_size": 4, "num_hidden_layers": 2}
-    mamba = MambaForCausalLM(MambaConfig(**shape, initializer_range=0.5)).eval()
+    heads = {"num_attention_heads": 2, "num_key_value_heads": 1, "sliding_window": 8}
+    config = family[0](**shape, **heads, intermediate_size=32, initializer_range=0.5)
+    model = family[1](config).eval()
     ids, mask = prompts_of([START + prompt for prompt in PROMPTS])
     stop = {"eos_token_id": END, "pad_token_id": PAD}
-    expected = mamba.generate(ids, attention_mask=mask, max_new_tokens=LONGEST, **stop)
+    expected = model.generate(ids, attention_mask=mask, max_new_tokens=LONGEST, **stop)
     lengths = []
-    mamba.backbone.embeddings.register_forward_hook(lambda _, x, __: lengths.append(x[0].shape[1]))
-    actual, _ = Generator(mamba).generate(ids, mask, max_new_tokens=LONGEST, eos=END, pad=PAD)
+    embedding = model.get_input_embeddings()
+    embedding.register_forward_hook(lambda _, x, __: lengths.append(x[0].shape[1]))
+    actual, _ = Generator(model).generate(ids, mask, max_new_tokens=LONGEST, eos=END, pad=PAD)
     assert actual.equal(expected[:, ids.shape[1] :])
     assert lengths == [ids.shape[1]] + [1] * (actual.shape[1] - 1)  # only new tokens are read
 

@@ -47,10 +47,7 @@ class Download(Section):
             raise ValueError("a login in `address` would be published; put it into ~/.netrc")
         is_hidden = self.file.startswith(".")  # readers skip hidden files
         if not self.file or is_hidden or not self.file.isprintable() or set(self.file) & {*"/\\"}:
-            raise ValueError(
-                "expected the name of a file at the end of `address`, or `name`; found"
-                f" {self.file!r}"
-            )
+            raise ValueError(f"expected a file name in `address` or `name`; found {self.file!r}")
         return self
 
 

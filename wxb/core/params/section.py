@@ -26,8 +26,14 @@ def _check_name(name: str) -> str:  # 1 to 100 ASCII letters, digits, - and _, n
     return name
 
 
+def _check_printable(label: str) -> str:  # also refuses empty labels and outer white space
+    if not label or label != label.strip() or not label.translate(JOINERS).isprintable():
+        raise ValueError(f"expected a printable name without outer white space; found {label!r}")
+    return label
+
+
 Name = Annotated[str, AfterValidator(_check_name)]
-Label = Annotated[str, Field(pattern=r"^\S(.*\S)?$")]  # a class, a type of span, a language
+Label = Annotated[str, AfterValidator(_check_printable)]  # a class, a type of span, a language
 
 
 class Section(BaseModel):

@@ -63,7 +63,9 @@ def token_offsets(
         raise _error(name, texts[rows[token]], f"a token has offsets {start}:{end}")
 
     is_dropped = lru_cache(partial(_is_dropped, backend))
-    for index in _uncovered(low, high, visible):
+    size = len(visible) + 1
+    depth = np.cumsum(np.bincount(low, minlength=size) - np.bincount(high, minlength=size))
+    for index in np.flatnonzero(visible & (depth[:-1] == 0)).tolist():  # no token covers these
         character = joined[index]
         if is_dropped(character):
             continue
@@ -85,13 +87,6 @@ def _trim(starts: Ints, ends: Ints, visible: NDArray[np.bool_]) -> tuple[Ints, I
     covering = last > first
     trimmed = np.where(covering, positions[first], starts)
     return trimmed, np.where(covering, positions[last - 1] + 1, trimmed)
-
-
-def _uncovered(starts: Ints, ends: Ints, visible: NDArray[np.bool_]) -> list[int]:
-    """The indices of visible characters that are in no range."""
-    size = len(visible) + 1
-    depth = np.cumsum(np.bincount(starts, minlength=size) - np.bincount(ends, minlength=size))
-    return np.flatnonzero(visible & (depth[:-1] == 0)).tolist()
 
 
 def _is_dropped(backend: Tokenizer, character: str) -> bool:

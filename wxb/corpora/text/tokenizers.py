@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -86,10 +86,15 @@ def _wordpiece(vocabulary: int, texts: Sequence[str], special: list[str]) -> Tok
     words, digits = pre_tokenizers.BertPreTokenizer(), pre_tokenizers.Digits(individual_digits=True)
     tokenizer.pre_tokenizer = pre_tokenizers.Sequence([words, digits])
     # The trainer numbers characters in the order of a hash map, which differs between runs.
-    # Sorted special tokens for all characters make training reproducible.
-    reserved = special + _alphabet(tokenizer, texts)
+    # Sorted special tokens for all characters make training reproducible; `##a` is inside a word.
+    symbols: set[str] = set()
+    for text in texts:
+        normalized = tokenizer.normalizer.normalize_str(text)
+        for word, _ in tokenizer.pre_tokenizer.pre_tokenize_str(normalized):
+            symbols.add(word[0])
+            symbols.update(f"##{character}" for character in word[1:])
     trainer = trainers.WordPieceTrainer(
-        vocab_size=vocabulary, special_tokens=reserved, show_progress=False
+        vocab_size=vocabulary, special_tokens=special + sorted(symbols), show_progress=False
     )
     tokenizer.train_from_iterator(texts, trainer)
     # Texts are split at special tokens first, so single characters must not remain special.
@@ -102,17 +107,6 @@ def _wordpiece(vocabulary: int, texts: Sequence[str], special: list[str]) -> Tok
         special_tokens=[(name, tokenizer.token_to_id(name)) for name in ("[CLS]", "[SEP]")],
     )
     return tokenizer
-
-
-def _alphabet(tokenizer: Tokenizer, texts: Iterable[str]) -> list[str]:
-    """The characters at the start (`a`) and inside (`##a`) of words, sorted."""
-    symbols: set[str] = set()
-    for text in texts:
-        normalized = tokenizer.normalizer.normalize_str(text)
-        for word, _ in tokenizer.pre_tokenizer.pre_tokenize_str(normalized):
-            symbols.add(word[0])
-            symbols.update(f"##{character}" for character in word[1:])
-    return sorted(symbols)
 
 
 def _byte_level_bpe(vocabulary: int, texts: Sequence[str], special: list[str]) -> Tokenizer:

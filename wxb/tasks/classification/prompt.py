@@ -34,11 +34,6 @@ class PromptExperiment(experiments.Prompted):
     encoding: PromptEncoding
 
 
-def _add_template(tokenizer: Any) -> Template:
-    """The tokenizer's own template, or `plain`, which is added to it, in place."""
-    return Template.add(tokenizer, OWN if tokenizer.chat_template else "plain")
-
-
 def truncate(encoded: Any, row: int, text: str, settings: Mapping[str, Any]) -> str:
     """A text cut to `max_length` tokens: the first, or with `ends` a quarter, GAP and the last."""
     first, last = map(int, encoded.row_splits[row : row + 2])
@@ -53,9 +48,9 @@ def truncate(encoded: Any, row: int, text: str, settings: Mapping[str, Any]) -> 
 
 def prompt_builder(
     tokenizer: Any, encoded: Any, texts: Sequence[str], settings: Mapping[str, Any]
-) -> Callable[[int], NDArray[np.int32]]:  # adds `plain` to a tokenizer without a template
+) -> Callable[[int], NDArray[np.int32]]:
     """A function from a text's index to prompt ids: instruction, `examples`, cut text, `begin`."""
-    template = _add_template(tokenizer)
+    template = Template(tokenizer, OWN)
 
     def prompt(row: int) -> NDArray[np.int32]:
         turns = [*settings.get("examples", ()), (truncate(encoded, row, texts[row], settings),)]
@@ -103,6 +98,11 @@ class PromptMethod(Network):
     experiment: PromptExperiment
     PREDICTOR = PromptClassifier
 
+    def __post_init__(self) -> None:
+        """Add `plain` to a tokenizer without a template, in place."""
+        super().__post_init__()
+        Template.add(self.tokenizer, OWN if self.tokenizer.chat_template else "plain")
+
     def max_text_tokens(self) -> int:
         """`encoding.max_length`, in which tokens of the prompt do not count."""
         return self.experiment.encoding.max_length
@@ -130,7 +130,7 @@ class PromptMethod(Network):
 
         Does not read `targets`. Raises WxbError if two answers have the same next token.
         """
-        template, question = _add_template(self.tokenizer), message("user", "0")
+        template, question = Template(self.tokenizer, OWN), message("user", "0")
         start = len(template.tokens([question], answer_next=True).ids)
         turns = ([question, message("assistant", label)] for label in self.labels)
         rows = [template.tokens(conversation).ids[start:].tolist() for conversation in turns]

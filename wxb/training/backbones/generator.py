@@ -17,6 +17,10 @@ from wxb.models.decoding import Continuation, complete
 from wxb.training.backbones import tuning
 from wxb.training.backbones.native import load_trained
 
+# Models that may read the common start of prompts once: they measure distances by positions, not by
+# columns of the cache, as sliding windows do.
+SHARE_START = ("llama", "gpt2")
+
 
 class Generator(tuning.BackboneModel):
     """A causal language model; saved as a plain Hugging Face or peft folder, unless frozen."""
@@ -90,7 +94,7 @@ class Generator(tuning.BackboneModel):
             max_new_tokens=max_new_tokens,
             eos_token_id=eos,
             pad_token_id=pad,
-            share_start=not getattr(self.backbone, "_is_stateful", False),  # not a recurrent one
+            share_start=self.backbone.config.model_type in SHARE_START,
         )
 
 
