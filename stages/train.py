@@ -10,7 +10,7 @@ from wxb.core.params import Params
 from wxb.corpora import clean
 from wxb.corpora.text.tokenizers import SavedTokenizer, load
 from wxb.runtime.command import run
-from wxb.tasks.methods import Split
+from wxb.tasks.methods import SplitFiles
 from wxb.training import checkpoints, processes
 from wxb.training.curves import write_curves
 
@@ -29,7 +29,7 @@ def main(params: Params, name: str) -> None:
     compatibility.require(params, experiment.backbone, backbone, only=name)
 
     splits = [
-        Split(
+        SplitFiles(
             features / f"{split}.arrow",
             targets / f"{split}.arrow",
             partial(clean.read_labelled, corpus / f"{split}.parquet", task.record),
@@ -54,7 +54,7 @@ def main(params: Params, name: str) -> None:
         for seed, folder in checkpoint_folders.items():
             predictor = None  # free the memory of the previous seed
             caption = f"train@{name}" + (f" (seed {seed})" if len(study.seeds) > 1 else "")
-            predictor, history = method.trained(
+            predictor, history = method.train_predictor(
                 backbone, *splits, seed=seed, checkpoints=folder, caption=caption
             )
             untrained = experiment.tuning.frozen and not history[-1]["step"]

@@ -2,7 +2,7 @@
 
 from wxb.core.params.tasks import experiment_class
 from wxb.corpora.text.encoded import write_columns
-from wxb.tasks.methods import Split
+from wxb.tasks.methods import SplitFiles
 
 
 def experiment(task, method, **settings):
@@ -24,9 +24,9 @@ def encode(method, records, folder, split="train"):
 def train(method, backbone, records, folder):
     """Train on records, validated on the same ones; the predictor, the history, counts of gold."""
     features, targets, counts = encode(method, records, folder)
-    split = Split(features, targets, lambda: records)
+    split = SplitFiles(features, targets, lambda: records)
     options = {"seed": 1, "checkpoints": folder / "checkpoints", "caption": "test"}
-    return *method.trained(backbone, split, split, **options), counts
+    return *method.train_predictor(backbone, split, split, **options), counts
 
 
 def saved_and_loaded(predictor, experiment, folder):

@@ -24,7 +24,7 @@ from demos.spoken.room import simulate_room
 from wxb.corpora.records import Record
 from wxb.corpora.text.encoded import IGNORED, write_columns
 from wxb.corpora.text.tokenizers import SavedTokenizer, load, token_ids
-from wxb.tasks.methods import Split
+from wxb.tasks.methods import SplitFiles
 from wxb.tasks.speech.models.features import log_mel, to_window
 from wxb.tasks.speech.params import Audio
 from wxb.tasks.speech.record.audio import FRAMES, RATE, change_speed, read, trim, write_flac
@@ -169,9 +169,9 @@ def fit(
         encoding.encode([records], features, caption=f"tokenize: {name}")
         columns, row_splits, _ = encoding.targets(features, [records])
         write_columns(targets, columns, row_splits)
-        splits.append(Split(features, targets, partial(list, records)))
+        splits.append(SplitFiles(features, targets, partial(list, records)))
     caption, checkpoints = f"train: {name}", folder / f"{name}-checkpoints"
-    predictor, _ = method.trained(
+    predictor, _ = method.train_predictor(
         base, *splits, seed=seed, checkpoints=checkpoints, caption=caption
     )
     predictor.save(folder / "models" / name)

@@ -32,9 +32,10 @@ class Part(Generic[T]):
         self.module, self.attribute, self.optional = module, name, optional
 
     def __get__(self, task: Task, owner: type[Task]) -> T:
-        spec = find_spec(f"wxb.tasks.{task.name}.{self.module}")
-        if self.optional and (spec is None or spec.origin is None):  # a folder without __init__.py
-            return cast("T", None)
+        if self.optional:
+            spec = find_spec(f"wxb.tasks.{task.name}.{self.module}")
+            if spec is None or spec.origin is None:  # a folder without __init__.py
+                return cast("T", None)
         part: Any = module(task.name, self.module)
         value = getattr(part, self.attribute) if self.attribute else part
         return cast("T", value() if isinstance(value, type) else value)

@@ -47,12 +47,12 @@ Labels = Mapping[str, NDArray[Any]]  # indices of labels, or numbers (N,), by sp
 LENGTHS = ("max_length", "keep")  # settings of `inputs`
 
 
-class Split(NamedTuple):
-    """The files that `encode` and `targets` wrote for a split, and what reads its records."""
+class SplitFiles(NamedTuple):
+    """The files that `encode` and `targets` wrote for a split, and a function for its records."""
 
     features: Path
     targets: Path
-    records: Callable[[], Iterable[Record]]
+    read_records: Callable[[], Iterable[Record]]
 
 
 @dataclass(frozen=True)
@@ -293,19 +293,19 @@ class Method(ABC):
         whose last row has `step` and `epoch`.
         """
 
-    def trained(
-        self, backbone: Path, train: Split, valid: Split, *, caption: str, **options: Any
+    def train_predictor(
+        self, backbone: Path, train: SplitFiles, valid: SplitFiles, *, caption: str, **options: Any
     ) -> tuple[Predictor, History]:
-        """A predictor that is trained and calibrated, and its history; `options` as in `train`.
+        """Train and calibrate a predictor; also returns its history. `options` as in `train`.
 
         If several processes train together, each calibrates: they have the same model.
         """
-        items, valid_items = (self.items(f, t, records()) for f, t, records in (train, valid))
+        items, valid_items = (self.items(f, t, read()) for f, t, read in (train, valid))
         model, history = self.train(backbone, items, valid_items, caption=caption, **options)
         last = history[-1]
         counts = {"updates": int(last["step"]), "examples": round(last["epoch"] * len(items))}
         predictor = self.predictor(model, train.targets, **counts)
-        predictor.calibrate([*valid.records()], caption=f"{caption}: calibrate")
+        predictor.calibrate([*valid.read_records()], caption=f"{caption}: calibrate")
         return predictor, history
 
     def settings(self, targets: Path) -> dict[str, Any]:

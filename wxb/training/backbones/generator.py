@@ -19,7 +19,7 @@ from wxb.training.backbones.native import load_trained
 
 # Models that may read the common start of prompts once: they measure distances by positions, not by
 # columns of the cache, as sliding windows do.
-SHARE_START = ("llama", "gpt2")
+SHARED_START_MODELS = ("llama", "gpt2")
 
 
 class Generator(tuning.BackboneModel):
@@ -94,7 +94,7 @@ class Generator(tuning.BackboneModel):
             max_new_tokens=max_new_tokens,
             eos_token_id=eos,
             pad_token_id=pad,
-            share_start=self.backbone.config.model_type in SHARE_START,
+            share_start=self.backbone.config.model_type in SHARED_START_MODELS,
         )
 
 
