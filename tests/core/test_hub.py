@@ -82,12 +82,12 @@ def test_only_matching_files_are_copied_from_the_cache(requests, tmp_path):
     some = {"data/train/* *.csv": everything - {"README.md"}, "*.csv": {"b.csv"}}
     for number, (patterns, expected) in enumerate({"*": everything, **some}.items()):
         folder = tmp_path / str(number)
-        hub.fetch("records", COMMIT, patterns.split(), folder)
+        hub.fetch_dataset("records", COMMIT, patterns.split(), folder)
         assert files(folder) == expected
         assert not any(path.is_symlink() for path in folder.rglob("*"))
     assert requests[-1] == {"repository": "records", "repo_type": "dataset", "revision": COMMIT}
     with pytest.raises(WxbError, match=r"records: found no file that matches x\.csv, y; .*`files`"):
-        hub.fetch("records", "main", ["x.csv", "y"], tmp_path / "none")
+        hub.fetch_dataset("records", "main", ["x.csv", "y"], tmp_path / "none")
 
 
 REQUEST = httpx.Request("GET", "http://hub")
@@ -107,7 +107,7 @@ def test_errors_have_the_name_and_the_remedy(monkeypatch, tmp_path, fault, kind)
     monkeypatch.setattr(huggingface_hub, "snapshot_download", fail)
     call = {
         "model": lambda: hub.checkpoint("some/name", "v9").__enter__(),
-        "dataset": lambda: hub.fetch("some/name", "v9", ["*"], tmp_path),
+        "dataset": lambda: hub.fetch_dataset("some/name", "v9", ["*"], tmp_path),
     }
     expected = rf"^some/name: .*'v9' \({type(fault).__name__}: x.*some/name/commits/main.*HF_TOKEN"
     with pytest.raises(WxbError, match=expected) as caught:

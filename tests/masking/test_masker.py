@@ -12,7 +12,7 @@ import pytest
 from tests.masking.rules import Rules, mapping_of, unmasked
 from wxb.core.errors import WxbError
 from wxb.masking.files import Source, rewrite
-from wxb.masking.masker import Check, Masker
+from wxb.masking.masker import LeakCheck, Masker
 from wxb.masking.placeholders import Placeholders
 from wxb.tasks.ner.models.predictor import SpanFinder
 
@@ -45,14 +45,14 @@ def test_types_have_their_operator_or_the_default():
 )
 def test_verification_finds_values_that_are_not_masked_completely(text, options, left):
     masker = Masker(Rules(), **options)
-    check = Check(masker)
+    check = LeakCheck(masker)
     rewrite([Source(BytesIO(text.encode()), "it")], masker.edits, check=check.add)
     assert [line.split(": ")[1] for line in [*check.report()][1:]] == left
 
 
 def test_words_of_masked_values_are_found_in_any_form():
     masker = Masker(Rules(), deny=["Zo\u00e9 M\u00fcller"])
-    check = Check(masker)
+    check = LeakCheck(masker)
     text = "Zo\u00e9 M\u00fcller\nM\u00dcLLER\nMU\u0308LLER\nM\u00fcl\u00adler\nm\u00fcller\n"
     rewrite([Source(BytesIO(text.encode()), "it")], masker.edits, check=check.add)
     assert [*check.report()][-1].endswith("line 2, 3, 4")

@@ -55,9 +55,9 @@ def test_the_study_of_several_seeds_is_kept_with_its_machine(tree):
 @pytest.mark.parametrize("profile", ["chat", "news", "speech"])
 def test_any_study_gets_several_seeds_and_no_other_does(cwd, profile):
     PARAMS.write_text(params_file.to_yaml(demo.content(profile)))
-    provenance.set_seeds(profile)
+    provenance.write_seeds(profile)
     with pytest.raises(WxbError, match=f"did you mean '{profile}'"):
-        provenance.set_seeds(f"{profile}s")
+        provenance.write_seeds(f"{profile}s")
     studies = load().studies
     assert {name: len(study.seeds) for name, study in studies.items()} == {
         name: 3 if name == profile else 1 for name in studies

@@ -193,7 +193,7 @@ def test_accumulated_batches_make_the_update_of_one_batch(tmp_path, llama, count
     results = []
     for size, accumulation in ((16, 1), (8, 2), (4, 4)):
         set_seed(0)
-        model = Generator(language_model(llama, tokens=40))
+        model = Generator(language_model(llama, vocabulary=40))
         settings = training(epochs=1, batch_size=size, gradient_accumulation=accumulation)
         folder = tmp_path / f"{size}"
         options = {"seed": 0, "checkpoints": folder, "caption": "fit", "metric": "loss"}
@@ -317,7 +317,7 @@ def adapted(llama, four_bit):
     lora = LowRank(r=4, alpha=8, dropout=0.1, target_modules=["q_proj", "v_proj"])
     settings = Tuning(lora=lora, four_bit=four_bit, gradient_checkpointing=True, neftune_alpha=5.0)
     set_seed(5)
-    backbone = language_model(llama, tokens=52, four_bit=four_bit)
+    backbone = language_model(llama, vocabulary=52, four_bit=four_bit)
     adapter = tuning.adapt(backbone, settings, task_type="CAUSAL_LM", new_tokens=NEW_TOKENS)
     return Generator(adapter, tuning=settings)
 

@@ -93,7 +93,7 @@ def mask(
 
     Exit code: 0 success, 1 error or values left in clear, 2 usage, 130 interrupted.
     """
-    from wxb.masking.masker import Check, Masker
+    from wxb.masking.masker import LeakCheck, Masker
 
     option_files = [mapping, operators if Path(operators or "").is_file() else None]
     option_files += [item[1:] for item in (*(allow or ()), *(deny or ())) if item.startswith("@")]
@@ -109,7 +109,7 @@ def mask(
     if mapping and not masker.uses_mapping:
         usage_error("--mapping", "requires the operator number or fake, which --operators lacks")
     trained.warn_if_generated(experiment)
-    check = Check(masker)
+    check = LeakCheck(masker)
     add = check.add if verify else lambda *_: None
     rewrite(sources, masker.edits, masker.mapping.save, add, brackets)
     if report := "\n".join(check.report()):

@@ -12,7 +12,7 @@ from typing import Literal
 
 from wxb.core.errors import DEFECTS, WxbError, error_line
 from wxb.core.files import read_json
-from wxb.core.packages import GGUF, PACKAGES, package_source, require_gguf
+from wxb.core.packages import GGUF, PACKAGES, packaged_checkpoint, require_gguf
 from wxb.core.pretrained import ADAPTER, WEIGHTS
 
 # The files that transformers reads at the top of a repository. Python files and pickles (*.bin,
@@ -36,7 +36,7 @@ def checkpoint(
     with TemporaryDirectory() as temporary:
         source = Path(name)
         if name in PACKAGES:
-            source = package_source(str(name), Path(temporary))
+            source = packaged_checkpoint(str(name), Path(temporary))
         if source.suffix == GGUF:
             require_gguf(source)
         elif not source.is_dir():
@@ -81,7 +81,7 @@ def _require_weights(name: str | Path, folder: Path) -> None:
         )
 
 
-def fetch(repository: str, revision: str, files: Sequence[str], folder: Path) -> None:
+def fetch_dataset(repository: str, revision: str, patterns: Sequence[str], folder: Path) -> None:
     """Copy the files of a data set that match one of the patterns into `folder`.
 
     Downloads uncached files first. As on the hub, `*` also matches `/`. Raises WxbError if the
@@ -89,13 +89,13 @@ def fetch(repository: str, revision: str, files: Sequence[str], folder: Path) ->
     """
     from huggingface_hub.utils import filter_repo_objects
 
-    cache = _snapshot(repository, revision, files, "dataset")
+    cache = _snapshot(repository, revision, patterns, "dataset")
     cached = [path.relative_to(cache).as_posix() for path in cache.rglob("*") if path.is_file()]
     # The cache may also have files that other patterns matched.
-    names = list(filter_repo_objects(cached, allow_patterns=list(files)))
+    names = list(filter_repo_objects(cached, allow_patterns=list(patterns)))
     if not names:
         raise WxbError(
-            f"{repository}: found no file that matches {', '.join(files)}; correct `files` of the"
+            f"{repository}: found no file that matches {', '.join(patterns)}; change `files` of the"
             f" corpus: https://huggingface.co/datasets/{repository}/tree/{revision} lists the files"
         )
     for name in names:

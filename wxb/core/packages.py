@@ -72,7 +72,7 @@ def verified_files(name: str) -> list[Path]:
     return files
 
 
-def package_source(name: str, folder: Path) -> Path:
+def packaged_checkpoint(name: str, folder: Path) -> Path:
     """The verified folder or GGUF file of a checkpoint; Whisper is converted into `folder`."""
     files = verified_files(name)
     if name == "whisper-base":

@@ -24,7 +24,7 @@ def fetch(corpus: Corpus, folder: Path, *, seed: int, caption: str) -> None:
     if corpus.generate:
         _generate(corpus.path, corpus.generate, folder, seed=seed, caption=caption)
     elif corpus.hub:
-        hub.fetch(corpus.hub.repository, corpus.hub.revision, corpus.hub.files, folder)
+        hub.fetch_dataset(corpus.hub.repository, corpus.hub.revision, corpus.hub.files, folder)
     elif corpus.urls:
         for download in corpus.urls:
             web.fetch(download, folder, caption=caption)

@@ -133,7 +133,7 @@ class Masker:
                 yield start, end, type_
 
 
-class Check:
+class LeakCheck:
     """Finds values in clear: those of rules, denied ones, and values masked elsewhere."""
 
     def __init__(self, masker: Masker) -> None:

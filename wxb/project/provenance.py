@@ -107,7 +107,7 @@ def sentence(provenance: Provenance) -> str:
     return f"Made on {' and '.join(machines)}, finished on {provenance['finished'][:10]}"
 
 
-def set_seeds(study: str) -> None:
+def write_seeds(study: str) -> None:
     """Set the seeds of one study in params.yaml to 1, 2 and 3.
 
     Only its own experiments are trained with all of them: backbones, also those that another study
@@ -133,6 +133,6 @@ def _table_sha256(study: str, tree: Tree) -> str:
 if __name__ == "__main__":
     _, action, name = sys.argv
     if action == "seeds":
-        set_seeds(name)
+        write_seeds(name)
     else:
         print(json.dumps(comparison_with_machines(name), ensure_ascii=False, indent=2))

@@ -206,7 +206,7 @@ class GeneratorPredictor(Predictor):
         from wxb.training.backbones.generator import Generator
 
         four_bit = settings["four_bit"]
-        return Generator.from_pretrained(folder, tokens=len(tokenizer), four_bit=four_bit)
+        return Generator.from_pretrained(folder, vocabulary=len(tokenizer), four_bit=four_bit)
 
 
 @dataclass
@@ -465,7 +465,8 @@ class GeneratorMethod(Network):
         """The language model of a backbone; the embeddings of added tokens are random."""
         from wxb.training.backbones.generator import Generator
 
-        return Generator.from_backbone(backbone, self.experiment.tuning, tokens=len(self.tokenizer))
+        tuning, size = self.experiment.tuning, len(self.tokenizer)
+        return Generator.from_backbone(backbone, tuning, vocabulary=size)
 
     @staticmethod
     def summarize(outputs: Any, labels: Any) -> Any:

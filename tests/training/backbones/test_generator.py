@@ -41,9 +41,11 @@ def models(tmp_path_factory):
     return folder
 
 
-def generator(models, kind="full", tokens=VOCABULARY):
+def generator(models, kind="full", vocabulary=VOCABULARY):
     set_seed(1)
-    backbone = language_model(models / "llama", tokens=tokens, four_bit=KINDS[kind].four_bit)
+    backbone = language_model(
+        models / "llama", vocabulary=vocabulary, four_bit=KINDS[kind].four_bit
+    )
     model = Generator(tuning.adapt(backbone, KINDS[kind], task_type="CAUSAL_LM"))
     for name, matrix in model.named_parameters():
         if "lora_B" in name:
@@ -129,11 +131,11 @@ def test_answers_of_recurrence_and_of_a_sliding_window_equal_transformers(family
 
 
 def test_generation_settings_of_a_checkpoint_are_ignored(models, tmp_path):
-    checkpoint = language_model(models / "llama", tokens=VOCABULARY)
+    checkpoint = language_model(models / "llama", vocabulary=VOCABULARY)
     checkpoint.generation_config.update(do_sample=True, temperature=9.0, repetition_penalty=5.0)
     checkpoint.save_pretrained(tmp_path / "sampling")
     model = generator(models)
-    sampling = Generator(language_model(tmp_path / "sampling", tokens=VOCABULARY)).eval()
+    sampling = Generator(language_model(tmp_path / "sampling", vocabulary=VOCABULARY)).eval()
     ids, mask = prompts_of(PROMPTS)
     options = {"max_new_tokens": LONGEST, "eos": END, "pad": PAD}
     results = (each.generate(ids, mask, **options) for each in (sampling, model))
@@ -144,13 +146,13 @@ def test_generation_settings_of_a_checkpoint_are_ignored(models, tmp_path):
 
 
 def test_an_extended_vocabulary_keeps_its_old_rows(models, tmp_path):
-    model = generator(models, tokens=VOCABULARY + 3)
+    model = generator(models, vocabulary=VOCABULARY + 3)
     old = generator(models).backbone.get_input_embeddings().weight
     new = model.backbone.get_input_embeddings().weight
     assert new.shape == (VOCABULARY + 3, 64)
     assert torch.equal(new[:VOCABULARY], old)
     assert model.backbone.get_output_embeddings().weight is new
     model.save_pretrained(tmp_path)
-    loaded = Generator.from_pretrained(tmp_path, tokens=VOCABULARY + 3)
+    loaded = Generator.from_pretrained(tmp_path, vocabulary=VOCABULARY + 3)
     assert torch.equal(loaded.backbone.get_input_embeddings().weight, new)
     assert loaded.backbone.get_output_embeddings().weight.shape == new.shape

@@ -83,7 +83,7 @@ def test_a_head_that_differs_from_shared_embeddings_is_left_to_transformers(tmp_
         head = weights["model.embed_tokens.weight"] + change
         save_file({**weights, "lm_head.weight": head}, file, metadata={"format": "pt"})
         assert (Native.from_folder(tmp_path, generative=True) is None) == bool(change)
-    extended = language_model(tmp_path, tokens=48)  # new tokens do not share it again
+    extended = language_model(tmp_path, vocabulary=48)  # new tokens do not share it again
     assert torch.equal(extended.get_output_embeddings().weight[:40], head)
 
 
@@ -98,9 +98,9 @@ def test_unsupported_folders_are_not_loaded(folder, tmp_path):
 @pytest.mark.parametrize("base", ["llama", "gpt2"])
 def test_language_models_are_loaded_as_native(tmp_path, base):
     checkpoints.save(base, tmp_path, tie_word_embeddings=True)
-    theirs = Generator(language_model(tmp_path, tokens=400)).eval()
+    theirs = Generator(language_model(tmp_path, vocabulary=400)).eval()
     theirs.save_pretrained(tmp_path)
-    ours = Generator.from_pretrained(tmp_path, tokens=400)
+    ours = Generator.from_pretrained(tmp_path, vocabulary=400)
     assert isinstance(ours.backbone, Native)
     config = ours.backbone.config
     assert positions(config) == positions(theirs.backbone.config) == 128

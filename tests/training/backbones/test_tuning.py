@@ -65,8 +65,8 @@ def tagger(bases, kind, **changes):
 def generator(bases, kind, new=(), base="llama", **changes):
     tuning_settings = settings_of(kind, **changes)
     set_seed(1)
-    tokens = VOCABULARY + len(new)
-    backbone = language_model(bases / base, tokens=tokens, four_bit=tuning_settings.four_bit)
+    size = VOCABULARY + len(new)
+    backbone = language_model(bases / base, vocabulary=size, four_bit=tuning_settings.four_bit)
     adapted = tuning.adapt(backbone, tuning_settings, task_type="CAUSAL_LM", new_tokens=list(new))
     return Generator(adapted, tuning=tuning_settings)
 
@@ -230,8 +230,8 @@ def test_only_the_rows_of_new_tokens_are_saved(bases, kind, base, tmp_path):
     saved = load_file(folder / "adapter_model.safetensors")
     assert sum(v.numel() for v in saved.values()) == parameter_count(model, trainable=True)
     four_bit = kind == "qlora"
-    loaded = Generator.from_pretrained(folder, tokens=VOCABULARY + len(NEW), four_bit=four_bit)
-    plain = language_model(bases / base, tokens=VOCABULARY + len(NEW), four_bit=four_bit)
+    loaded = Generator.from_pretrained(folder, vocabulary=VOCABULARY + len(NEW), four_bit=four_bit)
+    plain = language_model(bases / base, vocabulary=VOCABULARY + len(NEW), four_bit=four_bit)
     plain = PeftModel.from_pretrained(plain, folder).eval()
     inputs = {"input_ids": NEW_IDS, "attention_mask": MASK}
     with torch.inference_mode():
@@ -248,7 +248,7 @@ def test_a_frozen_language_model_is_stored_once(bases, new):
     model.eval().save_pretrained(folder)
     weights = {path.name for path in folder.rglob("*") if path.suffix == ".safetensors"}
     assert weights == ({"model.safetensors"} if new else set())
-    loaded = Generator.from_pretrained(folder, tokens=VOCABULARY + len(new))
+    loaded = Generator.from_pretrained(folder, vocabulary=VOCABULARY + len(new))
     assert isinstance(loaded.backbone, Native)
     assert parameter_count(loaded) == parameter_count(model)
     with torch.inference_mode():

@@ -69,7 +69,7 @@ class PromptClassifier(LogitClassifier):
         from wxb.tasks.classification.models.answerer import Answerer
 
         four_bit = settings["four_bit"]
-        model: Any = Answerer.from_pretrained(folder, tokens=len(tokenizer), four_bit=four_bit)
+        model: Any = Answerer.from_pretrained(folder, vocabulary=len(tokenizer), four_bit=four_bit)
         model.answers = settings["answers"]
         return model
 
@@ -120,8 +120,8 @@ class PromptMethod(Network):
         """The decoder of a backbone, which chooses among the tokens `answers`."""
         from wxb.tasks.classification.models.answerer import Answerer
 
-        tuning, tokens = self.experiment.tuning, len(self.tokenizer)
-        model: Any = Answerer.from_backbone(backbone, tuning, tokens=tokens)
+        tuning, size = self.experiment.tuning, len(self.tokenizer)
+        model: Any = Answerer.from_backbone(backbone, tuning, vocabulary=size)
         model.answers = self.model_settings()["answers"]
         return model
 

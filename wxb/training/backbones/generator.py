@@ -28,25 +28,25 @@ class Generator(tuning.BackboneModel):
     unpredicted_labels = 1  # the first label of a row has no token before it
 
     @classmethod
-    def from_backbone(cls, folder: Path, settings: Tuning, *, tokens: int) -> Self:
+    def from_backbone(cls, folder: Path, settings: Tuning, *, vocabulary: int) -> Self:
         """Load the language model of a folder, and adapt it by `settings` for training.
 
-        `tokens` is the size of the vocabulary; the embeddings of tokens that the folder lacks are
+        `vocabulary` is the number of tokens; the embeddings of tokens that the folder lacks are
         trained unless `frozen`. Seed torch before: new weights are random.
         """
-        backbone = language_model(folder, tokens=tokens, four_bit=settings.four_bit)
-        new = list(range(len(SavedTokenizer(folder)), tokens))
+        backbone = language_model(folder, vocabulary=vocabulary, four_bit=settings.four_bit)
+        new = list(range(len(SavedTokenizer(folder)), vocabulary))
         adapted = tuning.adapt(backbone, settings, task_type="CAUSAL_LM", new_tokens=new)
         return cls(adapted, tuning=settings)
 
     @classmethod
-    def from_pretrained(cls, folder: Path, *, tokens: int, four_bit: bool = False) -> Self:
+    def from_pretrained(cls, folder: Path, *, vocabulary: int, four_bit: bool = False) -> Self:
         """Load what `save_pretrained` wrote, for prediction, with the same logits.
 
-        `tokens` is the size of the vocabulary, which may be larger than that of the backbone. The
+        `vocabulary` is the number of tokens, which may be larger than that of the backbone. The
         architecture is native as in `Headed.from_pretrained`.
         """
-        load = partial(language_model, tokens=tokens, four_bit=four_bit)
+        load = partial(language_model, vocabulary=vocabulary, four_bit=four_bit)
         return cls(load_trained(folder, load, generative=True)).eval()
 
     def save_pretrained(self, folder: Path) -> None:
@@ -98,15 +98,15 @@ class Generator(tuning.BackboneModel):
         )
 
 
-def language_model(folder: Path, *, tokens: int, four_bit: bool = False) -> tuning.Model:
-    """A model of transformers with at least `tokens` embeddings and default generation settings."""
+def language_model(folder: Path, *, vocabulary: int, four_bit: bool = False) -> tuning.Model:
+    """A model with at least `vocabulary` embeddings and default generation settings."""
     from transformers import GenerationConfig
 
     from wxb.training.backbones.weights import load_backbone
 
     model = load_backbone(folder, generative=True, four_bit=four_bit)
-    if tokens > model.config.vocab_size:
-        model.resize_token_embeddings(tokens)
+    if vocabulary > model.config.vocab_size:
+        model.resize_token_embeddings(vocabulary)
     # Remove penalties and forbidden words of a checkpoint, so that transformers' `generate` on the
     # saved model returns what ours does.
     model.generation_config = GenerationConfig.from_model_config(model.config)
