@@ -15,7 +15,7 @@ from torch.nn import functional as F  # noqa: N812
 
 KeysValues = tuple[Tensor, Tensor]  # of one attention layer, (B, heads, S, D) each
 Cache = tuple[KeysValues, ...]  # of all its layers: the keys and values of the tokens read so far
-MIN_SHARED = 16  # tokens with which prompts begin that are worth a call of the model for one row
+MIN_SHARED = 16  # tokens; a shorter common start of prompts is not worth a call of its own
 
 
 class State(Protocol):
@@ -244,9 +244,9 @@ def complete(
 ) -> Continuation:
     """Complete prompts by `greedy_search`; `forward` is that of `decoder_step`.
 
-    With `share_start`, it reads only once the tokens with which all prompts begin. Padding is then
-    between these and the rest, which needs a model that measures distances by `position_ids`, and a
-    `forward` without other inputs of each row.
+    With `share_start`, the tokens with which all prompts begin are read once, for all rows. Padding
+    is then between these and the rest, so the model must measure distances by `position_ids`, and
+    `forward` must have no other inputs of each row.
     """
     mask = torch.ones_like(input_ids) if attention_mask is None else attention_mask
     step, state = decoder_step(forward), DecoderState(mask, input_ids[:, :0])
