@@ -43,7 +43,7 @@ class Pair(NamedTuple):
 def tagger_pairs(name: str, tagger: Recognizer, records: Sequence[Record]) -> Iterator[Pair]:
     """Measure the defects of scoring and decoding on the predictions of a trained tagger."""
     texts, gold = [r.input for r in records], [r.gold or () for r in records]
-    scored = tagger.candidates(texts, caption=f"{name}: full texts")
+    scored = tagger.scored_spans(texts, caption=f"{name}: full texts")
     predicted = above(tagger.threshold, scored)
     right = counts(gold, predicted)
 
@@ -51,7 +51,7 @@ def tagger_pairs(name: str, tagger: Recognizer, records: Sequence[Record]) -> It
     yield Pair("tokens are scored, not characters", name, right, counts(*by_token), "")
 
     short_texts = truncate(tagger, texts)
-    scored_short = tagger.candidates(short_texts, caption=f"{name}: truncated texts")
+    scored_short = tagger.scored_spans(short_texts, caption=f"{name}: truncated texts")
     predicted_short = above(tagger.threshold, scored_short)
     changed = sum(len(s) < len(text) for s, text in zip(short_texts, texts, strict=True))
     short_gold = [

@@ -102,7 +102,7 @@ def training_pairs(
             for seed in range(params.seed, params.seed + seeds):
                 predictor = train(params, name, form, limit, seed)
                 label = f"{defect}: seed {seed}"
-                tables.append(counts(gold, above(0, predictor.candidates(texts, caption=label))))
+                tables.append(counts(gold, above(0, predictor.scored_spans(texts, caption=label))))
         right_of, published_of = tables[:seeds], tables[seeds:]
         differences = ", ".join(
             f"{f1_of(p) - f1_of(r):+.3f}" for r, p in zip(right_of, published_of, strict=True)
@@ -124,7 +124,7 @@ def train(params: Params, name: str, form: Form, limit: int, seed: int) -> Any:
     method_class: Any = tasks.get(experiment.task).method(experiment.method)
     method = method_class(experiment, labels, load_tokenizer(backbone))
     set_seed(seed)
-    model = method.model(backbone)
+    model = method.new_model(backbone)
     items = {}
     for split, size in (("train", limit), ("valid", max(1, limit // 8))):
         items[split] = method.items(

@@ -1,8 +1,6 @@
 """Predict the test records with a trained experiment, and score the predictions."""
 
 import filecmp
-import time
-from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
@@ -36,8 +34,7 @@ def main(params: Params, name: str) -> dict[str, float]:
     training_records = clean.read_labelled(clean.split_file(corpus, "train"), labelling)
     vocabulary = scorer.vocabulary(training_records)
     # By test set and subfolder of a seed: rows, and metrics that need the model.
-    runs: dict[str, dict[str, tuple[evaluation.Run, Mapping[str, float]]]]
-    runs = {test_set: {} for test_set in test_sets}
+    runs = {key: dict[str, tuple[evaluation.Run, dict[str, float]]]() for key in test_sets}
     inputs, seconds = 0, 0.0
     for subfolder in map(study.seed_subfolder, study.seeds):
         if subfolder and _is_same_model(model / subfolder, model):
@@ -47,20 +44,17 @@ def main(params: Params, name: str) -> dict[str, float]:
         predictor = predictor_class.load(model / subfolder, experiment.prediction)
         for test_set, records in test_sets.items():
             caption = " ".join(filter(None, [f"evaluate@{name}: {test_set}", subfolder]))
-            start = time.monotonic()
-            predictions = predictor.predict([record.input for record in records], caption=caption)
-            seconds += time.monotonic() - start
-            inputs += len(records)
-            rows = scorer.rows(records, predictions, vocabulary)
-            runs[test_set][subfolder] = rows, predictor.model_metrics(records, predictions)
+            rows, numbers, duration = predictor.test(records, scorer, vocabulary, caption)
+            runs[test_set][subfolder] = rows, numbers
+            inputs, seconds = inputs + len(records), seconds + duration
         sizes = predictor.size(), predictor.size(trainable=True)
         del predictor  # else the models of two seeds would be in memory
     facts = clean.test_set_facts(corpus)
     evaluations: dict[str, evaluation.Evaluation] = {}
     metrics: dict[str, float] = {}
     for test_set, by_seed in runs.items():
-        rows_by_seed, numbers = zip(*by_seed.values(), strict=True)
-        evaluations[test_set] = evaluation.evaluate(scorer, rows_by_seed, numbers, facts[test_set])
+        rows_by_seed, more = zip(*by_seed.values(), strict=True)
+        evaluations[test_set] = evaluation.evaluate(scorer, rows_by_seed, more, facts[test_set])
         prefix = "" if test_set == TEST else f"{test_set}_"
         scores = evaluation.metrics(scorer, evaluations[test_set])
         metrics |= {f"{prefix}{key}": value for key, value in scores.items()}
@@ -78,9 +72,9 @@ def main(params: Params, name: str) -> dict[str, float]:
         write_json(headline, {key: metrics[key]})
         write_json(file, metrics)
         for test_set, by_seed in runs.items():
-            for subfolder, (run, _) in by_seed.items():
+            for subfolder, (run_rows, _) in by_seed.items():
                 parent = folder if test_set == TEST else folder / test_set
-                evaluation.save_run(scorer, parent / subfolder, run)
+                evaluation.save_run(scorer, parent / subfolder, run_rows)
         evaluation.save(folder, evaluations)
     return {"inputs": inputs, "predicting": round(seconds, 3)}
 

@@ -57,7 +57,7 @@ def trained(folder, name):
     backbone = folder / settings.backbone
     method = tasks.get("ner").method(settings.method)(settings, TYPES, load(backbone))
     set_seed(1)
-    model = method.model(backbone).train()
+    model = method.new_model(backbone).train()
     optimizer = torch.optim.AdamW([p for p in model.parameters() if p.requires_grad], lr=1e-2)
     for _ in range(3):
         optimizer.zero_grad()

@@ -110,7 +110,7 @@ def tagger(sizes: Sizes) -> Iterator[Row]:
         folder = Path(name)
         data = training.demo(folder, sizes.records)
         yield Row.from_comparison(training.comparison(data, "a tagger", sizes.turns))
-        model = data.method.model(data.backbone)
+        model = data.method.new_model(data.backbone)
         data.fit(model, folder, epochs=2)
         recognizer = data.method.predictor(model, folder)
         recognizer.save(folder / "model")

@@ -113,7 +113,7 @@ def comparison(data: Demo, what: str, turns: int) -> Comparison:
     """An epoch of training, ours with validation, both with copies of the same model."""
     gc.freeze()  # each Trainer collects garbage once, which takes longer with more imports
     set_seed(1)
-    model = data.method.model(data.backbone)
+    model = data.method.new_model(data.backbone)
 
     def ours() -> None:
         with tempfile.TemporaryDirectory() as folder:

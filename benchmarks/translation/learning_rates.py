@@ -46,9 +46,9 @@ class Training(NamedTuple):
 class WithoutContext(Seq2SeqMethod):
     """A method whose decoder without attention reads zeros instead of the context of the source."""
 
-    def model(self, backbone: Path) -> Any:
+    def new_model(self, backbone: Path) -> Any:
         """A model with random weights."""
-        model = super().model(backbone)
+        model = super().new_model(backbone)
         encode = model.model.encode
 
         def encode_without_context(*inputs: torch.Tensor) -> State:

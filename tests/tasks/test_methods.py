@@ -55,13 +55,13 @@ class Adder(methods.Predictor):
 class Method(methods.Network):
     PREDICTOR = Adder
 
-    def model(self, backbone):
+    def new_model(self, backbone):
         raise NotImplementedError
 
 
 class Experiment:
     task, method, encoding, tuning = "adding", "sum", Encoding(max_length=5), Tuning()
-    weights = None
+    required_weights = None
 
 
 @pytest.fixture(scope="module")

@@ -17,7 +17,7 @@ from wxb.cli import listing
 from wxb.cli.chat import chat
 from wxb.cli.mask import mask, unmask
 from wxb.cli.new import command as new
-from wxb.cli.options import AsJson, StudyOrAll, TextCommand, page_names
+from wxb.cli.options import AsJson, StudyOrAll, TextCommand, expand_all
 from wxb.cli.predict import predict
 from wxb.cli.search import absolute_folder, search
 from wxb.cli.watch import watch
@@ -51,7 +51,7 @@ def print_version(is_requested: bool) -> None:
 
 
 @app.callback()
-def prepare_command(
+def before_each_command(
     version: Annotated[
         bool,
         typer.Option(
@@ -160,7 +160,7 @@ def table(
     if not console.is_terminal:
         console.width = 10_000  # so that no line wraps
     shown = []
-    for name in page_names(params, study):
+    for name in expand_all(params, study):
         is_lesson = name in params.lessons
         last = dag.last_stage(name, params.lessons)
         path = paths.metrics(paths.LESSONS, name) if is_lesson else paths.study(name)

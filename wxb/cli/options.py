@@ -57,7 +57,7 @@ Experiment = Annotated[
 StudyOrAll = Annotated[str, typer.Argument(help="a study or lesson of params.yaml, or all")]
 
 
-def page_names(params: Params, name: str) -> list[str]:
+def expand_all(params: Params, name: str) -> list[str]:
     """The study or lesson of this name, or all if it is "all". Raises WxbError if unknown."""
     names = [*params.studies, *params.lessons]
     if name == "all":

@@ -17,7 +17,7 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from wxb.cli.options import StudyOrAll, page_names
+from wxb.cli.options import StudyOrAll, expand_all
 from wxb.core import paths
 from wxb.core.errors import WxbError, shortened
 from wxb.core.params import load
@@ -49,7 +49,7 @@ def watch(
     Example: wxb watch ner -- snakemake --cores 2 ner
     """
     params, console = load(), Console()
-    page_names(params, study)
+    expand_all(params, study)
     watcher = Watch(params, None if study == "all" else study)
     if command:
         raise typer.Exit(_run(command, watcher, console))

@@ -24,7 +24,7 @@ OFFSET = (
     *("roberta-prelayernorm", "xlm-roberta", "xlm-roberta-xl", "xmod"),
 )
 
-# Model types with a native architecture, by `Experiment.weights`.
+# Model types with a native architecture, by `Experiment.required_weights`.
 NATIVE = {"hidden states": ("bert", "llama"), "decoder": ("llama", "gpt2"), "whisper": ("whisper",)}
 
 
@@ -141,7 +141,7 @@ def _model_faults(key: str, use: str, lengths: Mapping[str, int], config: Any) -
 
 def _method_faults(experiment: Experiment, config: Any, generation: Mapping[str, Any]) -> list[str]:
     """Faults with the method or native code, else with LoRA, else by `checkpoint_faults`."""
-    weights, lengths = experiment.weights, experiment.required_lengths
+    weights, lengths = experiment.required_weights, experiment.required_lengths
     faults = [*_model_faults("method", weights, lengths, config)] if weights else []
     is_native = getattr(experiment.model, "implementation", None) == "native"
     if weights and is_native and config.model_type not in (expected := NATIVE[weights]):

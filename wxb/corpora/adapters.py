@@ -148,7 +148,7 @@ def _doccano(record: Content) -> Content:
         record = {**record, "label": _at_most_one(names)}
     keys = {int: ("start", "end", "label"), str: ("label", "start", "end")}
     return _convert_items(
-        record, _begins_with_triple, lambda t: dict(zip(keys[type(t[0])], t, strict=False))
+        record, _has_offsets_first, lambda t: dict(zip(keys[type(t[0])], t, strict=False))
     )
 
 
@@ -222,7 +222,7 @@ def _sharegpt(record: Content) -> Content:
     )
 
 
-def _datasets_audio(record: Content) -> Content:
+def _datasets_audio_path(record: Content) -> Content:
     """Replace `audio` of `datasets` by its path, unless it holds the recording itself."""
     audio: Any = record.get("audio")
     has_path = isinstance(audio, Mapping) and audio.get("path") and not audio.get("bytes")
@@ -234,7 +234,7 @@ ADAPTERS = (
     _gliner,
     _cluener,
     _datasets_spans,
-    _datasets_audio,
+    _datasets_audio_path,
     _doccano,
     _spacy_cats,
     _opus,
@@ -256,7 +256,7 @@ def _is_list_of(value: Any, test: Callable[[Any], bool]) -> bool:
     return isinstance(value, list) and bool(value) and all(map(test, value))
 
 
-def _begins_with_triple(mention: Any) -> bool:  # two integers and a text, first in Argilla
+def _has_offsets_first(mention: Any) -> bool:  # two integers and a text, first in Argilla
     types = [*map(type, mention[:3])] if isinstance(mention, list | tuple) else []
     return types in ([int, int, str], [str, int, int])
 

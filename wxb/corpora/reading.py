@@ -63,7 +63,7 @@ class Reading(ABC):
         Raises RecordError if the record cannot be used.
         """
 
-    def prepare(
+    def prepare_inputs(
         self, items: Items, corpus: Any, *, folder: Path, out: Path, home: Path, caption: str
     ) -> Iterator[Record | Reject]:
         """Yield the records with prepared inputs, and the rejects; prints progress.
@@ -147,7 +147,7 @@ def length_quantiles(lengths: Sequence[int]) -> dict[str, int]:
 def read_prepared(
     folder: Path, corpus: Corpus, task: Reading, *, out: Path, home: Path, caption: str
 ) -> Contents:
-    """Read a raw folder by `read_folder`, and prepare its records by `Reading.prepare`.
+    """Read a raw folder by `read_folder`, and prepare its records by `Reading.prepare_inputs`.
 
     If the corpus has `languages`, rejects records in others or in none. `unread_fields` has the
     fields that the corpus does not read, except those that few records have.
@@ -155,8 +155,9 @@ def read_prepared(
     records: list[Record] = []
     rejects: list[Reject] = []
     fields = Counter[str]()
-    items = read_folder(folder, corpus, task, fields)
-    for item in task.prepare(items, corpus, folder=folder, out=out, home=home, caption=caption):
+    read = read_folder(folder, corpus, task, fields)
+    items = task.prepare_inputs(read, corpus, folder=folder, out=out, home=home, caption=caption)
+    for item in items:
         if isinstance(item, Reject):
             rejects.append(item)
         elif corpus.languages and item.language not in corpus.languages:

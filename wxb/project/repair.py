@@ -75,14 +75,14 @@ def restore_lockfile() -> Iterator[str]:
     Other records come back from DVC's run cache in the next run. An old record does no harm: DVC
     compares its hashes with the files.
     """
-    if not LOCKFILE.exists() or _is_valid(LOCKFILE.read_bytes()):
+    if not LOCKFILE.exists() or _is_valid_lockfile(LOCKFILE.read_bytes()):
         return
     head = None
     if revisions.is_repository():
         with suppress(WxbError):  # it has no commit
             head = revisions.commit("HEAD")
     content = (head and head.read(str(LOCKFILE))) or b""
-    if _is_valid(content):
+    if _is_valid_lockfile(content):
         with publish(LOCKFILE) as (draft,):
             draft.write_bytes(content)
     else:
@@ -125,7 +125,7 @@ def _is_owner(pid: int, file_time: float) -> bool:
         return False
 
 
-def _is_valid(content: bytes) -> bool:
+def _is_valid_lockfile(content: bytes) -> bool:
     """Whether DVC can read this content of dvc.lock, with the key `stages` and only MD5 hashes."""
     from dvc.exceptions import DvcException
     from dvc.schema import COMPILED_LOCKFILE_SCHEMA

@@ -6,6 +6,7 @@ with a head, of `GeneratorMethod` if it is a causal language model, of `FittedMe
 model that is no network. Functions import torch if they need it, as it slows the stages before.
 """
 
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
@@ -140,6 +141,16 @@ class Predictor(ABC):
     def predictions(self, inputs: Sequence[Any], /, *, caption: str) -> list[Any]:
         """One prediction per input, in their order: the part of `predict` that a task defines."""
 
+    def test(
+        self, records: Sequence[Record], scorer: Any, vocabulary: Any, caption: str
+    ) -> tuple[list[Any], dict[str, float], float]:
+        """Predict records: the `Scorer.rows`, the metrics that need the model, and the seconds."""
+        start = time.monotonic()
+        predictions = self.predict([record.input for record in records], caption=caption)
+        seconds = time.monotonic() - start
+        rows = scorer.rows(records, predictions, vocabulary)
+        return rows, self.model_metrics(records, predictions), seconds
+
     def calibrate(self, records: Sequence[Record], *, caption: str) -> None:
         """Choose settings on validation records: a threshold, examples or, by default, none."""
         return
@@ -257,7 +268,7 @@ class Method(ABC):
 
     def __post_init__(self) -> None:
         """Check the tokenizer; a method that needs further tokens adds them to it, in place."""
-        if self.experiment.weights == "decoder" and self.tokenizer.eos_token_id is None:
+        if self.experiment.required_weights == "decoder" and self.tokenizer.eos_token_id is None:
             raise WxbError(
                 f"the tokenizer of backbone {self.experiment.backbone!r} has no end of text; use"
                 " `tokenizer: {kind: byte-level-bpe, ...}` or a decoder's checkpoint"
@@ -308,7 +319,7 @@ class Method(ABC):
         predictor.calibrate([*valid.read_records()], caption=f"{caption}: calibrate")
         return predictor, history
 
-    def settings(self, targets: Path) -> dict[str, Any]:
+    def predictor_settings(self, targets: Path) -> dict[str, Any]:
         """Settings of a predictor: by default `labels` and `encoding`; `targets` is a file."""
         return {"labels": list(self.labels), **self.experiment.encoding.model_dump()}
 
@@ -316,21 +327,18 @@ class Method(ABC):
         """Further settings, which `load_model` needs; none by default."""
         return {}
 
-    def predictor(
-        self, model: Any, targets: Path, *, updates: int = 0, examples: int = 0
-    ) -> Predictor:
+    def predictor(self, model: Any, targets: Path, **counts: int) -> Predictor:
         """The predictor of a trained model; `targets` is the file of the training targets.
 
-        `updates` and `examples` are the numbers of optimizer steps and of training items over all
-        epochs, for the settings.
+        `counts`, for the settings: `updates` of the optimizer and training `examples` that it saw.
         """
         experiment = self.experiment
         settings = {
             "task": experiment.task,
             "method": experiment.method,
-            **self.settings(targets),
+            **self.predictor_settings(targets),
             "four_bit": experiment.tuning.four_bit,
-            "training": {"updates": updates, "examples": examples},
+            "training": counts,
             **self.model_settings(targets),
             **({"frozen": True} if experiment.tuning.frozen else {}),
         }
@@ -374,7 +382,7 @@ class Network(Method):
         return LazyItems(items.indices, lambda index: {**items[index], "labels": labels[index]})
 
     @abstractmethod
-    def model(self, backbone: Path) -> Any:
+    def new_model(self, backbone: Path) -> Any:
         """A new model on a backbone; its new weights are random, so seed torch before."""
 
     @staticmethod
@@ -394,7 +402,7 @@ class Network(Method):
     def train(
         self, backbone: Path, train: Any, valid: Any, *, seed: int, checkpoints: Path, caption: str
     ) -> tuple[Any, History]:
-        """Seed torch, make the `model` and train it with the Trainer; WxbError without items."""
+        """Seed torch, make a `new_model` and train it with the Trainer; WxbError without items."""
         from transformers import set_seed
 
         from wxb.training.batches import collate
@@ -406,7 +414,7 @@ class Network(Method):
                 cure = f"raise the lengths of `encoding`: {lengths}"
                 raise WxbError(f"all {split} records are too long; {cure}")
         set_seed(seed)
-        model = self.model(backbone)
+        model = self.new_model(backbone)
         history = fit(
             model,
             self.experiment.training,
@@ -446,7 +454,7 @@ class HeadMethod(Network):
 
     HEAD: ClassVar[Callable[..., Any]]
 
-    def model(self, backbone: Path) -> Any:
+    def new_model(self, backbone: Path) -> Any:
         """The backbone, adapted by the experiment's `tuning`, with a random head."""
         from wxb.training.backbones.headed import WithHead
 
@@ -461,7 +469,7 @@ class HeadMethod(Network):
 class GeneratorMethod(Network):
     """Trains a causal language model on the labels of tokens, such as those of answers."""
 
-    def model(self, backbone: Path) -> Any:
+    def new_model(self, backbone: Path) -> Any:
         """The language model of a backbone; the embeddings of added tokens are random."""
         from wxb.training.backbones.generator import Generator
 

@@ -5,7 +5,7 @@ import pytest
 
 from demos.questions import FORMS, generate
 from demos.questions.facts import KINDS, LANGUAGES, facts
-from wxb.tasks.chat.record.checking import has_format, is_correct
+from wxb.tasks.chat.record.checking import equals_answer, has_format
 
 
 def records_of(labelled=3000, unlabelled=300, languages=LANGUAGES, seed=1):
@@ -19,7 +19,7 @@ def answer(record):
 def test_every_answer_has_its_format():
     for record in records_of(labelled=3000, unlabelled=0):
         assert has_format(record["format"], answer(record)), record
-        assert is_correct(record["format"], answer(record), answer(record))
+        assert equals_answer(record["format"], answer(record), answer(record))
 
 
 def test_facts_are_unique_and_their_answers_right():

@@ -278,7 +278,7 @@ def trained(backbone, tmp_path_factory):
         tokenizer, _ = write_targets(backbone, special, RECORDS, folder)
         set_seed(2)
         method = GenerationMethod(experiment(special), TYPES, tokenizer)
-        model = method.model(backbone)
+        model = method.new_model(backbone)
         batch = collate(items_of(folder, tokenizer, RECORDS), tokenizer.pad_token_id)
         optimizer = torch.optim.AdamW(model.parameters(), lr=5e-3)
         for _ in range(70):

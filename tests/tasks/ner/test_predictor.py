@@ -44,7 +44,7 @@ def recognizer():
 
 
 def test_predict_drops_candidates_below_the_threshold(recognizer):
-    assert recognizer.predict(TEXTS) == recognizer.candidates(TEXTS, caption="test")
+    assert recognizer.predict(TEXTS) == recognizer.scored_spans(TEXTS, caption="test")
     recognizer.threshold = len("three") / 20
     assert [len(spans) for spans in recognizer.predict(TEXTS)] == [0, 0, 1, 0, 0, 1, 1] * 3
 
@@ -82,7 +82,7 @@ def test_predictions_have_no_overlaps(recognizer):
     spans = [Span(4, 6, "A"), Span(0, 3, "A"), Span(1, 5, "A")]
     scored = [ScoredSpan(s, score) for s, score in zip(spans, (0.5, 0.6, 0.7), strict=True)]
     recognizer.merge_windows = lambda *_: [scored]
-    assert recognizer.candidates(["one"], caption="test") == recognizer.predict(["one"])
+    assert recognizer.scored_spans(["one"], caption="test") == recognizer.predict(["one"])
     assert recognizer.predict(["one"]) == [[scored[2]]]
 
 
@@ -104,7 +104,7 @@ def test_the_threshold_is_the_lowest_of_the_best(rows, gold_starts):
     ]
     gold = [[Span(start, start + 1, "AGE") for start in sorted(gold_starts)] for _ in rows]
     recognizer = FirstCharacter(torch.nn.Linear(1, 1), TOKENIZER, **SETTINGS)
-    recognizer.candidates = lambda texts, caption: candidates
+    recognizer.scored_spans = lambda texts, caption: candidates
     texts = [""] * len(rows)
     records = [Record("", "", tuple(spans), None, "") for spans in gold]
     recognizer.calibrate(records, caption="test")

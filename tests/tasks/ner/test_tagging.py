@@ -126,7 +126,7 @@ def test_the_items_of_a_long_text_are_its_windows(kind, tmp_path):
 def test_validation_metrics_equal_the_scores_of_the_predictor(kind, tmp_path):
     """`compute_metrics` has neither a threshold nor Viterbi: all gold tags are aligned here."""
     predictor, texts = predictor_of(kind), TEXTS[:6]
-    predicted = without_scores(predictor.candidates(texts, caption="test"))
+    predicted = without_scores(predictor.scored_spans(texts, caption="test"))
     # Half of them are correct, so that the score is neither 0 nor 1.
     gold = [spans[: 1 + len(spans) // 2] for spans in predicted]
     items, statuses = write_items(kind, texts, gold, tmp_path)
@@ -194,7 +194,7 @@ def test_spans_do_not_depend_on_windows(kind, size, stride, texts, seed):
     whole, windowed = (
         TaggingMethod.PREDICTOR(
             model, TOKENIZERS[kind], **PLAIN, max_length=length, stride=overlap
-        ).candidates(texts, caption="test")
+        ).scored_spans(texts, caption="test")
         for length, overlap in ((999, 0), (size, min(stride, size // 2)))
     )
     assert windowed == whole
@@ -249,7 +249,7 @@ def test_evaluation_decodes_as_the_predictor_does(cwd):
     predictor.threshold = 0.5
     predictor.save(cwd / "models/ner-encoder")
     expected = predictor.predict(TEXTS)
-    gold = [tuple(row[:1]) for row in without_scores(predictor.candidates(TEXTS, caption="test"))]
+    gold = [tuple(row[:1]) for row in without_scores(predictor.scored_spans(TEXTS, caption="test"))]
     splits = {name: records_of(TEXTS, gold) for name in ("train", "valid", "test", "new")}
     splits["new"] = splits["new"][:1]
     write_corpus(cwd / "data/clean/pii", splits)

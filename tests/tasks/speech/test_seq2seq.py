@@ -188,7 +188,7 @@ def test_the_prompt_has_the_token_of_the_language(project):
     folder, _ = project
     experiment = tones.experiment(encoding={"language": "zh"})
     method = WhisperMethod(experiment, [], load(folder / "models/characters"))
-    model, tokenizer = method.model(folder / "models/characters"), method.tokenizer
+    model, tokenizer = method.new_model(folder / "models/characters"), method.tokenizer
     names = tokenizer.convert_ids_to_tokens(model.prompt)
     assert names == ["<|startoftranscript|>", "<|zh|>", "<|transcribe|>", "<|notimestamps|>"]
     settings = model.backbone.generation_config

@@ -247,7 +247,7 @@ def _experiment_errors(name: str, experiment: Experiment, params: Params) -> Ite
     base = params.backbones.get(experiment.backbone)
     if experiment.backbone in params.experiments:
         yield from _continuation_errors(name, experiment, params)
-    elif experiment.weights and base and base.is_tokenizer_only:
+    elif experiment.required_weights and base and base.is_tokenizer_only:
         yield f"{prefix}.backbone: found a tokenizer; method {experiment.method!r} needs a model"
     root = params.start_chain(name)[-1]
     architecture = getattr(params.backbones.get(root), "architecture", None)
@@ -285,10 +285,10 @@ def _continuation_errors(name: str, experiment: Experiment, params: Params) -> I
             f"{key}: experiment {experiment.backbone!r} has task {start.task} and method"
             f" {start.method}; expected task {experiment.task} and method {experiment.method}"
         )
-    if start.tuning.lora or (start.tuning.frozen and start.weights == "decoder"):
+    if start.tuning.lora or (start.tuning.frozen and start.required_weights == "decoder"):
         problem = f"experiment {experiment.backbone!r} does not save the full model"
         yield f"{key}: {problem}; expected one without `lora` and `frozen`"
-    if not experiment.weights:
+    if not experiment.required_weights:
         yield f"{key}: found an experiment, of which only the tokenizer is used; name a backbone"
 
 

@@ -74,7 +74,7 @@ class Experiment(Section):
     is_slow: ClassVar[bool] = False  # slower than others: Snakemake starts it first
     is_baseline: ClassVar[bool] = False  # not trained: no other experiment is tested against it
     # The kind of model that the method loads; None if it reads only the backbone's tokenizer.
-    weights: ClassVar[Literal["hidden states", "decoder", "whisper"] | None] = None
+    required_weights: ClassVar[Literal["hidden states", "decoder", "whisper"] | None] = None
 
     study: Name
     corpus: Name
@@ -131,7 +131,7 @@ class PromptEncoding(Encoding):
 class Prompted(Network):
     """A decoder that answers; with an instruction as a prompt, which needs no training."""
 
-    weights = "decoder"
+    required_weights = "decoder"
 
     encoding: PromptEncoding
 

@@ -112,7 +112,7 @@ def _check(row: PredictionRow) -> tuple[bool, bool, bool]:
     """Whether a reply is correct, has its format, and can be checked at all."""
     if row.format is None:
         return False, False, False
-    is_correct = checking.is_correct(row.format, row.gold, row.predicted)
+    is_correct = checking.equals_answer(row.format, row.gold, row.predicted)
     return is_correct, checking.has_format(row.format, row.predicted), True
 
 

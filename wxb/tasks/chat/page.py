@@ -67,6 +67,6 @@ def _correct_and_text(row: PredictionRow) -> tuple[str, str]:
     """Correctness ("yes", "no", "" if unchecked), and the text, with " …" if cut or not ended."""
     correct, text = "", row.predicted
     if row.format is not None:
-        correct = "yes" if checking.is_correct(row.format, row.gold, text) else "no"
+        correct = "yes" if checking.equals_answer(row.format, row.gold, text) else "no"
     is_whole = row.ended and len(text) <= MAX_CHARACTERS
     return correct, f"{text[:MAX_CHARACTERS]}{'' if is_whole else ' …'}"

@@ -30,7 +30,7 @@ class Encoding(experiments.Encoding):
 class SftExperiment(experiments.Network):
     """Supervised fine-tuning of a decoder on conversations."""
 
-    weights = "decoder"
+    required_weights = "decoder"
 
     encoding: Encoding
     prediction: Prediction = Prediction()
@@ -113,14 +113,14 @@ class SftMethod(GeneratorMethod):
             if end > start
         ]
 
-    def model(self, backbone: Path) -> Any:
+    def new_model(self, backbone: Path) -> Any:
         """The model before training, with random new embeddings; `end_ids` end its generation."""
-        model = super().model(backbone)
+        model = super().new_model(backbone)
         generation, end_ids = model.backbone.generation_config, self.template.end_ids
         generation.eos_token_id = end_ids if len(end_ids) > 1 else end_ids[0]
         generation.pad_token_id = self.tokenizer.pad_token_id
         return model
 
-    def settings(self, targets: Path) -> dict[str, Any]:
+    def predictor_settings(self, targets: Path) -> dict[str, Any]:
         """As by default, with the name of the template in use."""
-        return {**super().settings(targets), "template": self.template.name}
+        return {**super().predictor_settings(targets), "template": self.template.name}

@@ -34,7 +34,7 @@ class EncoderExperiment(experiments.Experiment):
     Training in steps fine-tunes both; a logistic regression fits the layer alone.
     """
 
-    weights = "hidden states"
+    required_weights = "hidden states"
 
     encoding: Encoding
     model: EncoderModel
@@ -97,7 +97,7 @@ class EncoderMethod(Network):
     experiment: EncoderExperiment  # type: ignore[assignment]  # which a regression may train
     PREDICTOR = EncoderClassifier
 
-    def model(self, backbone: Path) -> Any:
+    def new_model(self, backbone: Path) -> Any:
         """The backbone with a random head; also sets the tokenizer's `model_max_length`.
 
         Raises WxbError if `pooling` is `cls` and the tokenizer puts no [CLS] first. The first token
@@ -140,7 +140,7 @@ class EncoderMethod(Network):
             )
         import torch
 
-        model, words = self.model(backbone), self.experiment.model.words
+        model, words = self.new_model(backbone), self.experiment.model.words
         splits = {"train": train, "valid": valid}
         labels = {s: np.array([item["labels"] for item in items]) for s, items in splits.items()}
         states = {s: self._pooled_states(model, items, caption) for s, items in splits.items()}

@@ -110,13 +110,13 @@ class PromptMethod(Network):
     def items(self, features: Path, targets: Path, records: Iterable[Record]) -> Any:
         """One lazy item per text: its prompt without examples, and the index of its class."""
         texts, labels = [r.input for r in records], read_columns(targets, ["labels"])[0]["labels"]
-        settings = self.settings(targets) | self.model_settings()
+        settings = self.predictor_settings(targets) | self.model_settings()
         prompt = prompt_builder(self.tokenizer, read_encoded(features), texts, settings)
         return LazyItems(
             range(len(texts)), lambda row: {"input_ids": prompt(row), "labels": labels[row]}
         )
 
-    def model(self, backbone: Path) -> Any:
+    def new_model(self, backbone: Path) -> Any:
         """The decoder of a backbone, which chooses among the tokens `answers`."""
         from wxb.tasks.classification.models.answerer import Answerer
 

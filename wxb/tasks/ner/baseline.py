@@ -26,7 +26,7 @@ class MentionFinder(baselines.Baseline, SpanFinder):
 
     has_scores = False
 
-    def candidates(self, texts: Sequence[str], /, *, caption: str) -> list[list[ScoredSpan]]:
+    def scored_spans(self, texts: Sequence[str], /, *, caption: str) -> list[list[ScoredSpan]]:
         """The marked spans of each text, sorted and disjoint, each with score 1; shows progress."""
         types, rows = self.model["types"], []
         for text in track(texts, caption, len(texts), unit="text"):

@@ -206,7 +206,7 @@ def _words(text: str, encoded: Encoded, index: int) -> list[str]:
 class CrfRecognizer(SpanFinder):
     """A trained CRF. The score of a span is its probability."""
 
-    def candidates(self, texts: Sequence[str], /, *, caption: str) -> list[list[ScoredSpan]]:
+    def scored_spans(self, texts: Sequence[str], /, *, caption: str) -> list[list[ScoredSpan]]:
         """The spans of the best tags of each text, sorted and disjoint; shows progress."""
         settings = CrfModel(**{key: self.settings[key] for key in CrfModel.model_fields})
         encoded = tokenizers.encode(self.tokenizer, texts)
@@ -294,6 +294,6 @@ class CrfMethod(Method):
         )
         return CRF.from_weights(names, states, transitions, len(tag_names(self.labels))), history
 
-    def settings(self, targets: Path) -> dict[str, Any]:
+    def predictor_settings(self, targets: Path) -> dict[str, Any]:
         """The `types` of spans, and the `model` settings, which choose the features of words."""
         return {"types": list(self.labels), **self.experiment.model.model_dump()}

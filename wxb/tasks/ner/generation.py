@@ -214,11 +214,11 @@ class GenerationMethod(WindowedMethod, GeneratorMethod):
 
         return LazyItems(range(len(windows.rows)), item)
 
-    def settings(self, targets: Path) -> dict[str, Any]:
+    def predictor_settings(self, targets: Path) -> dict[str, Any]:
         """Settings of windowed methods; if there is an instruction, also it and the `shots`."""
         encoding = self.experiment.encoding
         prompt = {"instruction": encoding.instruction, "shots": encoding.shots}
-        return {**super().settings(targets), **(prompt if encoding.instruction else {})}
+        return {**super().predictor_settings(targets), **(prompt if encoding.instruction else {})}
 
     def model_settings(self, targets: Path) -> dict[str, Any]:
         """`longest`: the tokens of the longest training answer; generated ones are no longer."""

@@ -24,7 +24,7 @@ from wxb.tasks.ner.record import Span, f1
 class TaggingExperiment(Experiment):
     """An experiment that tags tokens."""
 
-    weights = "hidden states"
+    required_weights = "hidden states"
 
     model: TaggingModel
 
@@ -167,7 +167,7 @@ class TaggingMethod(WindowedMethod):
 
         return LazyItems(range(len(windows.rows)), item)
 
-    def model(self, backbone: Path) -> Any:
+    def new_model(self, backbone: Path) -> Any:
         """A new tagger on a backbone; the head and any embedding of word features are random."""
         from wxb.tasks.ner.models.tagger import Tagger
 

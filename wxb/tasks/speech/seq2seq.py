@@ -69,7 +69,7 @@ class Seq2SeqExperiment(experiments.Network):
     prediction: Prediction = Prediction()
 
     @property
-    def weights(self) -> Any:  # type: ignore[override]
+    def required_weights(self) -> Any:  # type: ignore[override]
         """The kind of weights, "whisper", or None for a new model with random ones."""
         return None if self.model.shape else "whisper"
 
@@ -81,7 +81,7 @@ class Seq2SeqExperiment(experiments.Network):
 
     def checkpoint_faults(self, config: Any, generation: Mapping[str, Any]) -> Iterable[str]:
         """Yield faults if window, bands or language do not fit the config; none for a new model."""
-        if not self.weights:
+        if not self.required_weights:
             return
         encoding, backbone = self.encoding, f"backbone {self.backbone!r}"
         longest, bands = config.max_source_positions / POSITIONS, config.num_mel_bins
@@ -239,7 +239,7 @@ class WhisperMethod(Network):
 
         return LazyItems([i for i, ids in enumerate(labels) if len(ids)], item)
 
-    def model(self, backbone: Path) -> Any:
+    def new_model(self, backbone: Path) -> Any:
         """The model before training, with the backbone's weights or random ones (seed torch)."""
         from wxb.tasks.speech.models.whisper import Transcriber, load_whisper
         from wxb.training.backbones import tuning

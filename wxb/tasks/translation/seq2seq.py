@@ -147,7 +147,7 @@ class Seq2SeqMethod(Network):
         # Validation batches keep this order: items of similar length need little padding.
         return sorted(items, key=lambda item: (len(item["labels"]), len(item["input_ids"])))
 
-    def model(self, backbone: Path) -> Any:
+    def new_model(self, backbone: Path) -> Any:
         """A model with random weights; seed torch first. The backbone is not used."""
         from wxb.tasks.translation.models.seq2seq import Seq2SeqModel
 
@@ -160,7 +160,7 @@ class Seq2SeqMethod(Network):
         score = BLEU()._compute_score_from_stats(statistics.sum(axis=0).tolist())
         return {"bleu": float(score.score)}
 
-    def settings(self, targets: Path) -> dict[str, Any]:
+    def predictor_settings(self, targets: Path) -> dict[str, Any]:
         """The network, special tokens and lengths; the `longest` target limits translations."""
         _, row_splits = read_columns(targets, ["labels"])
         return {

@@ -109,17 +109,17 @@ def load_trained(
 
 
 def _backbone_weights(
-    weights: dict[str, Tensor], prefix: str, expected: Collection[str]
+    weights: dict[str, Tensor], prefix: str, keep: Collection[str]
 ) -> dict[str, Tensor]:
     """The weights whose names begin with a prefix, without it; all if none does.
 
-    Drops a pooler and a shared head unless `expected`; renames BERT's `LayerNorm.gamma` and `beta`.
+    Drops a pooler and a shared head unless in `keep`; renames BERT's `LayerNorm.gamma` and `beta`.
     """
     own = {n.removeprefix(prefix): w for n, w in weights.items() if n.startswith(prefix)} or weights
     for old, new in (("LayerNorm.gamma", "LayerNorm.weight"), ("LayerNorm.beta", "LayerNorm.bias")):
         own = {n.replace(old, new): w for n, w in own.items()}
     heads = ("lm_head.", "pooler.")
-    return {n: w for n, w in own.items() if n in expected or not n.startswith(heads)}
+    return {n: w for n, w in own.items() if n in keep or not n.startswith(heads)}
 
 
 def _build(config: Any, *, generative: bool) -> nn.Module:

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from wxb.corpora.records import RecordError
 from wxb.corpora.text.templates import message
-from wxb.tasks.chat.record.checking import has_format, is_correct, parse_format
+from wxb.tasks.chat.record.checking import equals_answer, has_format, parse_format
 from wxb.tasks.chat.record.conversation import deserialize, serialize, validate
 
 content = st.text(min_size=1).map(str.strip).filter(bool)
@@ -111,12 +111,12 @@ def test_formats(format_, kept, broken):
     ],
 )
 def test_correctness(format_, answer, reply, expected):
-    assert is_correct(format_, answer, reply) == expected
+    assert equals_answer(format_, answer, reply) == expected
 
 
 @given(st.sampled_from(["text", "number", "date", "letters", "words 2", "json a"]), st.text())
 def test_any_reply_can_be_checked(format_, reply):
-    assert is_correct(format_, reply, reply)
+    assert equals_answer(format_, reply, reply)
     has_format(format_, reply)
 
 

@@ -46,7 +46,7 @@ def has_format(format_: str, reply: str) -> bool:
     return _FORMATS[name](reply.strip(), argument)
 
 
-def is_correct(format_: str, answer: str, reply: str) -> bool:
+def equals_answer(format_: str, answer: str, reply: str) -> bool:
     """Whether a reply equals the answer without case, width, final stop; JSON by key and value."""
     is_json = parse_format(format_)[0] == "json"
     if is_json and (value := parse_json(answer, **_NUMBERS)) is not None:

@@ -101,7 +101,7 @@ class ScratchMethod(Network):
     PREDICTOR = ScratchClassifier
     NETWORK: ClassVar[Callable[..., Any]]
 
-    def model(self, backbone: Path) -> Any:
+    def new_model(self, backbone: Path) -> Any:
         """A network with random weights."""
         shape = self.experiment.model.model_dump()
         return type(self).NETWORK(len(self.tokenizer), len(self.labels), **shape)

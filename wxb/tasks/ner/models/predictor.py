@@ -61,14 +61,14 @@ class SpanFinder(Predictor):
         self.settings["threshold"] = threshold
 
     @abstractmethod
-    def candidates(self, texts: Sequence[str], /, *, caption: str) -> list[list[ScoredSpan]]:
+    def scored_spans(self, texts: Sequence[str], /, *, caption: str) -> list[list[ScoredSpan]]:
         """The spans of each text before the threshold, sorted and disjoint; shows progress."""
 
     def predictions(self, texts: Sequence[str], /, *, caption: str) -> list[list[ScoredSpan]]:
-        """The `candidates` of each text with scores of at least the threshold; shows progress."""
+        """The `scored_spans` of each text with scores of at least the threshold; shows progress."""
         return [
             [scored for scored in spans if scored.score >= self.threshold]
-            for spans in self.candidates(texts, caption=caption)
+            for spans in self.scored_spans(texts, caption=caption)
         ]
 
     def mask(self, texts: Iterable[Any], /, **options: Any) -> list[Any]:
@@ -112,7 +112,7 @@ class Recognizer(SpanFinder):
         """The spans of each text of `outputs`, which may overlap; by default all of its windows."""
         return [list(chain.from_iterable(windows.values())) for windows in outputs.values()]
 
-    def candidates(self, texts: Sequence[str], /, *, caption: str) -> list[list[ScoredSpan]]:
+    def scored_spans(self, texts: Sequence[str], /, *, caption: str) -> list[list[ScoredSpan]]:
         """The spans of each text before the threshold, sorted and disjoint; shows progress."""
         encoded = encode(self.tokenizer, texts)
         lengths = {name: self.settings[name] for name in ("max_length", "stride")}
@@ -141,7 +141,7 @@ class Recognizer(SpanFinder):
     def calibrate(self, records: Sequence[Record], *, caption: str) -> None:
         """Set the threshold to the lowest of THRESHOLDS with the best F1 on validation records."""
         gold = [record.gold or () for record in records]
-        candidates = self.candidates([record.input for record in records], caption=caption)
+        candidates = self.scored_spans([record.input for record in records], caption=caption)
 
         def score(threshold: float) -> float:
             return f1(gold, [[s for s, p in spans if p >= threshold] for spans in candidates])

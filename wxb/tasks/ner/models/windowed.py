@@ -59,7 +59,7 @@ class WindowedMethod(Network):
             start += len(records)
         return *concatenate(parts), count_statuses(np.concatenate(statuses))
 
-    def settings(self, targets: Path) -> dict[str, Any]:
+    def predictor_settings(self, targets: Path) -> dict[str, Any]:
         """The types of spans, a threshold of 0 until `calibrate`, and the lengths of windows."""
         return {"types": list(self.labels), "threshold": 0.0, **self._lengths()}
 

@@ -55,7 +55,7 @@ class Reading(reading.Reading):
         files = _files_by_end(file.parent)
         raws = [*formats.raw_records(file, None, corpus.columns, corpus.annotator)]
         names = [_recording_name(raw.content, corpus.fields) for raw in raws]
-        unique = {tuple(_ends(name)) for name in names if name is not None}
+        unique = {tuple(_path_ends(name)) for name in names if name is not None}
         counts = Counter(end for ends in unique for end in ends)
         documents: dict[Path, int] = {}
         for raw, name in zip(raws, names, strict=True):
@@ -92,7 +92,7 @@ class Reading(reading.Reading):
         check_characters(sentence, speaker or "")
         return {"text": sentence, "speaker": speaker, "rules": rules}, ()
 
-    def prepare(
+    def prepare_inputs(
         self, items: Items, corpus: Corpus, *, folder: Path, out: Path, home: Path, caption: str
     ) -> Iterator[Record | Reject]:
         """The records, with paths in `home` of files written to `out`, and Measures in `gold`.
@@ -168,7 +168,7 @@ def _files_by_end(folder: Path) -> dict[End, set[Path]]:
     files = defaultdict[End, set[Path]](set)
     for path in sorted(folder.rglob("*")):
         if path.suffix.lower() not in layout.SUFFIXES and path.is_file():
-            for end in _ends(path.relative_to(folder).as_posix()):
+            for end in _path_ends(path.relative_to(folder).as_posix()):
                 files[end].add(path)
     return files
 
@@ -187,7 +187,7 @@ def _find_recording(
     Raises RecordError if several files, or names in the table, have these parts.
     """
     with suppress(OSError):  # a name that is too long
-        end = next((end for end in _ends(name) if end in files), None)
+        end = next((end for end in _path_ends(name) if end in files), None)
         if end and (name.startswith("/") or not path.is_file()):
             path, *others = files[end]
             if others or counts[end] > 1:
@@ -196,11 +196,11 @@ def _find_recording(
     return path
 
 
-def _ends(name: str) -> Iterator[End]:
+def _path_ends(path: str) -> Iterator[End]:
     """The last parts of a path, most parts first, in NFC, without case and suffix of audio."""
-    path = PurePosixPath(unicodedata.normalize("NFC", name.replace("\\", "/").casefold()))
-    path = path.with_suffix("") if path.suffix in audio.SUFFIXES else path
-    return (path.parts[index:] for index in range(len(path.parts)))
+    file = PurePosixPath(unicodedata.normalize("NFC", path.replace("\\", "/").casefold()))
+    file = file.with_suffix("") if file.suffix in audio.SUFFIXES else file
+    return (file.parts[index:] for index in range(len(file.parts)))
 
 
 def _time_fragment(row: Mapping[str, Any], fields: Fields) -> str:
