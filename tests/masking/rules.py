@@ -29,7 +29,7 @@ class Rules:
     def __init__(self):
         self.types, self.threshold = list(RULES), 0.0
 
-    def candidates(self, texts, *, caption):
+    def scored_spans(self, texts, *, caption):
         return [
             [
                 ScoredSpan(Span(*match.span(), match.lastgroup), RULES[match.lastgroup][1])

@@ -122,9 +122,9 @@ def test_python_masks_columns_of_a_data_frame():
 
 def test_lone_surrogates_are_question_marks_to_the_model_and_are_kept():
     recognizer = Rules()
-    recognizer.candidates = Mock(side_effect=recognizer.candidates)
+    recognizer.scored_spans = Mock(side_effect=recognizer.scored_spans)
     assert Masker(recognizer).mask(["\ud83d Ann"]) == ["\ud83d <NAME>"]
-    assert recognizer.candidates.call_args.args == (["? Ann"],)
+    assert recognizer.scored_spans.call_args.args == (["? Ann"],)
 
 
 def test_a_masker_can_be_pickled():

@@ -28,7 +28,7 @@ class FixedRecognizer:
     def __init__(self, spans):
         self.spans, self.types, self.threshold = spans, TYPES, 0.0
 
-    def candidates(self, texts, *, caption):
+    def scored_spans(self, texts, *, caption):
         return [[ScoredSpan(span, 1.0) for span in self.spans[text]] for text in texts]
 
 

@@ -174,6 +174,13 @@ class TestIntervals:
         expected = [low + span * end for end in next(iter(of_shares.values()))]
         assert found == pytest.approx(expected)
 
+    def test_of_the_kappa_of_a_constant_prediction_is_exact(self):
+        groups, metric = right_of(5, 5, 5, 5), Metric("kappa", "kappa", low=-1.0)
+        found = intervals.intervals(
+            groups, lambda sums: {"kappa": 2 * shares(sums)["accuracy"] - 1}, [metric]
+        )
+        assert found["kappa"] == (0.0, 0.0, 0.0)
+
     @given(counts, st.integers(1, 99))
     def test_groups_without_the_denominator_do_not_count(self, right, empty):
         """Two names in a hundred texts are two observations."""

@@ -83,7 +83,7 @@ def details(name: str, section: str, facts: Facts, why_unknown: str) -> Iterator
 
 def _profile_tables(profile: Facts) -> Iterator[RenderableType]:
     """The counts of a clean corpus by split, its leakage, and its rejected and repaired records."""
-    names = [f", {len(value)} {key}" for key, value in profile.items() if type(value) is list]
+    names = [f", {len(v)} {key}" for key, v in profile.items() if v and type(v) is list]
     title = f"Corpus, of {profile['records']['raw']:,} raw records{''.join(names)}"
     yield _counts_table(title, {k: _split_counts(s) for k, s in profile["splits"].items()})
     for key in ("nearness", "verbatim"):

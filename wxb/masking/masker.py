@@ -90,7 +90,7 @@ class Masker:
         for batch in iter(lambda: [*islice(rest, TEXTS)], []):
             inputs = [text.encode("utf-8", "replace").decode() for text in batch]  # as in `predict`
             with progress_callback(lambda done, total: None):
-                rows = self.recognizer.candidates(inputs, caption="mask")
+                rows = self.recognizer.scored_spans(inputs, caption="mask")
             for text, row in zip(batch, rows, strict=True):
                 spans = [(*span,) for span, score in row if score >= self.threshold]
                 yield self._edits(text, [span for span in spans if span[2] in self.only])

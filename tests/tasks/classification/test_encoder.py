@@ -41,7 +41,7 @@ def test_cls_pooling_of_a_decoder_is_an_error(tmp_path):
     tokenizers.train("byte-level-bpe", 300, ["a film"]).save_pretrained(tmp_path)
     tokenizer = tokenizers.load(tmp_path)
     with pytest.raises(WxbError, match=r"backbone 'b' puts no \[CLS\] token first; expected mean"):
-        EncoderMethod(trained.encoder("cls"), LABELS, tokenizer).model(tmp_path)
+        EncoderMethod(trained.encoder("cls"), LABELS, tokenizer).new_model(tmp_path)
 
 
 def test_plain_transformers_classify_as_we_do(tmp_path):

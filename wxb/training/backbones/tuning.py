@@ -61,11 +61,7 @@ class BackboneModel(nn.Module):
 
 
 def adapt(
-    backbone: Model,
-    tuning: Tuning,
-    *,
-    task_type: str | None,
-    new_tokens: list[int] | None = None,
+    backbone: Model, tuning: Tuning, *, task_type: str | None, new_tokens: list[int] | None = None
 ) -> Model:
     """Prepare a backbone in place to train all weights, LoRA matrices only, or none if `frozen`.
 
