@@ -23,7 +23,7 @@ from wxb.core import paths
 from wxb.core.errors import WxbError
 from wxb.core.files import publish
 from wxb.core.params import PARAMS, Params, load, read_yaml, tasks
-from wxb.project import benchmarks, dag, provenance, revisions
+from wxb.project import benchmarks, provenance, revisions, status
 from wxb.project.revisions import Tree, read_json
 from wxb.project.root import at_root
 from wxb.reporting.figures import chips
@@ -190,7 +190,7 @@ def _artifacts_table(_: Tree) -> Iterator[str]:
     for verb, section, block in stages():
         files = [
             f"`{file.replace('${key}', '*').replace('${item.study}', '<study>')}`"
-            for file in dag.outputs(block)
+            for file in status.outputs(block)
             if paths.COST.as_posix() not in file
         ]
         yield f"| `{verb}` | {section} | {block['desc']} | {', '.join(files)} |"

@@ -12,7 +12,7 @@ from pathlib import Path
 from unittest.mock import patch
 
 from tests.trace import sitecustomize
-from wxb.project import dag
+from wxb.project import status
 
 OWN = ("wxb", "stages", "demos")
 
@@ -42,7 +42,7 @@ def stages(project, *targets, traces=None):
     from transformers import Trainer  # noqa: F401
 
     with chdir(project.folder):
-        steps = {step.name: step for step in dag.steps()}
+        steps = {step.name: step for step in status.steps()}
     needed = [*(targets or steps)]
     for name in needed:
         needed += steps[name].upstream

@@ -11,7 +11,7 @@ import yaml
 from tests import demo
 from tests.project_copy import ROOT
 from wxb.core import paths
-from wxb.project import dag
+from wxb.project import status
 from wxb.project.profiles import switch
 
 
@@ -72,7 +72,7 @@ def test_the_readme_of_data_lists_all_folders_with_their_stages():
     expected = {
         Path(out).parts[1]: verb
         for verb, stage in reversed(stages.items())  # the first stage that writes it
-        for out in dag.outputs(stage.get("do", stage))
+        for out in status.outputs(stage.get("do", stage))
         if out.startswith("data/")
     }
     assert listed == expected

@@ -18,7 +18,7 @@ from wxb.corpora import clean
 from wxb.corpora.records import Record
 from wxb.metrics import evaluation
 from wxb.project import trained
-from wxb.project.dag import Change, Staleness
+from wxb.project.status import Change, Staleness
 from wxb.reporting.pairs import conclusion
 from wxb.tasks.ner import metrics
 from wxb.tasks.ner.record import LABELLING, Span
@@ -45,7 +45,7 @@ def test_settings_of_an_experiment_are_options_of_chat(project, monkeypatch):
 
 
 def test_commands_that_need_no_dvc_do_not_start_it(project, monkeypatch):
-    monkeypatch.setattr("wxb.project.dag.steps", lambda: pytest.fail("DVC was started"))
+    monkeypatch.setattr("wxb.project.status.steps", lambda: pytest.fail("DVC was started"))
     assert "valid" in CliRunner().invoke(app, ["params"]).output
     failed = CliRunner().invoke(app, ["show", "ner-encodr"])
     assert "did you mean 'ner-encoder'" in str(failed.exception)
@@ -71,14 +71,14 @@ def test_table_names_what_makes_its_study_stale(project, monkeypatch):
     write(project / "reports/studies/ner.json", STUDY)
     changes = [Change("threads", "1 -> 2"), Change("seed", "1 -> 2")]
     status = Staleness({"train@a": changes}, {"report@ner": ["train@a"]})
-    monkeypatch.setattr("wxb.project.dag.staleness", lambda: status)
+    monkeypatch.setattr("wxb.project.status.staleness", lambda: status)
     result = CliRunner().invoke(app, ["table", "ner"])
     assert result.stderr == (
         "wxb: ner is stale: train@a ran with another threads (1 -> 2); run `dvc repro report@ner`\n"
     )
-    monkeypatch.setattr("wxb.project.dag.staleness", Staleness)
+    monkeypatch.setattr("wxb.project.status.staleness", Staleness)
     assert CliRunner().invoke(app, ["table", "ner"]).stderr == ""
-    monkeypatch.setattr("wxb.project.dag.staleness", lambda: Staleness(why_unknown="no lock"))
+    monkeypatch.setattr("wxb.project.status.staleness", lambda: Staleness(why_unknown="no lock"))
     stderr = CliRunner().invoke(app, ["table", "ner"]).stderr
     assert stderr == "wxb: staleness is unknown: no lock\n"
 

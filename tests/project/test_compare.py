@@ -14,7 +14,7 @@ from tests.repository import commit, git, write
 from wxb.cli.app import app
 from wxb.core.errors import WxbError
 from wxb.core.params import load
-from wxb.project import dag
+from wxb.project import status
 
 WIDTH = 80
 
@@ -78,8 +78,8 @@ def test_a_run_with_the_same_results_has_the_same_bytes(project):
 
 
 def test_stale_results_are_named(project, monkeypatch):
-    changes = {"report@ner": [dag.Change("threads", "1 -> 2")]}
-    monkeypatch.setattr("wxb.project.dag.staleness", lambda: dag.Staleness(changes))
+    changes = {"report@ner": [status.Change("threads", "1 -> 2")]}
+    monkeypatch.setattr("wxb.project.status.staleness", lambda: status.Staleness(changes))
     assert "ner is stale: report@ner" in CliRunner().invoke(app, ["compare"]).stderr
     assert CliRunner().invoke(app, ["compare", "HEAD", "HEAD"]).stderr == ""
 

@@ -13,7 +13,7 @@ from tests.project_copy import ROOT
 from tests.repository import git, write
 from wxb.cli.app import app
 from wxb.core.errors import WxbError
-from wxb.project import dag
+from wxb.project import status
 from wxb.project.engines import plan, repair_and_run_check
 from wxb.project.verify import verify
 
@@ -29,7 +29,7 @@ def test_every_command_names_a_merge_conflict(toy_project, file):
         assert f"conflict in {file}" in str(result.exception), command
     with pytest.raises(WxbError, match=rf"conflict in {file}"):
         repair_and_run_check()
-    assert f"conflict in {file}" in dag.staleness().why_unknown
+    assert f"conflict in {file}" in status.staleness().why_unknown
     assert path.read_text() == conflicted
     path.write_text(text)
     assert stages_run() == []
@@ -68,7 +68,7 @@ def test_a_linked_folder_is_refused_before_a_stage_runs(toy_project, tmp_path, i
         (tmp_path / "scratch").mkdir()
     Path("dvc.yaml").write_text(Path("dvc.yaml").read_text().replace("outs: [used]", "outs: [m/x]"))
     Path("m").symlink_to(tmp_path / "scratch")
-    for refusal in (dag.steps, repair_and_run_check, verify):
+    for refusal in (status.steps, repair_and_run_check, verify):
         with pytest.raises(WxbError, match=r"^m is a link .*cache\.dir"):
             refusal()
 
@@ -77,7 +77,7 @@ def test_a_link_without_a_target_is_named(toy_project):
     shutil.rmtree(".dvc/cache")
     Path("made/other").unlink()
     Path("made/other").symlink_to("/lost/object")
-    for refusal in (dag.steps, repair_and_run_check):
+    for refusal in (status.steps, repair_and_run_check):
         with pytest.raises(
             WxbError, match=r"^made/other is a link to /lost/object, which does not"
         ):

@@ -11,7 +11,7 @@ from dvc_objects.fs.local import FsspecLocalFileSystem
 from tests.project.toy_dag import HOME
 from tests.repository import git
 from wxb.project import dvc
-from wxb.project.dag import LOCKFILE
+from wxb.project.status import LOCKFILE
 from wxb.runtime.engine import RWLOCK
 
 

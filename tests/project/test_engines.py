@@ -15,7 +15,7 @@ import pytest
 
 from tests.project import toy_dag
 from tests.repository import edit
-from wxb.project import dag
+from wxb.project import status
 from wxb.project.engines import plan, stage_by_target
 
 pytestmark = pytest.mark.slow
@@ -97,7 +97,7 @@ def test_planning_does_not_disturb_a_run(project: Path) -> None:
     planned = ""
     while dvc.poll() is None:
         assert {stage.name for stage in plan()} == STUDY_S | STUDY_T
-        seen |= {step.name for step in dag.steps() if step.is_running}
+        seen |= {step.name for step in status.steps() if step.is_running}
         if seen & trainings and not planned:  # other stages are too fast
             assert "active in this project (PID" in snakemake(project, check=False)
             planned = snakemake(project, "-n")

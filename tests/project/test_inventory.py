@@ -22,8 +22,8 @@ from wxb.core.params import load, read_yaml
 from wxb.corpora import clean
 from wxb.corpora.profile import profile
 from wxb.corpora.records import Record, Reject
-from wxb.project.dag import Change, Staleness, staleness, steps
 from wxb.project.inventory import Inventory
+from wxb.project.status import Change, Staleness, staleness, steps
 from wxb.runtime.locks import running_stages
 from wxb.tasks.ner.reading import Reading
 from wxb.tasks.ner.record import Span

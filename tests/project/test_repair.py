@@ -14,7 +14,7 @@ from ruamel.yaml import YAML
 from tests.commands import sleeping_process
 from tests.project.toy import flip, stages_run
 from tests.repository import git, write
-from wxb.project import dag, repair
+from wxb.project import repair, status
 from wxb.project.engines import PlanError, repair_and_run_check
 from wxb.runtime.engine import LOCKFILE, RWLOCK
 
@@ -25,7 +25,7 @@ DAMAGED += [pytest.param(text, marks=pytest.mark.slow) for text in ("{", "[]")]
 @pytest.mark.parametrize("content", DAMAGED)
 def test_a_damaged_rwlock_is_removed(toy_project, capsys, content):
     RWLOCK.write_text(content)
-    dag.steps()  # reads only
+    status.steps()  # reads only
     repair_and_run_check()
     assert capsys.readouterr().err == f"{RWLOCK} was damaged by a killed run; it was removed\n"
     assert stages_run() == []
@@ -112,8 +112,8 @@ def test_a_removed_lock_file_is_left_to_the_user(toy_project, capsys):
 
 def test_a_lost_cache_is_filled_from_the_workspace(toy_project, capsys):
     shutil.rmtree(".dvc/cache")
-    assert {how for step in dag.steps() for how in step.changes.values()} == {"not in cache"}
-    assert not any(step.is_due for step in dag.steps())
+    assert {how for step in status.steps() for how in step.changes.values()} == {"not in cache"}
+    assert not any(step.is_due for step in status.steps())
     repair_and_run_check()
     assert "restored from the workspace" in capsys.readouterr().err
     assert stages_run() == []

@@ -15,7 +15,7 @@ from wxb import tasks
 from wxb.core import params
 from wxb.core.errors import WxbError
 from wxb.core.files import read_json, write_json
-from wxb.project import dag, sharing, trained
+from wxb.project import sharing, status, trained
 from wxb.tasks.chat.params import Prediction
 
 
@@ -63,11 +63,11 @@ def test_a_model_is_not_shared_if_it_was_not_scored_or_where_it_would_be_cleaned
     for folder in ("models/shared", "reports/a/b", "data/c"):
         with pytest.raises(WxbError, match="name a folder outside"):
             sharing.share(params.load(), "ner-encoder", Path(folder))
-    stale = dag.Staleness(
-        {"train@ner-encoder": [dag.Change("epochs", "1 -> 2")]},
+    stale = status.Staleness(
+        {"train@ner-encoder": [status.Change("epochs", "1 -> 2")]},
         {"evaluate@ner-encoder": ["train@ner-encoder"]},
     )
-    monkeypatch.setattr("wxb.project.dag.staleness", lambda: stale)
+    monkeypatch.setattr("wxb.project.status.staleness", lambda: stale)
     with pytest.raises(WxbError, match="train@ner-encoder is stale; run `dvc repro evaluate@ner-"):
         sharing.share(params.load(), "ner-encoder", tmp_path / "shared")
     assert not (tmp_path / "shared").exists()

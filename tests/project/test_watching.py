@@ -10,8 +10,8 @@ from tests.repository import write
 from wxb.core import paths, progress
 from wxb.core.errors import WxbError
 from wxb.project import engines, watching
-from wxb.project.dag import LOCKFILE
 from wxb.project.engines import Stage
+from wxb.project.status import LOCKFILE
 from wxb.project.watching import Running, Watch
 from wxb.runtime import locks
 

@@ -118,7 +118,7 @@ def create(project: Path, files: Mapping[str, str] = FILES) -> Path:
         "wxb/core/files.py",
         "wxb/core/params/section.py",
         "wxb/core/paths.py",
-        "wxb/project/dag.py",
+        "wxb/project/status.py",
         "wxb/project/engines.py",
         "wxb/project/revisions.py",
         "wxb/project/dvc.py",

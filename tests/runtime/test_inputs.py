@@ -11,7 +11,7 @@ from tests import demo
 from tests.repository import git, write
 from tests.runtime.toy import ROOT, events, python, start
 from wxb.core.errors import WxbError
-from wxb.project import dag
+from wxb.project import status
 from wxb.runtime import inputs
 
 DVC_YAML = """
@@ -82,8 +82,8 @@ def test_inputs_are_those_of_dvc(cwd):
     Repo.init().close()
     for name in ("demos", "dvc.yaml", "stages", "wxb"):
         (cwd / name).symlink_to(ROOT / name)
-    for step in dag.steps():
-        if step.name == dag.CHECK:
+    for step in status.steps():
+        if step.name == status.CHECK:
             continue
         keys = {name.removeprefix("params.yaml: ") for name in inputs.read(step.name)}
         assert {*step.after} <= keys, step.name

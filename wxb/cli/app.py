@@ -25,7 +25,7 @@ from wxb.core import compatibility, paths
 from wxb.core.errors import WxbError, counted, require_output, storage_error
 from wxb.core.files import read_json, remove
 from wxb.core.params import load
-from wxb.project import dag, doctor, engines, inventory, profiles, sharing
+from wxb.project import doctor, engines, inventory, profiles, sharing, status
 from wxb.project.comparison import compare_command
 from wxb.project.leftovers import find_leftovers
 from wxb.project.root import at_root, require_own_code
@@ -162,7 +162,7 @@ def table(
     shown = []
     for name in expand_all(params, study):
         is_lesson = name in params.lessons
-        last = dag.last_stage(name, params.lessons)
+        last = status.last_stage(name, params.lessons)
         path = paths.metrics(paths.LESSONS, name) if is_lesson else paths.study(name)
         if study == "all" and not path.exists():
             print(f"wxb: {path} does not exist; run `dvc repro {last}`", file=sys.stderr)
@@ -183,7 +183,7 @@ def table(
         missing = f"{page} does not exist; run `dvc repro {last}`"
         print(f"Page: {page.resolve() if page.exists() else missing}")
         shown.append(name)
-    dag.print_stale(shown, params.lessons)
+    status.print_stale(shown, params.lessons)
 
 
 def report() -> None:
@@ -273,7 +273,7 @@ def _check_sources() -> None:
 
 
 def _project() -> inventory.Inventory:
-    return inventory.Inventory(load(), dag.staleness(), [*locks.running_stages()])
+    return inventory.Inventory(load(), status.staleness(), [*locks.running_stages()])
 
 
 def _unwrapped_help(command: Callable[..., None]) -> str:

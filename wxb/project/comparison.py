@@ -29,7 +29,7 @@ from wxb.core import paths
 from wxb.core.errors import WxbError, choices
 from wxb.core.params import load, parse_yaml
 from wxb.metrics import DIGITS, LEVEL
-from wxb.project import dag, revisions
+from wxb.project import revisions, status
 from wxb.project.inventory import headline_keys
 from wxb.project.revisions import Tree, WorkingTree, read_json
 from wxb.reporting.terminal import show, show_json, table
@@ -298,7 +298,7 @@ def compare_command(
             show(table(header, _rows(own)), "")
         show(f"{study}, compared with {before.tree.name}: {_verdict_counts(scores)}")
     if not other:
-        dag.print_stale(names, params.lessons)
+        status.print_stale(names, params.lessons)
     if exit_code and is_outside:
         raise typer.Exit(1)
 

@@ -19,9 +19,9 @@ from typing import Any, NamedTuple
 
 import psutil  # type: ignore[import-untyped]
 
-from wxb.project import dag, dvc, repair
-from wxb.project.dag import PlanError, unreadable_error
+from wxb.project import dvc, repair, status
 from wxb.project.root import require_no_braces_or_conflicts
+from wxb.project.status import PlanError, unreadable_error
 from wxb.runtime import locks
 
 
@@ -66,7 +66,7 @@ class Stage(NamedTuple):
     """One stage of dvc.yaml: its name in DVC (`train@NAME`) and the stages that must run before it.
 
     `is_due`: DVC calls the stage or one upstream of it stale. A due stage whose inputs kept their
-    bytes will not run: DVC decides that when the stage's turn comes. `absent`: as in dag.Step.
+    bytes will not run: DVC decides that when the stage's turn comes. `absent`: as in status.Step.
     """
 
     name: str
@@ -79,12 +79,12 @@ def plan() -> list[Stage]:
     """All stages that `dvc repro` in the working folder visits, in its order: upstream first.
 
     Leaves out `check`, which runs before planning (see `repair_and_run_check`). Changes nothing,
-    and does not disturb a run. Raises WxbError as `dag.steps` does.
+    and does not disturb a run. Raises WxbError as `status.steps` does.
     """
     stages: dict[str, Stage] = {}
-    for step in dag.steps():
-        if step.name != dag.CHECK:
-            upstream = tuple(name for name in step.upstream if name != dag.CHECK)
+    for step in status.steps():
+        if step.name != status.CHECK:
+            upstream = tuple(name for name in step.upstream if name != status.CHECK)
             is_due = step.is_due or any(stages[name].is_due for name in upstream)
             stages[step.name] = Stage(step.name, upstream, is_due, step.absent)
     return list(stages.values())
@@ -120,9 +120,9 @@ def repair_and_run_check() -> None:
     is_due = False
     # Not every dvc.yaml has the stage.
     with repaired(lambda line: print(line, file=sys.stderr)) as repo, suppress(StageNotFound):
-        is_due = repo.stage.load_one("dvc.yaml", dag.CHECK).changed()
-    if is_due and subprocess.run([*REPRO, dag.CHECK], check=False).returncode:
-        raise PlanError(f"the stage {dag.CHECK} failed; its error is above")
+        is_due = repo.stage.load_one("dvc.yaml", status.CHECK).changed()
+    if is_due and subprocess.run([*REPRO, status.CHECK], check=False).returncode:
+        raise PlanError(f"the stage {status.CHECK} failed; its error is above")
 
 
 @contextmanager
@@ -140,7 +140,7 @@ def repaired(report: Callable[[str], object], consequence: str = "no run started
             raise unreadable_error(f"{Path.cwd()} has no folder .dvc")
         for sentence in chain(repair.clean_run_cache(repo), repair.restore_lockfile()):
             report(sentence)
-        dag.require_valid_links(repo.index.stages)
+        status.require_valid_links(repo.index.stages)
         for sentence in repair.refill_cache(repo):
             report(sentence)
         yield repo
@@ -155,7 +155,7 @@ def exclude_runs(consequence: str) -> Iterator[Any]:
     with `consequence`, if DVC, Snakemake or a stage runs, and PlanError for other errors of DVC.
     """
     stages = (process.pid for process in locks.running_stages().values())
-    if processes := {*dag.paths_in_use().values(), *_snakemake_pids(), *stages}:
+    if processes := {*status.paths_in_use().values(), *_snakemake_pids(), *stages}:
         raise ActiveRunError(consequence, ", ".join(map(_pid_and_command, sorted(processes))))
     from dvc.exceptions import DvcException, NotDvcRepoError
     from dvc.lock import LockError

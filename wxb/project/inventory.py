@@ -12,8 +12,8 @@ from wxb.core.params.corpora import Corpus
 from wxb.core.params.experiments import Experiment, Study
 from wxb.core.params.lessons import Lesson
 from wxb.core.params.section import Section, flatten
-from wxb.project.dag import Staleness
 from wxb.project.revisions import WorkingTree, read_json
+from wxb.project.status import Staleness
 from wxb.reporting.formatting import origin, variant_text
 
 # The stage that writes the main output of a block, and the last one.

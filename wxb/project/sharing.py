@@ -13,7 +13,7 @@ from wxb.core.params.experiments import Experiment
 from wxb.core.params.tasks import FOLDER
 from wxb.core.pretrained import ADAPTER
 from wxb.metrics import TEST
-from wxb.project import dag, trained
+from wxb.project import status, trained
 from wxb.reporting.formatting import amount, origin, rounded, variant_text, without_folders
 
 CARD = "README.md"
@@ -94,7 +94,7 @@ def share(params: Params, name: str, folder: Path) -> None:
 
     _require_new(folder)
     text = card(params, name, folder)
-    for stage, _ in dag.staleness().reasons(f"evaluate@{name}"):
+    for stage, _ in status.staleness().reasons(f"evaluate@{name}"):
         raise WxbError(f"{stage} is stale; run `dvc repro evaluate@{name}`, or `dvc checkout`")
     try:
         with publish(folder) as (draft,):

@@ -16,7 +16,7 @@ import typer
 
 from wxb.core.errors import counted
 from wxb.core.files import publish
-from wxb.project import dag, engines, revisions
+from wxb.project import engines, revisions, status
 
 OBJECT = re.compile(r"[0-9a-f]{32}(\.dir)?")
 DIRECTORY = ".dir"  # the suffix of objects that list the files of a folder
@@ -74,7 +74,7 @@ def verify(repair: bool = False) -> tuple[int, list[Fault]]:
     with engines.exclude_runs("nothing was verified") as repo:
         if repo is None:
             raise engines.unreadable_error(f"{Path.cwd()} has no folder .dvc")
-        dag.require_valid_links(repo.index.stages, folders_only=True)
+        status.require_valid_links(repo.index.stages, folders_only=True)
         verification = _Verification(repo, repair)
         faults = [*verification.faults()]
         return len(verification.hashes), faults

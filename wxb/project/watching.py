@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from wxb.core import paths, progress
 from wxb.core.errors import WxbError
 from wxb.core.params import Params
-from wxb.project import dag, engines
+from wxb.project import engines, status
 from wxb.runtime import locks
 from wxb.runtime.engine import LOCKFILE
 
@@ -71,7 +71,7 @@ class Watch:
 
         The first call raises WxbError if DVC cannot read the project.
         """
-        version = dag.file_version(LOCKFILE)
+        version = status.file_version(LOCKFILE)
         is_rested = time.monotonic() - self.planned >= PAUSE
         if has_ended or (version != self.version and is_rested):
             self._update_plan(version)
@@ -79,7 +79,7 @@ class Watch:
         self.started |= {*running}
         self.seen |= self.due | {*running}
         # Cost is the last output of a stage: one written since `begun` says that it has finished.
-        times = {name: dag.file_version(paths.cost(*name.split("@")))[0] for name in self.due}
+        times = {name: status.file_version(paths.cost(*name.split("@")))[0] for name in self.due}
         left = {name for name in self.due if times[name] < self.begun * 1e9} - {*running}
         return State(
             [_progress(name, self.params) for name in self._in_order(running)],

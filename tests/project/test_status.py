@@ -11,8 +11,8 @@ from dvc.output import Output
 from dvc.repo import Repo
 
 from tests.repository import edit
-from wxb.project import dag
-from wxb.project.dag import LOCKFILE, PlanError, steps
+from wxb.project import status
+from wxb.project.status import LOCKFILE, PlanError, steps
 from wxb.runtime.engine import RWLOCK
 
 
@@ -61,7 +61,7 @@ def test_a_folder_that_lacks_an_output_is_absent_not_modified(project):
         repo.commit(force=True)
     Path("parts/used").unlink()  # `dvc checkout --allow-missing` leaves an empty folder
     assert steps()[2].changes == {"parts": "deleted"}
-    assert not dag.staleness().is_stale("score")
+    assert not status.staleness().is_stale("score")
 
 
 def test_a_changed_parameter_is_listed_with_its_block(project):
@@ -74,20 +74,20 @@ def test_a_changed_parameter_is_listed_with_its_block(project):
 
 def test_a_stage_that_has_never_run_does_not_list_its_parameters(project):
     edit("dvc.yaml", "  use:", "  renamed:")
-    changes = dict(dag.staleness().changes["renamed"])
+    changes = dict(status.staleness().changes["renamed"])
     assert changes["params.yaml"] == "new"
     assert "block.key" not in changes
 
 
 def test_no_lock_is_needed_or_held(project, monkeypatch):
-    status = Output.status
+    own_status = Output.status
     entries = []
 
     def status_with_lock(entry):
         with Repo() as other, other.lock:  # raises LockError if it is held
             entries.append(entry)
         assert not RWLOCK.exists()
-        return status(entry)
+        return own_status(entry)
 
     RWLOCK.unlink()  # left by the commit
     with Repo() as repo, repo.lock:
@@ -116,8 +116,8 @@ def test_outputs_in_use_mean_running_and_not_changed(project):
 
 @pytest.mark.parametrize("part", [0.0, 0.3, 0.6, 0.9])
 def test_a_half_written_lock_file_is_read_again(project, monkeypatch, part):
-    full, read_steps = LOCKFILE.read_text(), dag._steps
-    monkeypatch.setattr(dag, "SECONDS_BETWEEN", 0)
+    full, read_steps = LOCKFILE.read_text(), status._steps
+    monkeypatch.setattr(status, "SECONDS_BETWEEN", 0)
     LOCKFILE.write_text(full[: int(part * len(full))])
 
     def steps_then_write():
@@ -127,7 +127,7 @@ def test_a_half_written_lock_file_is_read_again(project, monkeypatch, part):
             if LOCKFILE.read_text() != full:
                 LOCKFILE.write_text(full)
 
-    monkeypatch.setattr(dag, "_steps", steps_then_write)
+    monkeypatch.setattr(status, "_steps", steps_then_write)
     assert not any(step.is_due for step in steps())
 
 
@@ -135,4 +135,4 @@ def test_a_project_that_dvc_cannot_read_is_an_error(project):
     Path("dvc.yaml").write_text("stages: [")
     with pytest.raises(PlanError, match=r"DVC cannot read this project: .*dvc\.yaml"):
         steps()
-    assert "run `git init`" in str(dag.unreadable_error("/a is not a git repository"))
+    assert "run `git init`" in str(status.unreadable_error("/a is not a git repository"))
