@@ -20,11 +20,11 @@ from wxb.project.engines import (
     RUN,
     Stage,
     is_read_only,
+    page_stages,
     plan,
     repair_and_run_check,
     require_supported,
     run_folder,
-    stage_by_target,
     use_own_python,
     write_stamps,
 )
@@ -56,7 +56,7 @@ try:
     stamps, plan_path = run / "stamps", run / "plan.json"
     if workflow.is_main_process:
         stages = plan()
-        known = {"all", *stage_by_target(stages), *(stage.name for stage in stages)}
+        known = {"all", *page_stages(stages), *(stage.name for stage in stages)}
         if unknown := {*(arguments.targets or ())} - known:
             name = min(unknown)
             raise WxbError(
@@ -92,7 +92,7 @@ rule all:
         "Every stage is up to date."
 
 
-for name, stage in stage_by_target(stages).items():
+for name, stage in page_stages(stages).items():
 
     rule:
         name:

@@ -181,7 +181,7 @@ def train_ours(
                 *((stage, name) for stage in (tokenize, align, train, evaluate)),
             ):
                 stage.main(params, block)
-            rows = evaluation.load_run(
+            rows = evaluation.load_predictions(
                 tasks.get(set_.task).metrics, paths.PREDICTIONS / STUDY / name
             )
     return name.removeprefix(f"{STUDY}-"), rows

@@ -74,7 +74,7 @@ def main(params: Params, name: str) -> dict[str, float]:
         for test_set, by_seed in runs.items():
             for subfolder, (run_rows, _) in by_seed.items():
                 parent = folder if test_set == TEST else folder / test_set
-                evaluation.save_run(scorer, parent / subfolder, run_rows)
+                evaluation.save_predictions(scorer, parent / subfolder, run_rows)
         evaluation.save(folder, evaluations)
     return {"inputs": inputs, "predicting": round(seconds, 3)}
 

@@ -30,7 +30,8 @@ def gather(params: Params, name: str) -> Study:
         scorer=scorer,
         comparison=read_json(paths.study(name)),
         predictions={
-            m: evaluation.load_run(scorer, paths.PREDICTIONS / name / m) for m in study.experiments
+            m: evaluation.load_predictions(scorer, paths.PREDICTIONS / name / m)
+            for m in study.experiments
         },
         curves={m: _curves_by_metric(paths.TRAINING / name / m) for m in study.experiments},
         pretraining={b: _curves_by_metric(paths.TRAINING / paths.PRETRAIN / b) for b in pretrained},

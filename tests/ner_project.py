@@ -57,7 +57,7 @@ def create_project(folder):
     predictor.save(folder / "models/ner-encoder")
     scorer = metrics.Scorer()
     rows = scorer.rows(RECORDS, predictor.predict(texts), set())
-    evaluation.save_run(scorer, folder / "reports/predictions/ner/ner-encoder", rows)
+    evaluation.save_predictions(scorer, folder / "reports/predictions/ner/ner-encoder", rows)
     scores = evaluation.metrics(scorer, evaluation.evaluate(scorer, [rows]))
     sizes = {"parameters": predictor.size(), "trainable_parameters": predictor.size(trainable=True)}
     write_json(folder / "reports/metrics/ner/ner-encoder.json", scores | sizes)

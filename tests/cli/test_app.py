@@ -113,7 +113,9 @@ def evaluated(project):
     write(project / "data/clean/pii/profile.json", {"splits": splits})
     clean.write(project / "data/clean/pii/test.parquet", records, LABELLING)
     judged = [metrics.PredictionRow("0", "Zoë\u2028東京", gold, predicted, (0.5,))]
-    evaluation.save_run(metrics.Scorer(), project / "reports/predictions/ner/ner-encoder", judged)
+    evaluation.save_predictions(
+        metrics.Scorer(), project / "reports/predictions/ner/ner-encoder", judged
+    )
     return project
 
 

@@ -143,8 +143,8 @@ def test_a_row_is_that_of_its_record_and_read_from_its_json(tmp_path):
     record = Record("1", "Guten Tag", "de", None, "letters")
     (judged,) = Scorer().rows([record], ["en"], Scorer().vocabulary([record]))
     assert judged == PredictionRow("1", "Guten Tag", "de", "en", "letters")
-    evaluation.save_run(Scorer(), tmp_path / "new" / "folder", [judged])
-    assert evaluation.load_run(Scorer(), tmp_path / "new" / "folder") == [judged]
+    evaluation.save_predictions(Scorer(), tmp_path / "new" / "folder", [judged])
+    assert evaluation.load_predictions(Scorer(), tmp_path / "new" / "folder") == [judged]
     lines = Path(tmp_path, "new", "folder", evaluation.PREDICTIONS).read_text().splitlines()
     assert [json.loads(line) for line in lines] == [judged._asdict()]
     alone = Record("1", "Guten Tag", "de", None, "Guten Tag")  # its own group

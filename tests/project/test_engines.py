@@ -16,7 +16,7 @@ import pytest
 from tests.project import toy_dag
 from tests.repository import edit
 from wxb.project import status
-from wxb.project.engines import plan, stage_by_target
+from wxb.project.engines import page_stages, plan
 
 pytestmark = pytest.mark.slow
 BIN = Path(sys.executable).parent
@@ -129,4 +129,4 @@ def test_plan_has_the_order_of_dvc_and_due_stages_downstream(project: Path) -> N
     assert set(stages) == STUDY_S | STUDY_T
     assert {name for name, stage in stages.items() if stage.is_due} == STUDY_T
     assert stages["compare@s"].upstream == ("train@x",)
-    assert stage_by_target(stages.values()) == {"s": "report@s", "t": "report@t"}
+    assert page_stages(stages.values()) == {"s": "report@s", "t": "report@t"}

@@ -16,15 +16,15 @@ from wxb.project.engines import (
     PlanError,
     Stage,
     is_read_only,
+    page_stages,
     require_supported,
-    stage_by_target,
     write_stamps,
 )
 
 
 def test_a_lesson_is_a_target_too() -> None:
     stages = [Stage("train@a", (), is_due=True), Stage("lesson@gates", (), is_due=False)]
-    assert stage_by_target(stages) == {"gates": "lesson@gates"}
+    assert page_stages(stages) == {"gates": "lesson@gates"}
 
 
 @given(due=st.lists(st.booleans(), max_size=12))

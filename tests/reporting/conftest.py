@@ -125,7 +125,7 @@ def write_evaluation(
     for name, runs in sets.items():
         for seed, rows in runs.items():
             parent = folder if name == "test" else folder / name
-            evaluation.save_run(scorer, parent / seed, rows)
+            evaluation.save_predictions(scorer, parent / seed, rows)
     evaluation.save(folder, made)
     scores = evaluation.metrics(scorer, made["test"])
     sizes = {"parameters": 2_345_678, "trainable_parameters": 1_234_567}

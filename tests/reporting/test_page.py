@@ -19,7 +19,13 @@ from wxb.core.params import read_yaml
 from wxb.lessons import Lesson
 from wxb.lessons import assemble as assemble_lesson
 from wxb.reporting import costs, figures, pairs, parts
-from wxb.reporting.page import assemble, differences, differing_settings, published, write_index
+from wxb.reporting.page import (
+    assemble,
+    differences,
+    differing_settings,
+    published_scores,
+    write_index,
+)
 
 SEVEN = ["ner-encoder", "ner-decoder", "ner-third", *(f"ner-{name}" for name in "abcd")]
 THREE, TWO = SEVEN[:3], SEVEN[:2]
@@ -268,7 +274,7 @@ def test_only_the_demo_that_reproduces_them_has_published_scores(tree, profile, 
     corpora = {**reports.params.corpora, corpus: block}
     study = report.gather(reports.params.model_copy(update={"corpora": corpora}), "ner")
     study.comparison["study"] = profile
-    sections = published(study)
+    sections = published_scores(study)
     assert sum(len(section.blocks[1].rows) for section in sections) == count
 
 

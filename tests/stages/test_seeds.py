@@ -109,7 +109,7 @@ def test_scores_of_all_seeds_are_in_one_study(project, monkeypatch):
     for test_set, made in evaluation.load(folder).items():
         for seed in ("", "seed-5"):
             parent = folder if test_set == "test" else folder / test_set
-            run = evaluation.load_run(scorer.Scorer(), parent / seed)
+            run = evaluation.load_predictions(scorer.Scorer(), parent / seed)
             assert len(run) == made.groups.sizes.sum() == {"new": 5}.get(test_set, len(SENTENCES))
     metrics = read_json(Path("reports/metrics/ner/ner-encoder.json"))
     study = read_json(Path("reports/studies/ner.json"))
@@ -162,7 +162,7 @@ def test_a_study_has_its_own_experiments_and_seeds_only(cwd):
     facts = {"grouped_by": "author", "nearness": nearness}
     runs = {"": run(4), "seed-2": run(0), "seed-10": run(2)}
     for seed, rows in runs.items():
-        evaluation.save_run(scorer.Scorer(), folder / seed, rows)
+        evaluation.save_predictions(scorer.Scorer(), folder / seed, rows)
     made = evaluation.evaluate(scorer.Scorer(), [*runs.values()], facts=facts)
     evaluation.save(folder, {"test": made})
     sizes = dict.fromkeys(("parameters", "trainable_parameters", "updates", "examples"), 1)

@@ -45,7 +45,9 @@ def project(cwd):
     prediction = PredictionRow(
         "7", "test record", (Span(0, 4, "SPLIT"),), (Span(5, 11, "NOUN"),), (0.5,)
     )
-    evaluation.save_run(metrics.Scorer(), cwd / "reports/predictions/ner/ner-encoder", [prediction])
+    evaluation.save_predictions(
+        metrics.Scorer(), cwd / "reports/predictions/ner/ner-encoder", [prediction]
+    )
     return demo.params()
 
 

@@ -61,9 +61,9 @@ class TextReader:
     def read(self, file: Path) -> Iterator[Item]:
         """Yield the texts of a file: of records, of columns that its task reads, or of lines."""
         layout.refuse_unsupported(file)
-        corpus = (layout.has_records(file) and self.corpus) or self._corpus_settings(file)
+        corpus = (layout.has_record_suffix(file) and self.corpus) or self._corpus_settings(file)
         columns = getattr(corpus, "columns", None)
-        if layout.has_records(file) or columns:
+        if layout.has_record_suffix(file) or columns:
             fields = corpus.fields if corpus and not self.field else None
             messages = getattr(fields, "messages", None)
             yield from self._items(file, formats.raw_records(file, messages, columns), corpus)
@@ -85,7 +85,7 @@ class TextReader:
     @cached_property
     def corpus(self) -> Corpus | None:
         """The corpus of the experiment; None for a folder, and a name that params.yaml lacks."""
-        return trained.corpus_of(self.experiment)
+        return trained.corpus_in_params(self.experiment)
 
     def _corpus_settings(self, file: Path) -> Corpus | None:
         """The settings to read a file that is no JSON or table, or without corpus; None if unknown.

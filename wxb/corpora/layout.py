@@ -47,8 +47,9 @@ REFUSED: dict[str | bytes, str] = {
 def data_files(folder: Path, corpus: Corpus) -> list[Path]:
     """The files with records in a raw folder and its subfolders, sorted by path.
 
-    Skips hidden files and folders. If the format is `fields`, lists files of `has_records`, else of
-    `corpus.reads`, without descriptions unless each file is a text. Raises WxbError without any.
+    Skips hidden files and folders. If the format is `fields`, lists files by
+    `has_record_suffix`, else of `corpus.reads`, without descriptions unless each file is a text.
+    Raises WxbError without any.
     """
     paths = sorted(path for path in folder.rglob("*") if path.is_file())
     files = [path for path in paths if "/." not in f"/{path.relative_to(folder).as_posix()}"]
@@ -58,7 +59,7 @@ def data_files(folder: Path, corpus: Corpus) -> list[Path]:
             files = [path for path in files if not is_description(path)] or files
         expected = f"files that `{corpus.format_key}` reads"
     else:
-        files = [path for path in files if has_records(path)]
+        files = [path for path in files if has_record_suffix(path)]
         expected = f"a file ending in {', '.join(SUFFIXES)}{corpus.format_hint}"
     if not files:
         names = shortened([path.name for path in paths], most=5) or "nothing"
@@ -66,7 +67,7 @@ def data_files(folder: Path, corpus: Corpus) -> list[Path]:
     return files
 
 
-def has_records(file: Path) -> bool:
+def has_record_suffix(file: Path) -> bool:
     """Whether the name of a file has one of SUFFIXES and is not that of metadata or a cache."""
     is_cache = file.name.startswith("cache-") and file.suffix == ".arrow"  # of `Dataset.map`
     return file.suffix.lower() in SUFFIXES and file.name not in METADATA_FILES and not is_cache

@@ -164,14 +164,14 @@ def load(folder: Path) -> dict[str, Evaluation]:
     return {name: Evaluation(**each) for name, each in content.items()}
 
 
-def save_run(scorer: Scorer, folder: Path, run: Run) -> None:
+def save_predictions(scorer: Scorer, folder: Path, run: Run) -> None:
     """Write the predictions of a run, and the files that its page shows; creates the folder."""
     write_jsonl(folder / PREDICTIONS, (row._asdict() for row in run))
     scorer.copy_files(folder, run)
 
 
-def load_run(scorer: Scorer, folder: Path) -> list[Any]:
-    """The rows of predictions that `save_run` wrote, of type `scorer.ROW`."""
+def load_predictions(scorer: Scorer, folder: Path) -> list[Any]:
+    """The rows of predictions that `save_predictions` wrote, of type `scorer.ROW`."""
     rows: TypeAdapter[Any] = TypeAdapter(scorer.ROW)
     return [rows.validate_python(row) for row in read_jsonl(folder / PREDICTIONS)]
 

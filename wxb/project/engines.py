@@ -199,7 +199,7 @@ def _pid_and_command(pid: int) -> str:
         return f"PID {pid}"
 
 
-def stage_by_target(stages: Iterable[Stage]) -> dict[str, str]:
+def page_stages(stages: Iterable[Stage]) -> dict[str, str]:
     """The names of the stages `report@NAME` and `lesson@NAME` of a plan, by NAME."""
     parts = [(stage.name, *stage.name.partition("@")) for stage in stages]
     return {name: stage for stage, verb, _, name in parts if verb in ("report", "lesson")}

@@ -78,7 +78,7 @@ def _load_errors(folder: Path) -> Iterator[None]:
         ) from error
 
 
-def corpus_of(experiment: str) -> Corpus | None:
+def corpus_in_params(experiment: str) -> Corpus | None:
     """The corpus of an experiment in params.yaml; None for a folder or an unknown name."""
     params = _params()
     block = params.experiments.get(experiment) if params else None
@@ -87,7 +87,7 @@ def corpus_of(experiment: str) -> Corpus | None:
 
 def warn_if_generated(experiment: str) -> None:
     """Print a warning to stderr if an experiment was trained on generated texts."""
-    if (corpus := corpus_of(experiment)) and corpus.generate:
+    if (corpus := corpus_in_params(experiment)) and corpus.generate:
         warning = "was trained on generated texts. It misses more in real ones: check the output."
         print(f"{experiment} {warning}", file=sys.stderr)
 

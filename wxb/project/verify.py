@@ -94,11 +94,11 @@ class _Verification:
             if OBJECT.fullmatch(path.parent.name + path.name)  # else a killed run left it
         }
         for oid, path in self.objects.items():
-            if self._hash(path) == oid.removesuffix(DIRECTORY):
+            if self._hash_file(path) == oid.removesuffix(DIRECTORY):
                 self.copies[oid] = path
         for out in self.outs:
             for file in self._current_files(out):
-                self.copies.setdefault(self._hash(file), file)
+                self.copies.setdefault(self._hash_file(file), file)
             if out.hash_info.isdir and out.exists:
                 tree = self._current_tree(out)
                 self.copies.setdefault(str(tree.oid), tree.as_bytes())
@@ -106,7 +106,7 @@ class _Verification:
     def faults(self) -> Iterator[Fault]:
         """Yield each fault, after any repair. Sources and unexpected files stay as they are."""
         for oid, path in self.objects.items():
-            if self._hash(path) != oid.removesuffix(DIRECTORY):
+            if self._hash_file(path) != oid.removesuffix(DIRECTORY):
                 yield self._repair("altered", path, oid)
         for out in self.outs:
             yield from self._check_output(out)
@@ -116,7 +116,7 @@ class _Verification:
             if any(path.is_relative_to(out) or out.is_relative_to(path) for out in outs):
                 continue  # it is an output, or has some
             if path.exists() and not dep.workspace_status():  # else DVC knows that it changed
-                digest = self._current_tree(dep).oid if path.is_dir() else self._hash(path)
+                digest = self._current_tree(dep).oid if path.is_dir() else self._hash_file(path)
                 if digest != dep.hash_info.value:
                     yield Fault("altered", _relative(path), SOURCE * self.repairs)
 
@@ -144,7 +144,7 @@ class _Verification:
         for file, digest in expected.items():
             if not file.is_file():
                 yield self._repair("missing", file, digest)
-            elif self._hash(file) != digest:
+            elif self._hash_file(file) != digest:
                 yield self._repair("altered", file, digest)
         for file in self._current_files(out):
             if file not in expected:
@@ -189,11 +189,11 @@ class _Verification:
         tree = Tree()
         for file in self._current_files(entry):
             key = file.relative_to(entry.fs_path).parts
-            tree.add(key, None, HashInfo("md5", self._hash(file)))
+            tree.add(key, None, HashInfo("md5", self._hash_file(file)))
         tree.digest()
         return tree
 
-    def _hash(self, path: Path) -> str:  # MD5, as DVC computes it; each file is read once
+    def _hash_file(self, path: Path) -> str:  # MD5, as DVC computes it; each file is read once
         from dvc_data.hashfile.hash import file_md5
 
         if path not in self.hashes:

@@ -74,7 +74,7 @@ class Watch:
         version = status.file_version(LOCKFILE)
         is_rested = time.monotonic() - self.planned >= PAUSE
         if has_ended or (version != self.version and is_rested):
-            self._update_plan(version)
+            self._replan(version)
         running = [*locks.running_stages()]
         self.started |= {*running}
         self.seen |= self.due | {*running}
@@ -89,7 +89,7 @@ class Watch:
             time.time() - self.begun,
         )
 
-    def _update_plan(self, version: tuple[int, int]) -> None:
+    def _replan(self, version: tuple[int, int]) -> None:
         """Update the due stages, or keep the old ones if DVC fails; WxbError if there are none."""
         try:
             stages = engines.plan()

@@ -37,7 +37,7 @@ def assemble(study: Study, task: Page) -> str:
         score = formatting.with_interval(results["systems"][name][metric.key], metric)
         best.append(f"{name} on {test_set}, {metric.title} {score}")
     sections = [_results(study, task, sentences), *task.sections(study), *languages(study)]
-    sections += [_cost(study), _training(study, task), *published(study)]
+    sections += [_cost(study), _training(study, task), *published_scores(study)]
     warnings = [f"Check the data: {warning}." for warning in comparison.get("warnings", [])]
     notes = [f"Best scores: {'; '.join(best)}.", *warnings, *alignment_changes(study)]
     title, footer = comparison["title"], f"Study {comparison['study']}."
@@ -224,7 +224,7 @@ def _training(study: Study, task: Page) -> Section:
     return Section("training", "Training", [task.VALIDATION_NOTE, charts, folded])
 
 
-def published(study: Study) -> list[Section]:
+def published_scores(study: Study) -> list[Section]:
     """The published scores of the series for the study of a demo; none for other records."""
     path, params = PUBLISHED / f"{study.comparison['study']}.csv", study.params
     corpus = params.experiments[pairs.trained_names(study.comparison)[0]].corpus

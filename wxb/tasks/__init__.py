@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar, cast
 
-from wxb.core.params.tasks import method_class, module, names
+from wxb.core.params.tasks import method_subclass, module, names
 
 if TYPE_CHECKING:
     from wxb.corpora.reading import Reading
@@ -56,7 +56,7 @@ class Task:
 
     def method(self, name: str) -> type[Method]:
         """The class of one of its methods, by name."""
-        return method_class(self.name, name)
+        return method_subclass(self.name, name)
 
 
 get = Task  # the task of a name; an unknown name fails when a part is first used

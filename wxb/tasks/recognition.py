@@ -22,7 +22,7 @@ from wxb.core.params.section import Section
 from wxb.core.params.tasks import FOLDER, names
 from wxb.corpora.adapters import ANNOTATORS, OTHER, adapt, annotator_of
 from wxb.corpora.formats import raw_records, with_parsed_cell
-from wxb.corpora.layout import SUFFIXES, decode, decode_legacy, has_records
+from wxb.corpora.layout import SUFFIXES, decode, decode_legacy, has_record_suffix
 from wxb.corpora.records import RecordError
 from wxb.tasks import get
 
@@ -103,8 +103,8 @@ class Files:
         return [raw.content for raw in raws]
 
     def nonblank_lines(self, file: Path) -> Iterator[str]:
-        """The nonblank lines of a file. Only files of `has_records` may be in a legacy encoding."""
-        text = decode_legacy(file)[0] if has_records(file) else decode(file)
+        """The nonblank lines of a file; with `has_record_suffix` it may have a legacy encoding."""
+        text = decode_legacy(file)[0] if has_record_suffix(file) else decode(file)
         return filter(str.strip, text.split("\n"))
 
     def summary(self) -> str:

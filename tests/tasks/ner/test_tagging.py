@@ -256,7 +256,7 @@ def test_evaluation_decodes_as_the_predictor_does(cwd):
 
     evaluate.main(Params.model_validate(content), "ner-encoder")
 
-    rows = evaluation.load_run(scorer.Scorer(), Path("reports/predictions/ner/ner-encoder"))
+    rows = evaluation.load_predictions(scorer.Scorer(), Path("reports/predictions/ner/ner-encoder"))
     assert [list(row.predicted) for row in rows] == without_scores(expected)
     assert [row.gold for row in rows] == gold
     for row, spans in zip(rows, expected, strict=True):

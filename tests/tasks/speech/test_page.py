@@ -26,7 +26,7 @@ def study(cwd):
         transcripts = [Transcript((Segment(0, 1, transcribe(text)),)) for text in texts]
         judged[name] = metrics.Scorer().rows(records, transcripts)
     for name, rows in judged.items():
-        evaluation.save_run(metrics.Scorer(), paths.PREDICTIONS / "songs" / name, rows)
+        evaluation.save_predictions(metrics.Scorer(), paths.PREDICTIONS / "songs" / name, rows)
     return study_of(metrics.Scorer(), judged, "songs")
 
 

@@ -164,7 +164,7 @@ def study(
         corpus = params.experiments[params.studies[name].experiments[0]].corpus
     block = params.block("corpora", corpus)
     trial = studies.read_corpus(corpus, block)
-    window = studies.window_for(block, trial)
+    window = studies.window_seconds(block, trial)
     first = studies.first_study(block.task, name, corpus, window=window)
     records = studies.count_training_records(corpus, block, trial)
     known, reason = studies.pretrained_language(corpus, block, language, trial)

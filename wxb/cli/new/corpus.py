@@ -17,7 +17,7 @@ from wxb.core.errors import WxbError, choices, shortened
 from wxb.core.params.corpora import Corpus
 from wxb.core.params.tasks import corpus_class
 from wxb.corpora.division import CONFLICT, divide, drop_duplicates, require_labelled
-from wxb.corpora.layout import data_files, has_records, is_description, refuse_unsupported
+from wxb.corpora.layout import data_files, has_record_suffix, is_description, refuse_unsupported
 from wxb.corpora.near import units
 from wxb.corpora.reading import Contents, read_prepared, summarize_rejects
 from wxb.reporting.terminal import table
@@ -127,7 +127,7 @@ def find_files(path: Path, columns: Sequence[str], annotator: str | None) -> Fil
     if not path.exists():
         raise WxbError(f"{path}: no such file or folder; expected files with records")
     visible = visible_files(path) if path.is_dir() else [path]
-    files = [file for file in visible if has_records(file)]
+    files = [file for file in visible if has_record_suffix(file)]
     named = {s for n in recognition.supported_tasks() for s in tasks.get(n).reading.NAMED_FILES}
     others = [file for file in visible if file.suffix.lower() not in named]
     if not files and not others:

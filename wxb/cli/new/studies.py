@@ -85,7 +85,7 @@ def count_training_records(name: str, corpus: Corpus, trial: Contents | None) ->
     return round(splits[None] * (1 - sum(shares)))
 
 
-def window_for(corpus: Corpus, trial: Contents | None) -> int:
+def window_seconds(corpus: Corpus, trial: Contents | None) -> int:
     """The seconds of the longest labelled recording, rounded up, to 30; WINDOW without any."""
     labelled = [record for record in trial.records if record.gold is not None] if trial else []
     seconds = tasks.get(corpus.task).reading.statistics(labelled).get("seconds")

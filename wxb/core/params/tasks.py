@@ -30,7 +30,7 @@ def module(task: str, name: str) -> ModuleType:
     return import_module(f"wxb.tasks.{task}.{name}")
 
 
-def method_class(task: str, name: str) -> type[Any]:
+def method_subclass(task: str, name: str) -> type[Any]:
     """The class of a method, by name: the only subclass of `Method` that its module defines."""
     own, base = module(task, name), import_module("wxb.tasks.methods").Method
     classes = (value for value in vars(own).values() if isinstance(value, type))
@@ -40,7 +40,7 @@ def method_class(task: str, name: str) -> type[Any]:
 @cache
 def experiment_class(task: str, method: str) -> type[Experiment]:
     """The annotation `experiment` of a method's class, as a subclass for this task and method."""
-    cls = get_type_hints(method_class(task, method))["experiment"]
+    cls = get_type_hints(method_subclass(task, method))["experiment"]
     return _with_values(f"{task} {method}", cls, task=task, method=method)
 
 
