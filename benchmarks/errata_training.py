@@ -121,8 +121,8 @@ def train(params: Params, name: str, form: Form, limit: int, seed: int) -> Any:
     backbone, targets = paths.MODELS / experiment.backbone, paths.TARGETS / name
     corpus = paths.CLEAN / experiment.corpus / paths.TRAINING_DATA
     labels = read_json(corpus / paths.LABELS)
-    method_subclass: Any = tasks.get(experiment.task).method(experiment.method)
-    method = method_subclass(experiment, labels, load_tokenizer(backbone))
+    method_class: Any = tasks.get(experiment.task).method(experiment.method)
+    method = method_class(experiment, labels, load_tokenizer(backbone))
     set_seed(seed)
     model = method.new_model(backbone)
     items = {}

@@ -63,12 +63,12 @@ def train(name: str, learning_rate: float, epochs: int) -> Training:
     """Train a row of the table with a learning rate, seed 1 and one thread."""
     torch.set_num_threads(1)
     experiment = name.partition(",")[0]
-    method_subclass = WithoutContext if name == WITHOUT_CONTEXT else Seq2SeqMethod
+    method_class = WithoutContext if name == WITHOUT_CONTEXT else Seq2SeqMethod
     settings = load().block("experiments", experiment)
     changes = {"learning_rate": learning_rate, "epochs": epochs, "early_stopping_patience": epochs}
     training = settings.training.model_copy(update=changes)
     backbone, corpus = paths.MODELS / settings.backbone, paths.CLEAN / settings.corpus
-    method = method_subclass(
+    method = method_class(
         settings.model_copy(update={"training": training}), [], load_tokenizer(backbone)
     )
     items = [

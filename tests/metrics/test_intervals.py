@@ -175,11 +175,14 @@ class TestIntervals:
         assert found == pytest.approx(expected)
 
     def test_of_the_kappa_of_a_constant_prediction_is_exact(self):
-        groups, metric = right_of(5, 5, 5, 5), Metric("kappa", "kappa", low=-1.0)
-        found = intervals.intervals(
-            groups, lambda sums: {"kappa": 2 * shares(sums)["accuracy"] - 1}, [metric]
-        )
-        assert found["kappa"] == (0.0, 0.0, 0.0)
+        def kappa(sums):  # a class is predicted for all records, of which `right` have it
+            share = sums["right"] / sums["records"]
+            agreement = 1 - (sums["records"] - sums["right"]) / sums["records"]
+            return {"kappa": (agreement - share) / (1 - share)}
+
+        metric = Metric("kappa", "kappa", low=-1.0, chance=0.0)
+        found = intervals.intervals(right_of(9, 2, 5, 8), kappa, [metric])["kappa"]
+        assert found == (0.0, 0.0, 0.0)
 
     @given(counts, st.integers(1, 99))
     def test_groups_without_the_denominator_do_not_count(self, right, empty):

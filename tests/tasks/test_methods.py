@@ -167,6 +167,6 @@ def test_items_are_made_on_access():
 @pytest.mark.parametrize("method", ["ner/generation", "chat/sft"])
 def test_a_decoder_needs_an_end_of_text(method):
     experiment = checkpoints.settings(method, "some/name").experiments["e"]
-    method_subclass = tasks.get(experiment.task).method(experiment.method)
+    method_class = tasks.get(experiment.task).method(experiment.method)
     with pytest.raises(WxbError, match="backbone 'b' has no end of text"):
-        method_subclass(experiment, [], checkpoints.tokenizer("[CLS] $A [SEP]"))
+        method_class(experiment, [], checkpoints.tokenizer("[CLS] $A [SEP]"))

@@ -16,5 +16,6 @@ class Metric(NamedTuple):
     low: float = 0.0  # the least possible value
     high: float | None = 1.0  # the largest possible value; None: unbounded
     decimals: int = 3
+    chance: float | None = None  # the score of a constant prediction, such as a kappa of 0
     fallback_bound: float = 1.0  # if `high` is None: as many errors as words
     denominator: str = ""  # the sum that it divides by, which a group needs to count; empty: any

@@ -80,9 +80,8 @@ def intervals(groups: Groups, scores: Scores, metrics: Sequence[Metric]) -> dict
     An interval is symmetric on the logit scale of a metric with two bounds, and on the log scale of
     one without a largest value. On the log scale a few groups may make most of the errors, so heavy
     tails lower the degrees of freedom. A score at a bound gets the Clopper-Pearson interval for the
-    share of groups. Without spread, a score above the least value counts groups as all right or all
-    wrong, but a correlation of 0, as of constant predictions, is exact. Only groups with a
-    `denominator` count; fewer than two get the whole scale.
+    share of groups. Without spread, `chance` is exact; others count groups as all right or wrong.
+    Only groups with a `denominator` count; fewer than two get the whole scale.
     """
     values, left_out = scores(groups.total()), _left_out(groups, scores)
     return {m.key: _interval(groups, m, values[m.key], left_out[m.key]) for m in metrics}
@@ -186,8 +185,8 @@ def _interval(groups: Groups, metric: Metric, values: Floats, left_out: Floats) 
     if margin == 0 and value in (low, metric.high):
         edge = (high - low) * tail ** (1 / len(sizes))
         return Interval(value, *((low + edge, high) if value > low else (low, high - edge)))
-    if margin == 0 == value:  # of a correlation, as its least value is negative
-        return Interval(value, 0.0, 0.0)
+    if margin == 0 and metric.chance is not None and abs(value - metric.chance) < 1e-9:
+        return Interval(*[metric.chance] * 3)
     if margin == 0:  # as if each group were right or wrong as a whole
         variance = (value - low) * (high - value) or (value - low) ** 2
         margin = (variance / len(left_out)) ** 0.5 * float(stdtrit(df, 1 - tail))

@@ -330,7 +330,7 @@ class Method(ABC):
     def predictor(self, model: Any, targets: Path, **counts: int) -> Predictor:
         """The predictor of a trained model; `targets` is the file of the training targets.
 
-        `counts`, for the settings: `updates` of the optimizer and training `examples` that it saw.
+        `counts` are `updates` of the optimizer and training `examples`, which `evaluate` needs.
         """
         experiment = self.experiment
         settings = {

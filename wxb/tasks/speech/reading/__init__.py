@@ -164,7 +164,7 @@ class Reading(reading.Reading):
 
 
 def _files_by_end(folder: Path) -> dict[End, set[Path]]:
-    """The files below a folder that are not tables, each by all `_ends` of its relative path."""
+    """The files below a folder that are not tables, each by its `_path_ends` in the folder."""
     files = defaultdict[End, set[Path]](set)
     for path in sorted(folder.rglob("*")):
         if path.suffix.lower() not in layout.SUFFIXES and path.is_file():
