@@ -44,8 +44,8 @@ def main(params: Params, name: str) -> dict[str, float]:
         predictor = predictor_class.load(model / subfolder, experiment.prediction)
         for test_set, records in test_sets.items():
             caption = " ".join(filter(None, [f"evaluate@{name}: {test_set}", subfolder]))
-            rows, numbers, duration = predictor.test(records, scorer, vocabulary, caption)
-            runs[test_set][subfolder] = rows, numbers
+            rows, own, duration = predictor.test(records, scorer, vocabulary, caption)
+            runs[test_set][subfolder] = rows, own
             inputs, seconds = inputs + len(records), seconds + duration
         sizes = predictor.size(), predictor.size(trainable=True)
         del predictor  # else the models of two seeds would be in memory
@@ -53,8 +53,8 @@ def main(params: Params, name: str) -> dict[str, float]:
     evaluations: dict[str, evaluation.Evaluation] = {}
     metrics: dict[str, float] = {}
     for test_set, by_seed in runs.items():
-        rows_by_seed, more = zip(*by_seed.values(), strict=True)
-        evaluations[test_set] = evaluation.evaluate(scorer, rows_by_seed, more, facts[test_set])
+        rows_by_seed, numbers = zip(*by_seed.values(), strict=True)
+        evaluations[test_set] = evaluation.evaluate(scorer, rows_by_seed, numbers, facts[test_set])
         prefix = "" if test_set == TEST else f"{test_set}_"
         scores = evaluation.metrics(scorer, evaluations[test_set])
         metrics |= {f"{prefix}{key}": value for key, value in scores.items()}

@@ -182,7 +182,7 @@ class TestIntervals:
 
         metric = Metric("kappa", "kappa", low=-1.0, chance=0.0)
         found = intervals.intervals(right_of(9, 2, 5, 8), kappa, [metric])["kappa"]
-        assert found == (0.0, 0.0, 0.0)
+        assert found == pytest.approx((0.0, 0.0, 0.0))
 
     @given(counts, st.integers(1, 99))
     def test_groups_without_the_denominator_do_not_count(self, right, empty):

@@ -186,7 +186,7 @@ def _interval(groups: Groups, metric: Metric, values: Floats, left_out: Floats) 
         edge = (high - low) * tail ** (1 / len(sizes))
         return Interval(value, *((low + edge, high) if value > low else (low, high - edge)))
     if margin == 0 and metric.chance is not None and abs(value - metric.chance) < 1e-9:
-        return Interval(*[metric.chance] * 3)
+        return Interval(value, value, value)
     if margin == 0:  # as if each group were right or wrong as a whole
         variance = (value - low) * (high - value) or (value - low) ** 2
         margin = (variance / len(left_out)) ** 0.5 * float(stdtrit(df, 1 - tail))
